@@ -1,0 +1,3 @@
+namespace PaymentGateway;
+/// <summary>Entry point.</summary>
+internal static class Program { public static void Main() { } }

@@ -1,0 +1,3 @@
+namespace ProcessorSimulator;
+/// <summary>Entry point.</summary>
+internal static class Program { public static void Main() { } }
