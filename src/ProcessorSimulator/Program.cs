@@ -1,3 +1,26 @@
 namespace ProcessorSimulator;
-/// <summary>Entry point.</summary>
-internal static class Program { public static void Main() { } }
+
+/// <summary>Entry point of the published program: create, run, and say in one line why a start failed.</summary>
+internal static class Program
+{
+    public static async Task<int> Main(string[] args)
+    {
+        try
+        {
+            await using var app = SimulatorApp.Create(args);
+            await app.RunAsync();
+            return 0;
+        }
+        catch (WrongSettingException wrong)
+        {
+            await Console.Error.WriteLineAsync(wrong.Message);
+            return 1;
+        }
+        catch (IOException taken)
+        {
+            // Kestrel's word for an address that another program listens on.
+            await Console.Error.WriteLineAsync($"ASPNETCORE_URLS: {taken.Message}");
+            return 1;
+        }
+    }
+}

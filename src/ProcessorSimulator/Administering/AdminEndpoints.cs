@@ -1,0 +1,93 @@
+using System.Globalization;
+using ProcessorSimulator.Auditing;
+using ProcessorSimulator.Charging;
+using Json = ProcessorSimulator.SimulatorJsonContext;
+
+namespace ProcessorSimulator.Administering;
+
+/// <summary>The contract's admin calls: summary, the three configurations, purge.</summary>
+internal sealed class AdminEndpoints(PaymentBook book, Switches switches, CallCounters calls, decimal feePerTransaction)
+{
+    private const DateTimeStyles BoundStyle = DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal;
+
+    public void Map(WebApplication app, AdminToken token)
+    {
+        app.MapGet("/admin/payments-summary", token.Guard(SummariseAsync));
+        app.MapPut("/admin/configurations/token", token.Guard(SetTokenAsync));
+        app.MapPut("/admin/configurations/delay", token.Guard(SetDelayAsync));
+        app.MapPut("/admin/configurations/failure", token.Guard(SetFailureAsync));
+        app.MapPost("/admin/purge-payments", token.Guard(PurgeAsync));
+    }
+
+    private async Task SummariseAsync(HttpContext context)
+    {
+        if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
+        {
+            context.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
+        var (totalRequests, totalAmount) = book.Summarise(from, to);
+        var summary = new PaymentsSummary(
+            totalRequests, totalAmount, totalAmount * feePerTransaction, feePerTransaction);
+        await JsonBody.WriteAsync(context, summary, Json.Default.PaymentsSummary);
+    }
+
+    private static bool TryReadBound(HttpContext context, string name, out DateTime? bound)
+    {
+        bound = null;
+        var value = (string?)context.Request.Query[name];
+        if (string.IsNullOrEmpty(value))
+            return true;
+        if (!DateTime.TryParse(value, CultureInfo.InvariantCulture, BoundStyle, out var time))
+            return false;
+        bound = StoredPayment.ToMicroseconds(time);
+        return true;
+    }
+
+    private async Task SetTokenAsync(HttpContext context)
+    {
+        if (await JsonBody.ReadAsync(context, Json.Default.TokenRequest) is not { } request)
+            return;
+        if (string.IsNullOrEmpty(request.Token))
+        {
+            context.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
+        switches.Token = request.Token;
+        context.Response.StatusCode = StatusCodes.Status204NoContent;
+    }
+
+    private async Task SetDelayAsync(HttpContext context)
+    {
+        if (await JsonBody.ReadAsync(context, Json.Default.DelayRequest) is not { } request)
+            return;
+        if (request.Delay < 0)
+        {
+            context.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
+        var change = new ConfigurationChange<int>("delay", switches.DelayMilliseconds, request.Delay);
+        switches.DelayMilliseconds = request.Delay;
+        await JsonBody.WriteAsync(context, change, Json.Default.ConfigurationChangeInt32);
+    }
+
+    private async Task SetFailureAsync(HttpContext context)
+    {
+        if (await JsonBody.ReadAsync(context, Json.Default.FailureRequest) is not { } request)
+            return;
+        var change = new ConfigurationChange<bool>("failure", switches.Failing, request.Failure);
+        switches.Failing = request.Failure;
+        await JsonBody.WriteAsync(context, change, Json.Default.ConfigurationChangeBoolean);
+    }
+
+    /// <summary>A call that is in its delay now inserts afterwards, as at the real processor.</summary>
+    private Task PurgeAsync(HttpContext context)
+    {
+        book.Purge();
+        calls.StartAnew();
+        return JsonBody.WriteAsync(context, new MessageBody("All payments purged."), Json.Default.MessageBody);
+    }
+}

@@ -1,0 +1,14 @@
+namespace ProcessorSimulator.Auditing;
+
+/// <summary>
+/// The answer of GET /admin/calls: 429 and in flight are those of the limiter that payments and look-ups share.
+/// </summary>
+internal sealed record CallCount(
+    long Posts,
+    long Lookups,
+    long HealthCalls,
+    long Refused429,
+    long Duplicates422,
+    int MaxInFlight,
+    int InFlight,
+    int Queued);

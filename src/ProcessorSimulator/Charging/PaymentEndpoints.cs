@@ -1,0 +1,96 @@
+using ProcessorSimulator.Administering;
+using ProcessorSimulator.Auditing;
+
+namespace ProcessorSimulator.Charging;
+
+/// <summary>POST /payments: the delay, then the failure switch, then the insert.</summary>
+internal sealed class PaymentEndpoints(
+    PaymentBook book,
+    Switches switches,
+    PaymentLimiter limiter,
+    CallCounters calls,
+    FaultyCharge faulty,
+    TimeProvider clock,
+    CancellationToken stopping)
+{
+    private static readonly byte[] Duplicate =
+        """{"message":"Payment could not be processed. CorrelationId already exists."}"""u8.ToArray();
+
+    public void Map(WebApplication app) => app.MapPost("/payments", AcceptAsync);
+
+    private async Task AcceptAsync(HttpContext context)
+    {
+        calls.CountPost();
+        var fault = faulty.TakeFault();
+        if (fault is { TooMany: true })
+        {
+            limiter.Refuse(context, "1");
+            return;
+        }
+
+        using var place = await limiter.EnterAsync(context);
+        if (!place.IsAcquired)
+            return;
+        try
+        {
+            await ChargeAsync(context, fault);
+        }
+        catch (OperationCanceledException) when (stopping.IsCancellationRequested)
+        {
+            context.Abort();
+        }
+    }
+
+    /// <summary>Nothing from the delay on looks at RequestAborted: whoever hangs up is charged all the same.</summary>
+    private async Task ChargeAsync(HttpContext context, FaultSettings? fault)
+    {
+        if (await ReadAsync(context) is not { } payment)
+            return;
+        if (fault is { BadRequest: true })
+        {
+            await FaultyCharge.AnswerBadRequestAsync(context);
+            return;
+        }
+
+        if (switches.DelayMilliseconds is > 0 and var delay)
+            await Task.Delay(TimeSpan.FromMilliseconds(delay), clock, stopping);
+        if (switches.Failing)
+        {
+            context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+            return;
+        }
+
+        if (fault is not null && !await faulty.GoesOnToInsertAsync(context, fault))
+            return;
+        if (!book.TryInsert(payment))
+        {
+            calls.CountDuplicate();
+            context.Response.StatusCode = StatusCodes.Status422UnprocessableEntity;
+            await JsonBody.WriteAsync(context, Duplicate);
+            return;
+        }
+
+        if (fault is null)
+            await JsonBody.WriteAsync(context, FaultyCharge.Processed);
+        else
+            await faulty.AnswerInsertedAsync(context, fault);
+    }
+
+    private static async ValueTask<StoredPayment?> ReadAsync(HttpContext context)
+    {
+        // The real processor takes JSON only; a gateway that does not say so must not pass here.
+        if (context.Request.ContentType is not "application/json" && !context.Request.HasJsonContentType())
+        {
+            context.Response.StatusCode = StatusCodes.Status415UnsupportedMediaType;
+            return null;
+        }
+
+        var request = await JsonBody.ReadAsync(context, SimulatorJsonContext.Default.PaymentRequest);
+        if (request is null)
+            return null;
+        if (Math.Abs(request.Amount) <= StoredPayment.AmountMax)
+            return StoredPayment.From(request);
+        context.Response.StatusCode = StatusCodes.Status400BadRequest;
+        return null;
+    }
+}

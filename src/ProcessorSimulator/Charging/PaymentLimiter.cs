@@ -1,0 +1,55 @@
+using System.Threading.RateLimiting;
+using ProcessorSimulator.Auditing;
+
+namespace ProcessorSimulator.Charging;
+
+/// <summary>The limiter that payments and look-ups share: 800 in progress, 500 queued, as the contract says.</summary>
+internal sealed class PaymentLimiter(CallCounters calls) : IDisposable
+{
+    private const int InProgressMax = 800;
+    private const int QueuedMax = 500;
+
+    private readonly ConcurrencyLimiter limiter = new(new ConcurrencyLimiterOptions
+    {
+        PermitLimit = InProgressMax,
+        QueueLimit = QueuedMax,
+        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
+    });
+
+    public int InFlight => InProgressMax - (int)limiter.GetStatistics()!.CurrentAvailablePermits;
+
+    public int Queued => (int)limiter.GetStatistics()!.CurrentQueuedCount;
+
+    /// <summary>A place that is not acquired means that the answer is set, or that the caller left the queue.</summary>
+    public async ValueTask<RateLimitLease> EnterAsync(HttpContext context)
+    {
+        var place = limiter.AttemptAcquire();
+        if (!place.IsAcquired)
+        {
+            try
+            {
+                place = await limiter.AcquireAsync(1, context.RequestAborted);
+            }
+            catch (OperationCanceledException)
+            {
+                // Hanging up in the queue cancels the call: the limiter has given its place back.
+                return place;
+            }
+        }
+
+        if (place.IsAcquired)
+            calls.NoteInFlight(InFlight);
+        else
+            Refuse(context, "5");
+        return place;
+    }
+
+    public void Dispose() => limiter.Dispose();
+
+    public void Refuse(HttpContext context, string retryAfterSeconds)
+    {
+        calls.CountRefused();
+        context.Response.StatusCode = StatusCodes.Status429TooManyRequests;
+        context.Response.Headers.RetryAfter = retryAfterSeconds;
+    }
+}

@@ -1,0 +1,58 @@
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+using ProcessorSimulator.Administering;
+using ProcessorSimulator.Auditing;
+using ProcessorSimulator.Charging;
+using ProcessorSimulator.HealthChecking;
+
+namespace ProcessorSimulator;
+
+/// <summary>Composes one payment processor, in memory; the program and the tests start it from here.</summary>
+internal static class SimulatorApp
+{
+    public static WebApplication Create(string[] args, TimeProvider? clock = null)
+    {
+        var builder = WebApplication.CreateSlimBuilder(args);
+        var options = SimulatorOptions.Read(builder.Configuration);
+        builder.Logging.SetMinimumLevel(LogLevel.Warning);
+        // As long as this category may log, the host makes an activity and a log scope for each call.
+        builder.Logging.AddFilter("Microsoft.AspNetCore.Hosting.Diagnostics", LogLevel.None);
+        // Says a start that failed once more, over a hundred lines; Program says it in one.
+        builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.None);
+        builder.Services.Configure<KestrelServerOptions>(server =>
+        {
+            server.AddServerHeader = false;
+            server.Limits.MaxRequestBodySize = 64 * 1024;
+        });
+        // No handler blocks, so a call can run on the thread that received it.
+        builder.Services.Configure<SocketTransportOptions>(sockets => sockets.UnsafePreferInlineScheduling = true);
+        // Everything is in memory, so a stop has nothing to save and nothing to wait for.
+        builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = TimeSpan.Zero);
+
+        var app = builder.Build();
+        MapCalls(app, options, clock ?? TimeProvider.System);
+        return app;
+    }
+
+    private static void MapCalls(WebApplication app, SimulatorOptions options, TimeProvider clock)
+    {
+        var stopping = app.Lifetime.ApplicationStopping;
+        var switches = new Switches(options);
+        var book = new PaymentBook();
+        var calls = new CallCounters();
+        var faults = new Faults(stopping);
+        var limiter = new PaymentLimiter(calls);
+        var window = new HealthWindow(clock);
+        var token = new AdminToken(switches);
+        app.Lifetime.ApplicationStopped.Register(window.Dispose);
+        app.Lifetime.ApplicationStopped.Register(limiter.Dispose);
+
+        var faulty = new FaultyCharge(faults, clock, stopping);
+        new PaymentEndpoints(book, switches, limiter, calls, faulty, clock, stopping).Map(app);
+        new LookUpEndpoints(book, limiter, calls).Map(app);
+        new HealthEndpoints(window, switches, faults, calls).Map(app);
+        new AdminEndpoints(book, switches, calls, options.FeePerTransaction).Map(app, token);
+        new FaultEndpoints(faults).Map(app, token);
+        new AuditEndpoints(book, calls, limiter).Map(app, token);
+    }
+}

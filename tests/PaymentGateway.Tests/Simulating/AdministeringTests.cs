@@ -1,0 +1,184 @@
+using System.Net;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Simulating;
+
+/// <summary>The admin calls of the simulator against the contract.</summary>
+public sealed class AdministeringTests : IAsyncLifetime
+{
+    private static readonly DateTimeOffset Noon = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
+
+    private SimulatedProcessor processor = null!;
+
+    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(feePerTransaction: 0.15m);
+
+    public async Task DisposeAsync() => await processor.DisposeAsync();
+
+    [Theory]
+    [InlineData("GET", "admin/payments-summary")]
+    [InlineData("PUT", "admin/configurations/token")]
+    [InlineData("PUT", "admin/configurations/delay")]
+    [InlineData("PUT", "admin/configurations/failure")]
+    [InlineData("POST", "admin/purge-payments")]
+    [InlineData("GET", "admin/payments")]
+    [InlineData("GET", "admin/calls")]
+    [InlineData("GET", "admin/faults")]
+    [InlineData("PUT", "admin/faults")]
+    [InlineData("POST", "admin/faults/reset")]
+    public async Task An_admin_call_without_the_right_token_gets_401(string method, string path)
+    {
+        using var without = await processor.Client.SendAsync(new HttpRequestMessage(new HttpMethod(method), path));
+        processor.Token = "124";
+        using var wrong = await processor.SendAdminAsync(new HttpMethod(method), path);
+
+        Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
+        Assert.Equal(HttpStatusCode.Unauthorized, wrong.StatusCode);
+    }
+
+    [Fact]
+    public async Task The_summary_is_the_contract_s_JSON()
+    {
+        using var first = await processor.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
+        using var second = await processor.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
+
+        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary");
+
+        Assert.Equal(
+            """{"totalRequests":2,"totalAmount":20.00,"totalFee":3.0000,"feePerTransaction":0.15}""",
+            await answer.Content.ReadAsStringAsync());
+    }
+
+    [Fact]
+    public async Task An_empty_summary_is_all_zeros()
+    {
+        Assert.Equal(new ProcessorSummary(0, 0m, 0m, 0.15m), await processor.SummariseAsync());
+    }
+
+    [Theory]
+    [InlineData(0, 0, 1)]
+    [InlineData(-1, 1, 1)]
+    [InlineData(0, 10, 2)]
+    [InlineData(1, 10, 1)]
+    [InlineData(1, 9, 0)]
+    [InlineData(10, 0, 0)]
+    public async Task The_summary_bounds_are_inclusive_to_the_microsecond(int from, int to, int expected)
+    {
+        foreach (var requestedAt in new[] { "2025-07-15T12:00:00Z", "2025-07-15T12:00:00.00001Z" })
+            (await processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: requestedAt)).Dispose();
+
+        var summary = await processor.SummariseAsync(
+            Noon + TimeSpan.FromMicroseconds(from), Noon + TimeSpan.FromMicroseconds(to));
+
+        Assert.Equal((expected, expected * 19.90m), (summary.TotalRequests, summary.TotalAmount));
+    }
+
+    [Fact]
+    public async Task All_payments_count_if_either_bound_is_absent()
+    {
+        using var charge = await processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: "2025-07-15T12:00:00Z");
+
+        Assert.Equal(1, (await processor.SummariseAsync(from: Noon.AddDays(1))).TotalRequests);
+        Assert.Equal(1, (await processor.SummariseAsync(to: Noon.AddDays(-1))).TotalRequests);
+        Assert.Equal(0, (await processor.SummariseAsync(Noon.AddDays(1), Noon.AddDays(2))).TotalRequests);
+    }
+
+    [Fact]
+    public async Task A_bound_that_is_no_time_gets_400()
+    {
+        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
+
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+    }
+
+    [Fact]
+    public async Task A_new_token_gets_204_and_replaces_the_old_one()
+    {
+        using var content = ProcessorCallsByHand.Json("""{"token":"456"}""");
+        using var answer = await processor.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
+        using var old = await processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
+        processor.Token = "456";
+        using var now = await processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
+
+        Assert.Equal(HttpStatusCode.NoContent, answer.StatusCode);
+        Assert.Equal(HttpStatusCode.Unauthorized, old.StatusCode);
+        Assert.Equal(HttpStatusCode.OK, now.StatusCode);
+    }
+
+    [Theory]
+    [InlineData("delay", """{"delay":100}""", """{"config":"delay","was":0,"is":100}""")]
+    [InlineData("failure", """{"failure":true}""", """{"config":"failure","was":false,"is":true}""")]
+    public async Task A_changed_switch_says_what_it_was_and_is(string name, string sent, string expected)
+    {
+        using var content = ProcessorCallsByHand.Json(sent);
+
+        using var answer = await processor.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
+
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        Assert.Equal(expected, await answer.Content.ReadAsStringAsync());
+    }
+
+    [Theory]
+    [InlineData("admin/configurations/token", """{"token":""}""")]
+    [InlineData("admin/configurations/token", """{"token":null}""")]
+    [InlineData("admin/configurations/delay", """{"delay":-1}""")]
+    [InlineData("admin/configurations/delay", "{}")]
+    [InlineData("admin/configurations/failure", """{"failure":"perhaps"}""")]
+    [InlineData("admin/faults", """{"afterinsert":"explode"}""")]
+    [InlineData("admin/faults", """{"afterLunch":"reset"}""")]
+    [InlineData("admin/faults", """{"tooMany":true,"times":0}""")]
+    public async Task A_malformed_switch_gets_400_and_changes_nothing(string path, string json)
+    {
+        using var content = ProcessorCallsByHand.Json(json);
+
+        using var answer = await processor.SendAdminAsync(HttpMethod.Put, path, content);
+        using var charge = await processor.Client.ChargeAsync(Guid.NewGuid());
+
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.Equal(HttpStatusCode.OK, charge.StatusCode);
+        Assert.Equal(1, (await processor.CallsAsync()).Posts);
+    }
+
+    [Fact]
+    public async Task A_purge_empties_the_books_and_the_counters()
+    {
+        var id = Guid.NewGuid();
+        using var before = await processor.Client.ChargeAsync(id);
+
+        using var answer = await processor.SendAdminAsync(HttpMethod.Post, "admin/purge-payments");
+
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        Assert.Equal(0, (await processor.SummariseAsync()).TotalRequests);
+        Assert.Equal(0, (await processor.CallsAsync()).Posts);
+        using var again = await processor.Client.ChargeAsync(id);
+        Assert.Equal(HttpStatusCode.OK, again.StatusCode);
+    }
+
+    [Fact]
+    public async Task The_list_holds_every_payment_even_when_it_is_long()
+    {
+        var ids = Enumerable.Range(0, 2_500).Select(_ => Guid.NewGuid()).ToHashSet();
+        await Parallel.ForEachAsync(ids, async (id, cancellation) =>
+        {
+            using var charge = await processor.Client.ChargeAsync(id, cancellation: cancellation);
+        });
+
+        var payments = await processor.PaymentsAsync();
+
+        Assert.True(ids.SetEquals(payments.Keys));
+        Assert.All(payments.Values, payment => Assert.Equal(19.90m, payment.Amount));
+    }
+
+    [Fact]
+    public async Task The_calls_are_counted_by_kind()
+    {
+        var id = Guid.NewGuid();
+        using var first = await processor.Client.ChargeAsync(id);
+        using var second = await processor.Client.ChargeAsync(id);
+        using var lookUp = await processor.Client.LookUpAsync(id);
+        using var health = await processor.Client.CheckHealthAsync();
+
+        var calls = await processor.CallsAsync();
+
+        Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0), calls);
+    }
+}

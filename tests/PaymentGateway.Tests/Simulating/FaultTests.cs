@@ -1,0 +1,247 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using System.Text.Json;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Simulating;
+
+/// <summary>The faults that our own tests set, which the contract does not know.</summary>
+public sealed class FaultTests : IAsyncLifetime
+{
+    private readonly ManualTimeProvider clock = new();
+    private readonly Guid id = Guid.NewGuid();
+    private SimulatedProcessor processor = null!;
+
+    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(clock);
+
+    public async Task DisposeAsync() => await processor.DisposeAsync();
+
+    [Fact]
+    public async Task ErrorBody_stores_the_payment_and_answers_500_with_a_body()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "errorBody" });
+
+        using var answer = await processor.Client.ChargeAsync(id);
+
+        Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
+        Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
+        Assert.True(await IsStoredAsync());
+    }
+
+    [Theory]
+    [InlineData("beforeInsert", false)]
+    [InlineData("afterInsert", true)]
+    public async Task Reset_resets_the_connection_without_an_answer(string when, bool stored)
+    {
+        await processor.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
+        using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(processor.BaseAddress.Host, processor.BaseAddress.Port);
+        var body = await ProcessorCallsByHand.Payment(id).ReadAsStringAsync();
+        await socket.SendAsync(Encoding.ASCII.GetBytes(
+            "POST /payments HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
+            $"Content-Length: {body.Length}\r\n\r\n{body}"));
+
+        var broken = await Assert.ThrowsAsync<SocketException>(() => socket.ReceiveAsync(new byte[1]));
+
+        Assert.Equal(SocketError.ConnectionReset, broken.SocketErrorCode);
+        Assert.Equal(stored, await IsStoredAsync());
+    }
+
+    [Fact]
+    public async Task A_hang_after_the_insert_answers_when_the_fault_is_cleared()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        var call = processor.Client.ChargeAsync(id);
+        await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
+        Assert.False(call.IsCompleted);
+
+        await processor.ClearFaultsAsync();
+
+        Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
+    }
+
+    [Fact]
+    public async Task A_hang_after_the_insert_ends_when_the_caller_leaves()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "hang" });
+        using var hangUp = new CancellationTokenSource();
+        var call = processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
+        await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
+
+        await hangUp.CancelAsync();
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
+        await Eventually.HoldsAsync(
+            async () => (await processor.CallsAsync()).InFlight == 0, "the call has ended");
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_hang_before_the_insert_stores_when_it_is_cleared_even_if_the_caller_left(bool leaves)
+    {
+        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        using var hangUp = new CancellationTokenSource();
+        var call = processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).InFlight == 1, "the call is held");
+        Assert.False(await IsStoredAsync());
+
+        if (leaves)
+        {
+            await hangUp.CancelAsync();
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
+        }
+
+        await processor.ClearFaultsAsync();
+
+        if (!leaves)
+            Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
+        await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
+    }
+
+    [Fact]
+    public async Task Garbage_answers_200_that_is_not_JSON_and_stores_nothing()
+    {
+        await processor.SetFaultsAsync(new { garbage = true });
+
+        using var answer = await processor.Client.ChargeAsync(id);
+
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        var body = await answer.Content.ReadAsStringAsync();
+        Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(body));
+        Assert.False(await IsStoredAsync());
+    }
+
+    [Fact]
+    public async Task Trickle_stores_the_payment_and_sends_a_byte_each_half_second()
+    {
+        await processor.SetFaultsAsync(new { trickle = true });
+        var call = processor.Client.ChargeAsync(id);
+        var start = clock.GetUtcNow();
+
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                if (clock.ArmedTimers == 1)
+                    clock.Advance(TimeSpan.FromMilliseconds(500));
+                return call.IsCompleted;
+            },
+            "the last byte has come");
+
+        using var answer = await call;
+        Assert.Equal("""{"message":"payment processed successfully"}""", await answer.Content.ReadAsStringAsync());
+        Assert.True(clock.GetUtcNow() - start >= TimeSpan.FromSeconds(21));
+        Assert.True(await IsStoredAsync());
+    }
+
+    [Fact]
+    public async Task TooMany_answers_429_to_payments_only()
+    {
+        await processor.SetFaultsAsync(new { tooMany = true });
+
+        using var answer = await processor.Client.ChargeAsync(id);
+
+        Assert.Equal(HttpStatusCode.TooManyRequests, answer.StatusCode);
+        Assert.Equal("1", answer.Headers.GetValues("Retry-After").Single());
+        Assert.False(await IsStoredAsync());
+    }
+
+    [Fact]
+    public async Task BadRequest_answers_400_with_a_body_and_stores_nothing()
+    {
+        await processor.SetFaultsAsync(new { badRequest = true });
+
+        using var answer = await processor.Client.ChargeAsync(id);
+
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
+        Assert.False(await IsStoredAsync());
+    }
+
+    [Fact]
+    public async Task A_fault_with_times_hits_only_so_many_payments()
+    {
+        await processor.SetFaultsAsync(new { tooMany = true, times = 2 });
+
+        var answers = new List<HttpStatusCode>();
+        for (var i = 0; i < 3; i++)
+        {
+            using var answer = await processor.Client.ChargeAsync(Guid.NewGuid());
+            answers.Add(answer.StatusCode);
+        }
+
+        Assert.Equal([HttpStatusCode.TooManyRequests, HttpStatusCode.TooManyRequests, HttpStatusCode.OK], answers);
+    }
+
+    [Fact]
+    public async Task What_is_set_can_be_asked_for_and_cleared()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
+        var set = await ShowAsync();
+        await processor.ClearFaultsAsync();
+        var cleared = await ShowAsync();
+
+        const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"badRequest\":false";
+        Assert.Equal(
+            $$"""{"beforeInsert":"none","afterInsert":"errorBody",{{rest}},"health":"tooMany","times":7}""", set);
+        Assert.Equal(
+            $$"""{"beforeInsert":"none","afterInsert":"none",{{rest}},"health":"none","times":null}""", cleared);
+    }
+
+    [Fact]
+    public async Task The_health_can_refuse_and_talk_nonsense_without_using_its_window()
+    {
+        await processor.SetFaultsAsync(new { health = "tooMany" });
+        using var refused = await processor.Client.CheckHealthAsync();
+        await processor.SetFaultsAsync(new { health = "garbage" });
+        var garbage = await processor.Client.GetStringAsync("payments/service-health");
+        await processor.ClearFaultsAsync();
+        using var healthy = await processor.Client.CheckHealthAsync();
+
+        Assert.Equal(HttpStatusCode.TooManyRequests, refused.StatusCode);
+        Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(garbage));
+        Assert.Equal(HttpStatusCode.OK, healthy.StatusCode);
+    }
+
+    [Fact]
+    public async Task The_health_can_hang_until_the_fault_is_cleared()
+    {
+        await processor.SetFaultsAsync(new { health = "hang" });
+        var call = processor.Client.CheckHealthAsync();
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).HealthCalls == 1, "the call is held");
+        Assert.False(call.IsCompleted);
+
+        await processor.ClearFaultsAsync();
+
+        Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
+    }
+
+    [Fact]
+    public async Task A_stop_does_not_wait_for_what_is_delayed_or_held()
+    {
+        var other = await SimulatedProcessor.StartAsync(clock);
+        await other.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        var held = other.Client.ChargeAsync(id);
+        await Eventually.HoldsAsync(async () => (await other.PaymentsAsync()).Count == 1, "the call is held");
+        await other.SetDelayAsync(TimeSpan.FromHours(1));
+        var delayed = other.Client.ChargeAsync(Guid.NewGuid());
+        await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the other call is in its delay");
+        var stopping = Stopwatch.StartNew();
+
+        await other.DisposeAsync();
+
+        Assert.True(stopping.Elapsed < TimeSpan.FromSeconds(2));
+        await Assert.ThrowsAnyAsync<Exception>(() => held);
+        await Assert.ThrowsAnyAsync<Exception>(() => delayed);
+    }
+
+    private async Task<bool> IsStoredAsync() => (await processor.PaymentsAsync()).ContainsKey(id);
+
+    private async Task<string> ShowAsync()
+    {
+        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/faults");
+        return await answer.Content.ReadAsStringAsync();
+    }
+}

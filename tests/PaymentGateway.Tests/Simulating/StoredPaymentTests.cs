@@ -1,0 +1,94 @@
+using System.Globalization;
+using PaymentGateway.Tests.Support;
+using ProcessorSimulator.Charging;
+
+namespace PaymentGateway.Tests.Simulating;
+
+/// <summary>What the processor's table keeps of a payment, and what its summary makes of many.</summary>
+public sealed class StoredPaymentTests
+{
+    private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+
+    [Theory]
+    [InlineData("10.005", "10.00")]
+    [InlineData("10.015", "10.02")]
+    [InlineData("10.0051", "10.01")]
+    [InlineData("-10.005", "-10.00")]
+    [InlineData("19.9", "19.90")]
+    [InlineData("7", "7.00")]
+    public async Task The_amount_is_rounded_to_two_decimals_half_to_even(string sent, string stored)
+    {
+        var id = Guid.NewGuid();
+        await using var processor = await SimulatedProcessor.StartAsync();
+
+        using var charge = await processor.Client.ChargeAsync(id, decimal.Parse(sent, CultureInfo.InvariantCulture));
+
+        var json = await processor.Client.GetStringAsync($"payments/{id}");
+        Assert.Contains($"\"amount\":{stored},", json, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("2025-07-15T12:34:56.123456Z", "2025-07-15T12:34:56.123456Z")]
+    [InlineData("2025-07-15T12:34:56.1234564Z", "2025-07-15T12:34:56.123456Z")]
+    [InlineData("2025-07-15T12:34:56.1234566Z", "2025-07-15T12:34:56.123457Z")]
+    [InlineData("2025-07-15T12:34:56.1234565Z", "2025-07-15T12:34:56.123456Z")]
+    [InlineData("2025-07-15T12:34:56.1234575Z", "2025-07-15T12:34:56.123458Z")]
+    [InlineData("2025-07-15T12:34:56.9999999Z", "2025-07-15T12:34:57Z")]
+    [InlineData("2025-07-15T12:34:56.100Z", "2025-07-15T12:34:56.1Z")]
+    [InlineData("2025-07-15T09:34:56-03:00", "2025-07-15T12:34:56Z")]
+    [InlineData("2025-07-15T12:34:56", "2025-07-15T12:34:56Z")]
+    public async Task RequestedAt_is_kept_in_microseconds_and_UTC(string sent, string stored)
+    {
+        var id = Guid.NewGuid();
+        await using var processor = await SimulatedProcessor.StartAsync();
+
+        using var charge = await processor.Client.ChargeAsync(id, requestedAt: sent);
+
+        var json = await processor.Client.GetStringAsync($"payments/{id}");
+        Assert.EndsWith($"\"requestedAt\":\"{stored}\"}}", json, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_last_moment_of_the_calendar_can_be_stored()
+    {
+        var stored = StoredPayment.ToMicroseconds(DateTime.MaxValue);
+
+        Assert.Equal(DateTime.MaxValue.AddTicks(-9), stored);
+    }
+
+    [Fact]
+    public void A_summary_over_many_pages_equals_one_that_looks_at_every_payment()
+    {
+        var random = new Random(1);
+        var book = new PaymentBook();
+        var payments = Enumerable.Range(0, 25_000)
+            .Select(i => new StoredPayment(Guid.NewGuid(), i / 100m, Noon.AddMilliseconds(i + random.Next(3_000))))
+            .ToArray();
+        foreach (var payment in payments)
+            Assert.True(book.TryInsert(payment));
+
+        for (var round = 0; round < 200; round++)
+        {
+            var from = Noon.AddMilliseconds(random.Next(-1_000, 29_000));
+            var to = from.AddMilliseconds(random.Next(-10, 20_000));
+            var inside = payments.Where(payment => payment.RequestedAt >= from && payment.RequestedAt <= to).ToArray();
+
+            Assert.Equal((inside.Length, inside.Sum(payment => payment.Amount)), book.Summarise(from, to));
+        }
+
+        Assert.Equal((25_000, payments.Sum(payment => payment.Amount)), book.Summarise(null, Noon));
+    }
+
+    [Fact]
+    public async Task Payments_inserted_by_many_threads_are_each_stored_once()
+    {
+        var book = new PaymentBook();
+        var ids = Enumerable.Range(0, 10_000).Select(_ => Guid.NewGuid()).ToArray();
+
+        var inserted = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
+            ids.Count(id => book.TryInsert(new StoredPayment(id, 1.00m, Noon))))));
+
+        Assert.Equal(10_000, inserted.Sum());
+        Assert.Equal((10_000, 10_000.00m), book.Summarise(Noon, Noon));
+    }
+}

@@ -1,0 +1,122 @@
+using System.Globalization;
+using System.Net.Http.Json;
+using Microsoft.AspNetCore.Builder;
+using ProcessorSimulator;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A payment processor over real HTTP: started in this process on a free port, or attached to one that runs outside.
+/// </summary>
+public sealed class SimulatedProcessor : IAsyncDisposable
+{
+    public const string InitialToken = "123";
+
+    private readonly WebApplication? app;
+    private readonly HttpClient admin;
+
+    private SimulatedProcessor(Uri baseAddress, string token, WebApplication? app)
+    {
+        this.app = app;
+        BaseAddress = baseAddress;
+        Client = NewClient(baseAddress);
+        admin = NewClient(baseAddress);
+        Token = token;
+    }
+
+    public Uri BaseAddress { get; }
+
+    /// <summary>Calls the processor as a gateway would, without the token.</summary>
+    public HttpClient Client { get; }
+
+    /// <summary>Goes with every admin call; a test that changes the processor's token changes it here too.</summary>
+    public string Token
+    {
+        get => admin.DefaultRequestHeaders.GetValues("X-Rinha-Token").Single();
+        set
+        {
+            admin.DefaultRequestHeaders.Remove("X-Rinha-Token");
+            admin.DefaultRequestHeaders.Add("X-Rinha-Token", value);
+        }
+    }
+
+    public static async Task<SimulatedProcessor> StartAsync(
+        TimeProvider? clock = null, decimal feePerTransaction = 0.05m, string token = InitialToken)
+    {
+        string[] args =
+        [
+            "--urls=http://127.0.0.1:0",
+            string.Create(CultureInfo.InvariantCulture, $"--Simulator:FeePerTransaction={feePerTransaction}"),
+            $"--Simulator:Token={token}",
+            "--Simulator:Delay=0",
+            "--Simulator:Failing=false",
+        ];
+        var app = SimulatorApp.Create(args, clock);
+        await app.StartAsync();
+        return new SimulatedProcessor(new Uri(app.Urls.Single()), token, app);
+    }
+
+    /// <summary>Disposing what was attached leaves the outside process running.</summary>
+    public static SimulatedProcessor Attach(Uri baseAddress, string token = InitialToken) =>
+        new(baseAddress, token, app: null);
+
+    public Task SetDelayAsync(TimeSpan delay) =>
+        PutAsync("admin/configurations/delay", new { delay = (int)delay.TotalMilliseconds });
+
+    public Task SetFailureAsync(bool failure) => PutAsync("admin/configurations/failure", new { failure });
+
+    /// <summary>For example <c>new { afterInsert = "reset", times = 1 }</c>; an unknown field is refused.</summary>
+    public Task SetFaultsAsync(object faults) => PutAsync("admin/faults", faults);
+
+    public Task ClearFaultsAsync() => PostAsync("admin/faults/reset");
+
+    public Task PurgeAsync() => PostAsync("admin/purge-payments");
+
+    /// <summary>All payments if either bound is missing, as the contract says.</summary>
+    public async Task<ProcessorSummary> SummariseAsync(DateTimeOffset? from = null, DateTimeOffset? to = null)
+    {
+        var bounds = string.Join('&', Bound("from", from), Bound("to", to));
+        return (await admin.GetFromJsonAsync<ProcessorSummary>($"admin/payments-summary?{bounds}"))!;
+    }
+
+    public async Task<IReadOnlyDictionary<Guid, ProcessorPayment>> PaymentsAsync()
+    {
+        var payments = await admin.GetFromJsonAsync<ProcessorPayment[]>("admin/payments");
+        return payments!.ToDictionary(payment => payment.CorrelationId);
+    }
+
+    public async Task<ProcessorCalls> CallsAsync() => (await admin.GetFromJsonAsync<ProcessorCalls>("admin/calls"))!;
+
+    /// <summary>An admin call that this class has no method for; the token goes with it.</summary>
+    public Task<HttpResponseMessage> SendAdminAsync(HttpMethod method, string path, HttpContent? body = null) =>
+        admin.SendAsync(new HttpRequestMessage(method, path) { Content = body });
+
+    public async ValueTask DisposeAsync()
+    {
+        Client.Dispose();
+        admin.Dispose();
+        if (app is null)
+            return;
+        await app.StopAsync();
+        await app.DisposeAsync();
+    }
+
+    private static HttpClient NewClient(Uri baseAddress) =>
+        new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = baseAddress };
+
+    private static string Bound(string name, DateTimeOffset? time) =>
+        time is null ? "" : $"{name}={time.Value.UtcDateTime.ToString("O", CultureInfo.InvariantCulture)}";
+
+    private async Task PutAsync(string path, object body)
+    {
+        using var content = JsonContent.Create(body);
+        using var response = await SendAdminAsync(HttpMethod.Put, path, content);
+        response.EnsureSuccessStatusCode();
+    }
+
+    private async Task PostAsync(string path)
+    {
+        using var response = await SendAdminAsync(HttpMethod.Post, path);
+        response.EnsureSuccessStatusCode();
+    }
+}
