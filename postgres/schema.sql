@@ -1,0 +1,74 @@
+-- The books. Applied by the gateway at start when missing; safe to apply again and by two instances at once.
+-- One statement per command, split at the semicolon that ends a line. In the durable profile the gateway
+-- leaves the word UNLOGGED out. Rules for the statements: docs/decisions.md.
+
+-- Two instances that start together would both create; the lock ends with the transaction around this file.
+SELECT pg_advisory_xact_lock(72616966);
+
+-- Every acceptance, for good: the key makes acceptance idempotent at any instance.
+-- handover: 0 as accepted, 1 handed over and surely not sent, 2 handed over and perhaps sent (in doubt).
+-- owner: epoch of the instance that settles it; 0 nobody, anyone may take it; -1 parked for an operator.
+CREATE UNLOGGED TABLE IF NOT EXISTS payments (
+    correlation_id uuid PRIMARY KEY,
+    amount_cents   bigint NOT NULL,
+    accepted_at    timestamptz NOT NULL,
+    owner          integer NOT NULL,
+    handover       smallint NOT NULL DEFAULT 0,
+    parked_reason  text
+);
+
+-- What an owner has open is found by owner and time; the owner's lease says from which time on.
+CREATE INDEX IF NOT EXISTS payments_owner ON payments (owner, accepted_at);
+
+-- What the processors have charged; the key makes a second record impossible.
+CREATE UNLOGGED TABLE IF NOT EXISTS settlements (
+    correlation_id uuid PRIMARY KEY,
+    processor      smallint NOT NULL,
+    amount_cents   bigint NOT NULL,
+    requested_at   timestamptz NOT NULL
+);
+
+-- The partial buckets at the two edges of a summary's window.
+CREATE INDEX IF NOT EXISTS settlements_requested_at ON settlements (requested_at);
+
+-- Sums per processor and time bucket. The instance is in the key so that two never wait for each other's row;
+-- the sum is numeric because 92,234 payments of the largest amount would overflow a bigint.
+CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
+    processor    smallint NOT NULL,
+    bucket       timestamptz NOT NULL,
+    instance     integer NOT NULL,
+    requests     bigint NOT NULL,
+    amount_cents numeric NOT NULL,
+    PRIMARY KEY (processor, bucket, instance)
+) WITH (fillfactor = 50);
+
+-- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.
+-- settled_before: everything that this epoch accepted earlier is settled, so adoption need not look there.
+-- closed_at: set by whoever found it lapsed; from then on it can neither renew nor accept.
+CREATE TABLE IF NOT EXISTS leases (
+    epoch          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    instance       text NOT NULL,
+    expires_at     timestamptz NOT NULL,
+    settled_before timestamptz NOT NULL DEFAULT '-infinity',
+    closed_at      timestamptz,
+    adopted_at     timestamptz
+);
+
+-- The processors' health, polled by one instance for all of them.
+CREATE TABLE IF NOT EXISTS processor_health (
+    processor       smallint PRIMARY KEY,
+    failing         boolean NOT NULL DEFAULT false,
+    min_response_ms integer NOT NULL DEFAULT 0,
+    polled_at       timestamptz NOT NULL DEFAULT '-infinity',
+    observed_at     timestamptz NOT NULL DEFAULT '-infinity'
+);
+
+INSERT INTO processor_health (processor) VALUES (1), (2) ON CONFLICT DO NOTHING;
+
+-- Which books these are: a purge begins new ones.
+CREATE TABLE IF NOT EXISTS books (
+    id         smallint PRIMARY KEY,
+    generation integer NOT NULL DEFAULT 1
+);
+
+INSERT INTO books (id) VALUES (1) ON CONFLICT DO NOTHING;

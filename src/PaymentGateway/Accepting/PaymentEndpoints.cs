@@ -1,0 +1,80 @@
+using System.IO.Pipelines;
+
+namespace PaymentGateway.Accepting;
+
+/// <summary>POST /payments (contract.md, what the gateway exposes).</summary>
+internal static class PaymentEndpoints
+{
+    public const string Path = "/payments";
+
+    public static void MapPayments(this IEndpointRouteBuilder routes)
+    {
+        var intake = routes.ServiceProvider.GetRequiredService<Intake>();
+        routes.MapPost(Path, context => AcceptAsync(context, intake));
+    }
+
+    private static async Task AcceptAsync(HttpContext context, Intake intake)
+    {
+        if (!IsJson(context.Request.ContentType))
+        {
+            await ProblemAnswer.WriteAsync(
+                context, 415, "Unsupported media type", "The body must be application/json.", "Content-Type");
+            return;
+        }
+
+        var body = context.Request.BodyReader;
+        var read = await ReadAllAsync(body, context.RequestAborted);
+        var valid = PaymentRequest.TryParse(read.Buffer, out var id, out var cents, out var field, out var reason);
+        body.AdvanceTo(read.Buffer.End);
+        if (!valid)
+        {
+            await ProblemAnswer.WriteAsync(context, 400, "Invalid payment", field is null ? reason! : $"{field} {reason}.", field);
+            return;
+        }
+
+        await AnswerAsync(context, await intake.AcceptAsync(id, cents));
+    }
+
+    private static Task AnswerAsync(HttpContext context, AcceptResult result)
+    {
+        switch (result)
+        {
+            case AcceptResult.Accepted:
+                context.Response.StatusCode = 202;
+                context.Response.ContentLength = 0;
+                return Task.CompletedTask;
+            case AcceptResult.Conflict:
+                return ProblemAnswer.WriteAsync(
+                    context, 409, "Payment exists", "This correlationId was accepted with another amount.", "correlationId");
+            case AcceptResult.Overloaded:
+                return ProblemAnswer.WriteAsync(
+                    context, 503, "Overloaded", "Too many payments are waiting. Send it again.", null, 1);
+            default:
+                return ProblemAnswer.WriteAsync(
+                    context, 503, "Not stored", "The payment could not be stored in time. Send it again.", null, 1);
+        }
+    }
+
+    private static async ValueTask<ReadResult> ReadAllAsync(PipeReader body, CancellationToken cancellation)
+    {
+        while (true)
+        {
+            var read = await body.ReadAsync(cancellation);
+            if (read.IsCompleted)
+                return read;
+
+            if (read.Buffer.Length > GatewayOptions.BodyBytesMax)
+                throw new BadHttpRequestException("The body is too large.", StatusCodes.Status413PayloadTooLarge);
+
+            body.AdvanceTo(read.Buffer.Start, read.Buffer.End);
+        }
+    }
+
+    private static bool IsJson(string? contentType)
+    {
+        const string Json = "application/json";
+        return contentType is not null
+            && contentType.StartsWith(Json, StringComparison.OrdinalIgnoreCase)
+            && (contentType.Length == Json.Length || contentType[Json.Length] is ';' or ' ');
+    }
+}

@@ -1,0 +1,47 @@
+using System.Threading.Tasks.Sources;
+
+namespace PaymentGateway.Accepting;
+
+/// <summary>What a client is told.</summary>
+internal enum AcceptResult
+{
+    /// <summary>Acknowledged: by this or by an earlier request with the same id and amount.</summary>
+    Accepted,
+
+    /// <summary>The id is known with another amount.</summary>
+    Conflict,
+
+    /// <summary>Too much is waiting, or this instance stops.</summary>
+    Overloaded,
+
+    /// <summary>It could not be stored in time; it may be repeated.</summary>
+    Unavailable,
+}
+
+/// <summary>One request that waits for its row. Completed once, by whoever comes first: the store or the time limit.</summary>
+internal sealed class PendingAcceptance(Guid id, long amountCents) : IValueTaskSource<AcceptResult>
+{
+    // Runs on in the storing thread: the 202 leaves without a hop.
+    private ManualResetValueTaskSourceCore<AcceptResult> source;
+    private int completed;
+
+    public Guid Id { get; } = id;
+
+    public long AmountCents { get; } = amountCents;
+
+    public ValueTask<AcceptResult> Result => new(this, source.Version);
+
+    public void Complete(AcceptResult result)
+    {
+        if (Interlocked.Exchange(ref completed, 1) == 0)
+            source.SetResult(result);
+    }
+
+    public AcceptResult GetResult(short token) => source.GetResult(token);
+
+    public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);
+
+    public void OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        source.OnCompleted(continuation, state, token, flags);
+}

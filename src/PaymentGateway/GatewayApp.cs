@@ -1,0 +1,110 @@
+using PaymentGateway.Accepting;
+using PaymentGateway.Owning;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway;
+
+/// <summary>The gateway put together in the order of a payment's way: accept, queue, route, settle, record, summarise.</summary>
+internal static partial class GatewayApp
+{
+    // A slow client gives its place back; a payment is 80 bytes.
+    private static readonly TimeSpan HeadersTimeout = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
+
+    /// <summary>Builds the gateway from arguments and environment.</summary>
+    /// <exception cref="ConfigurationException">A setting is wrong.</exception>
+    public static WebApplication Create(string[] args)
+    {
+        var builder = WebApplication.CreateSlimBuilder(args);
+        var options = GatewayOptions.Read(builder.Configuration);
+        var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
+        ConfigureHost(builder, options);
+        AddStations(builder.Services, options, instance);
+
+        var app = builder.Build();
+        app.UseErrorAnswers();
+        app.MapPayments();
+        app.MapAudit();
+        app.MapHealth();
+        app.MapErrors();
+        app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
+        if (options.AdminToken is null)
+            Log.AdminOpen(app.Logger);
+        if (options.Intake.Acknowledge == Acknowledge.Received)
+            Log.Received(app.Logger);
+        return app;
+    }
+
+    private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)
+    {
+        builder.Logging.ClearProviders();
+        builder.Logging.AddSimpleConsole(console =>
+        {
+            console.SingleLine = true;
+            console.UseUtcTimestamp = true;
+            console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
+        });
+        builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
+        builder.WebHost.ConfigureKestrel(kestrel =>
+        {
+            kestrel.AddServerHeader = false;
+            kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
+            kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
+            kestrel.Limits.MaxRequestHeadersTotalSize = 8 * 1024;
+            kestrel.Limits.MaxRequestLineSize = 2 * 1024;
+        });
+        builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
+    }
+
+    // Hosted parts stop in the reverse order: the listener, the intake, the worker, doubts, the writer, the lease.
+    private static void AddStations(IServiceCollection services, GatewayOptions options, InstanceLock instance)
+    {
+        services.AddSingleton(TimeProvider.System);
+        services.AddSingleton(instance);
+        services.AddSingleton(options);
+        services.AddSingleton(options.Intake);
+        services.AddSingleton(options.Routing);
+        services.AddSingleton(options.Settling);
+        services.AddSingleton(options.Recording);
+        services.AddSingleton(options.Owning);
+
+        services.AddLedger(options);
+        services.AddSingleton<Lease>();
+        services.AddSingleton<AcceptanceClock>();
+        services.AddSingleton<OpenPayments>();
+        services.AddSingleton<StoredBacklog>();
+        services.AddSingleton<PaymentQueue>();
+        services.AddSingleton<Intake>();
+        services.AddSettling(options);
+
+        services.AddHostedService<LeaseKeeper>();
+        services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
+        services.AddHostedService<HealthMonitor>();
+        services.AddHostedService(provider => provider.GetRequiredService<DoubtResolver>());
+        services.AddHostedService<SettlementWorker>();
+        services.AddHostedService<BacklogSweep>();
+        services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+    }
+
+    // nginx runs as another user; Kestrel leaves the socket writable for its owner only.
+    private static void OpenSocketToNginx(WebApplication app)
+    {
+        const UnixFileMode Everyone = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
+            | UnixFileMode.GroupWrite | UnixFileMode.OtherRead | UnixFileMode.OtherWrite;
+        foreach (var url in app.Urls)
+            if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
+                File.SetUnixFileMode(url[InstanceLock.UnixScheme.Length..], Everyone);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(1, LogLevel.Warning, "Gateway__Admin__Token is not set: anyone who reaches this port can purge the books")]
+        public static partial void AdminOpen(ILogger log);
+
+        [LoggerMessage(2, LogLevel.Warning, "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
+        public static partial void Received(ILogger log);
+    }
+}

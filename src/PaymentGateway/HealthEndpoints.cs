@@ -1,0 +1,34 @@
+using PaymentGateway.Owning;
+
+namespace PaymentGateway;
+
+/// <summary>GET /healthz: the process answers. GET /readyz: it can take payments.</summary>
+internal static class HealthEndpoints
+{
+    public const string HealthPath = "/healthz";
+    public const string ReadyPath = "/readyz";
+
+    public static void MapHealth(this IEndpointRouteBuilder routes)
+    {
+        var lease = routes.ServiceProvider.GetRequiredService<Lease>();
+        var stopping = routes.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
+        routes.MapGet(HealthPath, static context => OkAsync(context));
+        routes.MapGet(ReadyPath, context =>
+        {
+            if (stopping.IsCancellationRequested)
+                return ProblemAnswer.WriteAsync(context, 503, "Draining", "This instance is stopping.", null, 1);
+
+            // The lease is renewed in the database; a dead processor is none of our readiness.
+            return lease.IsHeld
+                ? OkAsync(context)
+                : ProblemAnswer.WriteAsync(context, 503, "Database out of reach", "PostgreSQL does not answer.", null, 1);
+        });
+    }
+
+    private static Task OkAsync(HttpContext context)
+    {
+        context.Response.StatusCode = 200;
+        context.Response.ContentLength = 0;
+        return Task.CompletedTask;
+    }
+}

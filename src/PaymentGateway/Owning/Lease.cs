@@ -1,0 +1,36 @@
+namespace PaymentGateway.Owning;
+
+/// <summary>
+/// This instance's right to send, as it knows it itself: by the monotonic clock, counted from before the renewal
+/// was asked for, so that it ends here before it ends in the database. Safe from any thread.
+/// </summary>
+internal sealed class Lease(TimeProvider clock, OwningOptions options)
+{
+    // A tenth for clocks that do not run alike; the database's lease is the full one.
+    private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
+    private long heldUntil;
+    private int epoch;
+
+    /// <summary>The epoch that accepted payments name as their owner; 0 while there is none.</summary>
+    public int Epoch => Volatile.Read(ref epoch);
+
+    /// <summary>False: nothing may be sent to a processor now.</summary>
+    public bool IsHeld => Epoch != 0 && clock.GetTimestamp() < Volatile.Read(ref heldUntil);
+
+    /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
+    public bool Owns(Payment payment) => payment.Epoch == Epoch;
+
+    /// <param name="current">The epoch that the database confirmed.</param>
+    /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
+    public void Confirm(int current, long askedAt)
+    {
+        Volatile.Write(ref heldUntil, askedAt + (long)(validFor.TotalSeconds * clock.TimestampFrequency));
+        Volatile.Write(ref epoch, current);
+    }
+
+    /// <summary>Pulsed when the epoch or the books may have changed: the keeper asks the database at once.</summary>
+    public Pulse CheckSoon { get; } = new(clock);
+
+    /// <summary>Another instance closed the epoch, or this one gives it up.</summary>
+    public void Lose() => Volatile.Write(ref epoch, 0);
+}

@@ -1,0 +1,37 @@
+namespace PaymentGateway;
+
+/// <summary>
+/// An accepted payment on its way to a settlement. One station holds it at a time, so nothing here is locked.
+/// </summary>
+/// <param name="id">The correlationId of the contract.</param>
+/// <param name="amountCents">The amount in cents, always above zero.</param>
+/// <param name="acceptedAt">UTC, whole microseconds; with <paramref name="id"/> it names one acceptance for good.</param>
+/// <param name="epoch">The owner at the time when this instance took it.</param>
+internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, int epoch)
+{
+    public Guid Id { get; } = id;
+
+    public long AmountCents { get; } = amountCents;
+
+    public DateTime AcceptedAt { get; } = acceptedAt;
+
+    public int Epoch { get; } = epoch;
+
+    /// <summary>A charge was sent, here or by an owner that is gone, and nobody knows yet what came of it.</summary>
+    public bool InDoubt { get; set; }
+
+    /// <summary>Where a charge may have happened; null while in doubt: an owner that is gone knew it.</summary>
+    public Processor? ChargedAt { get; set; }
+
+    /// <summary>UTC, whole microseconds; kept while in doubt, stamped anew for each charge after a clean refusal.</summary>
+    public DateTime RequestedAt { get; set; }
+
+    /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
+    public long DoubtSince { get; set; }
+
+    /// <summary>Purged from the books: it must not be charged any more.</summary>
+    public bool Purged { get; set; }
+
+    /// <summary>The exact decimal of the wire, with two places.</summary>
+    public decimal Amount => Money.FromCents(AmountCents);
+}

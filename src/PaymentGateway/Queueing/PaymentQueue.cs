@@ -1,0 +1,80 @@
+using System.Threading.Channels;
+
+namespace PaymentGateway.Queueing;
+
+/// <summary>
+/// The bounded way from acceptance to settlement, oldest first. Any thread may add; one reader takes.
+/// </summary>
+internal sealed class PaymentQueue(IntakeOptions options)
+{
+    // The reader runs on in the writer's thread: a hop to another thread costs more than starting the charge.
+    private readonly Channel<Payment?> channel = Channel.CreateBounded<Payment?>(
+        new BoundedChannelOptions(options.QueueCapacity) { SingleReader = true, AllowSynchronousContinuations = true });
+
+    private readonly PriorityQueue<Payment, DateTime> returned = new();
+    private int returnedCount;
+
+    public int Count => channel.Reader.Count + Volatile.Read(ref returnedCount);
+
+    /// <summary>How many more fit.</summary>
+    public int Room => options.QueueCapacity - channel.Reader.Count;
+
+    /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
+    public bool TryAdd(Payment payment) => channel.Writer.TryWrite(payment);
+
+    /// <summary>
+    /// Takes back a payment that was refused, or one that is older than the queue. It always fits: there are only as
+    /// many as calls in flight and pages being adopted.
+    /// </summary>
+    public void Return(Payment payment)
+    {
+        lock (returned)
+        {
+            returned.Enqueue(payment, payment.AcceptedAt);
+            returnedCount = returned.Count;
+        }
+
+        // Wakes a reader that waits; a full channel has none waiting.
+        channel.Writer.TryWrite(null);
+    }
+
+    /// <summary>Takes the oldest payment that is here.</summary>
+    public bool TryTake(out Payment payment)
+    {
+        if (returnedCount > 0 && TryTakeReturned(out payment))
+            return true;
+
+        while (channel.Reader.TryRead(out var next))
+        {
+            if (next is not null)
+            {
+                payment = next;
+                return true;
+            }
+
+            if (TryTakeReturned(out payment))
+                return true;
+        }
+
+        payment = null!;
+        return false;
+    }
+
+    /// <summary>Waits for something to take.</summary>
+    /// <returns>False when the queue is latched and empty.</returns>
+    public ValueTask<bool> WaitAsync(CancellationToken cancellation) => channel.Reader.WaitToReadAsync(cancellation);
+
+    /// <summary>Takes no more; what is inside can still be taken.</summary>
+    public void Latch() => channel.Writer.TryComplete();
+
+    private bool TryTakeReturned(out Payment payment)
+    {
+        lock (returned)
+        {
+            var any = returned.TryDequeue(out var oldest, out _);
+            returnedCount = returned.Count;
+            payment = oldest!;
+            return any;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+using System.Data.Common;
+using Npgsql;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>Leases of instances and the payments that change hands by them, by the database's clock alone.</summary>
+internal sealed class LeaseStore(NpgsqlDataSource ledger)
+{
+    private const string OpenSql = """
+        INSERT INTO leases (instance, expires_at) VALUES (@Instance, now() + @Duration)
+        RETURNING epoch, (SELECT generation FROM books WHERE id = 1)
+        """;
+
+    private const string RenewSql = """
+        UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore
+        WHERE epoch = @Epoch AND closed_at IS NULL
+        RETURNING epoch, (SELECT generation FROM books WHERE id = 1)
+        """;
+
+    // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set.
+    private const string CloseLapsedSql = """
+        UPDATE leases SET closed_at = now()
+        WHERE closed_at IS NULL AND (expires_at < now() OR (instance = @ProvenGone AND epoch < @Epoch))
+        """;
+
+    private const string OrphanedSql = """
+        SELECT epoch, settled_before, extract(epoch FROM now() - least(expires_at, closed_at))::float8
+        FROM leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL ORDER BY epoch
+        """;
+
+    // The owner is looked at again in the UPDATE: two instances may adopt from the same epoch at the same time.
+    // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen.
+    private const string AdoptSql = """
+        WITH orphans AS (
+            SELECT payments.correlation_id, payments.accepted_at
+            FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
+            WHERE settlements.correlation_id IS NULL AND payments.owner = @From
+              AND payments.accepted_at >= @SettledBefore
+            ORDER BY payments.accepted_at LIMIT @Limit
+        ), widened AS (
+            UPDATE leases SET settled_before = least(settled_before, (SELECT min(accepted_at) FROM orphans))
+            WHERE epoch = @To
+        )
+        UPDATE payments SET owner = @To, handover = CASE WHEN @From = 0 THEN greatest(handover, 1) ELSE 2 END
+        WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner = @From
+        RETURNING correlation_id, amount_cents, accepted_at, owner, handover
+        """;
+
+    private const string MarkAdoptedSql = """
+        UPDATE leases SET adopted_at = now()
+        WHERE epoch = @Epoch AND adopted_at IS NULL AND closed_at < now() - interval '10 seconds'
+        """;
+
+    // What is surely unsent is free at once for anybody, what is in doubt stays in doubt.
+    private const string ReleaseSql = """
+        WITH unsettled AS (
+            SELECT payments.correlation_id
+            FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
+            WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
+              AND payments.accepted_at >= @SettledBefore
+        )
+        UPDATE payments SET owner = 0, handover = CASE WHEN correlation_id = ANY(@InDoubt) THEN 2 ELSE 1 END
+        WHERE correlation_id IN (SELECT correlation_id FROM unsettled) AND owner = @Epoch
+        """;
+
+    private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
+
+    /// <summary>Begins a new epoch.</summary>
+    public async Task<LeaseRow> OpenAsync(string instance, TimeSpan duration)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QuerySingleAsync<LeaseRow>(OpenSql, new OpenLeaseArgs(instance, duration));
+    }
+
+    /// <summary>Renews an epoch, or gives null when it was closed: then it is lost for good.</summary>
+    public async Task<LeaseRow?> RenewAsync(RenewLeaseArgs lease)
+    {
+        await using var connection = ledger.CreateConnection();
+        return (await connection.QueryAsync<LeaseRow>(RenewSql, lease)).SingleOrDefault();
+    }
+
+    /// <summary>Closes every lapsed lease, and earlier ones of an instance that is proven to be gone.</summary>
+    public async Task CloseLapsedAsync(CloseLeasesArgs closing)
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(CloseLapsedSql, closing);
+    }
+
+    /// <summary>The closed epochs whose payments have perhaps not all been adopted.</summary>
+    public async Task<List<OrphanedEpoch>> OrphanedAsync()
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QueryAsync<OrphanedEpoch>(OrphanedSql);
+    }
+
+    /// <summary>Moves a page of unsettled payments to a new owner and gives them, in no order.</summary>
+    public async Task<List<StoredPayment>> AdoptAsync(AdoptArgs page)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QueryAsync<StoredPayment>(AdoptSql, page);
+    }
+
+    /// <summary>Ends the search in an epoch, once no statement of its time can still be running.</summary>
+    public async Task MarkAdoptedAsync(int epoch)
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(MarkAdoptedSql, new EpochArgs(epoch));
+    }
+
+    /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
+    public async Task CloseAsync(int epoch)
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(CloseSql, new EpochArgs(epoch));
+    }
+
+    /// <summary>A clean stop: closes the epoch and frees what it has not settled.</summary>
+    /// <returns>How many payments are free for others now.</returns>
+    public async Task<int> ReleaseAsync(ReleaseArgs release)
+    {
+        await CloseAsync(release.Epoch);
+        await using var connection = ledger.CreateConnection();
+        return await connection.ExecuteAsync(ReleaseSql, release);
+    }
+}
+
+/// <summary>An epoch, and the generation of the books at that moment.</summary>
+internal sealed record LeaseRow(int Epoch, int Generation) : ISqlRow<LeaseRow>
+{
+    public static LeaseRow Read(DbDataReader row) => new(row.GetInt32(0), row.GetInt32(1));
+}
+
+/// <summary>A closed epoch; LapsedSeconds is how long ago, at least, it has stopped sending.</summary>
+internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, double LapsedSeconds) : ISqlRow<OrphanedEpoch>
+{
+    public static OrphanedEpoch Read(DbDataReader row) => new(row.GetInt32(0), row.GetDateTime(1), row.GetDouble(2));
+}
+
+/// <summary>A new lease.</summary>
+internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<string>(nameof(Instance), Instance));
+        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
+    }
+}
+
+/// <summary>A renewal; everything accepted before SettledBefore is settled.</summary>
+internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
+        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
+    }
+}
+
+/// <summary>Earlier epochs of the instance ProvenGone are gone too; empty when nothing is proven.</summary>
+internal sealed record CloseLeasesArgs(string ProvenGone, int Epoch) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<string>(nameof(ProvenGone), ProvenGone));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
+    }
+}
+
+/// <summary>A page to adopt.</summary>
+internal sealed record AdoptArgs(int From, int To, DateTime SettledBefore, int Limit) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<int>(nameof(From), From));
+        parameters.Add(new NpgsqlParameter<int>(nameof(To), To));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Limit), Limit));
+    }
+}
+
+/// <summary>An epoch.</summary>
+internal sealed record EpochArgs(int Epoch) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters) =>
+        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
+}
+
+/// <summary>What a clean stop hands over.</summary>
+internal sealed record ReleaseArgs(int Epoch, DateTime SettledBefore, Guid[] InDoubt) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
+        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(InDoubt), InDoubt));
+    }
+}

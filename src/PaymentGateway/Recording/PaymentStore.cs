@@ -1,0 +1,98 @@
+using System.Data.Common;
+using Npgsql;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>The accepted payments in PostgreSQL: stored once for good, found again by their owner.</summary>
+internal sealed class PaymentStore(NpgsqlDataSource ledger)
+{
+    // The lease is looked at in the same statement: an epoch that another instance has closed must not add
+    // payments which nobody would look for any more.
+    private const string StoreSql = """
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
+        SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @Owner
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
+        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+        ON CONFLICT (correlation_id) DO NOTHING
+        """;
+
+    private const string FindSql = """
+        SELECT correlation_id, amount_cents, accepted_at, owner, handover FROM payments
+        WHERE correlation_id = ANY(@Ids)
+        """;
+
+    private const string OpenPageSql = """
+        SELECT payments.correlation_id, payments.amount_cents, payments.accepted_at, payments.owner, payments.handover
+        FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
+        WHERE settlements.correlation_id IS NULL AND payments.owner = @Owner AND payments.handover = 0
+          AND payments.accepted_at >= @From AND payments.accepted_at <= @To
+        ORDER BY payments.accepted_at LIMIT @Limit
+        """;
+
+    /// <summary>Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.</summary>
+    /// <returns>How many were new; fewer than given when some were known, or when the owner's lease is closed.</returns>
+    /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
+    public async Task<int> StoreAsync(StoreArgs batch)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.ExecuteAsync(StoreSql, batch);
+    }
+
+    /// <summary>The stored payments among these ids, in no order.</summary>
+    public async Task<List<StoredPayment>> FindAsync(Guid[] ids)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids));
+    }
+
+    /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
+    public async Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QueryAsync<StoredPayment>(OpenPageSql, page);
+    }
+}
+
+/// <summary>A batch to store, all arrays of one length.</summary>
+internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
+        parameters.Add(new NpgsqlParameter<long[]>(nameof(AmountsCents), AmountsCents));
+        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(AcceptedAts), AcceptedAts));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+    }
+}
+
+/// <summary>The ids to look for.</summary>
+internal sealed record FindArgs(Guid[] Ids) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters) =>
+        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
+}
+
+/// <summary>A page of an owner's open payments; both bounds are inclusive.</summary>
+internal sealed record OpenPageArgs(int Owner, DateTime From, DateTime To, int Limit) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(From), From));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(To), To));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Limit), Limit));
+    }
+}
+
+/// <summary>A row of payments.</summary>
+internal sealed record StoredPayment(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int Owner, short Handover)
+    : ISqlRow<StoredPayment>
+{
+    /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
+    public const short HandedOverUnsent = 1;
+
+    public static StoredPayment Read(DbDataReader row) =>
+        new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetInt32(3), row.GetInt16(4));
+
+    public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, Owner);
+}

@@ -1,0 +1,54 @@
+using System.Data.Common;
+using Npgsql;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>Creates the books where they are missing, from the embedded postgres/schema.sql.</summary>
+internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions options)
+{
+    private const string StateSql = """
+        SELECT count(*) FILTER (WHERE relname = 'books'), count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
+        FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
+        """;
+
+    /// <summary>Safe to call at any time and by two instances at once.</summary>
+    /// <exception cref="ConfigurationException">The tables are of the other storage profile.</exception>
+    /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
+    public async Task EnsureAsync()
+    {
+        await using var connection = await ledger.OpenConnectionAsync();
+        var state = await connection.QuerySingleAsync<SchemaState>(StateSql);
+        if (state.Books == 0)
+            await CreateAsync(connection);
+        else if (state.LoggedPayments == 1 != options.Durable)
+            throw new ConfigurationException("Gateway__Storage__Profile", options.Durable
+                ? "is Durable, but the tables are UNLOGGED; ALTER TABLE payments, settlements, settlement_totals SET LOGGED first"
+                : "is Unlogged, but the tables are logged; ALTER TABLE payments, settlements, settlement_totals SET UNLOGGED first");
+    }
+
+    private async Task CreateAsync(NpgsqlConnection connection)
+    {
+        await using var transaction = await connection.BeginTransactionAsync();
+        foreach (var statement in Statements())
+            await connection.ExecuteAsync(statement, null, transaction);
+        await transaction.CommitAsync();
+    }
+
+    private string[] Statements()
+    {
+        using var stream = typeof(SchemaSetup).Assembly.GetManifestResourceStream("schema.sql")
+            ?? throw new InvalidOperationException("schema.sql is not embedded");
+        using var reader = new StreamReader(stream);
+        var schema = reader.ReadToEnd();
+        if (options.Durable)
+            schema = schema.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal);
+
+        return schema.Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+    }
+}
+
+/// <summary>Which of our tables exist, and whether the books survive a crash of the database.</summary>
+internal sealed record SchemaState(long Books, long LoggedPayments) : ISqlRow<SchemaState>
+{
+    public static SchemaState Read(DbDataReader row) => new(row.GetInt64(0), row.GetInt64(1));
+}

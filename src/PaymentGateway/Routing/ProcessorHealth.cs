@@ -1,0 +1,145 @@
+namespace PaymentGateway.Routing;
+
+/// <summary>
+/// What live calls, the circuit breaker and the shared health record say about one processor. Safe from any thread.
+/// </summary>
+internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options)
+{
+    // How much the newest call weighs: about the last ten calls count.
+    private const double Weight = 0.2;
+
+    // Without newer calls a measured latency says nothing any more.
+    private static readonly TimeSpan LatencyKept = TimeSpan.FromSeconds(2);
+
+    // A slow trial must not hide for long that newer calls would be quick again.
+    private static readonly TimeSpan TrialAlone = TimeSpan.FromSeconds(1);
+
+    private readonly object gate = new();
+    private bool circuitOpen;
+    private long closedUntil;      // No call before this timestamp: the circuit's break, or Retry-After.
+    private long? trialSince;
+    private double latencyMs;
+    private long measuredAt = long.MinValue;
+    private HealthReport report;
+    private long reportedAt = long.MinValue;
+    private long outSince = long.MinValue;
+
+    /// <summary>What routing may know now.</summary>
+    public ProcessorState Read()
+    {
+        lock (gate)
+        {
+            var now = clock.GetTimestamp();
+            var expected = ExpectedLatency_NeedsLock(now);
+            var availability = Availability_NeedsLock(now, expected);
+            if (availability == Availability.Usable)
+                outSince = long.MinValue;
+            else if (outSince == long.MinValue)
+                outSince = now;
+
+            var outFor = outSince == long.MinValue ? TimeSpan.Zero : clock.GetElapsedTime(outSince, now);
+            return new ProcessorState(availability, expected, outFor);
+        }
+    }
+
+    /// <summary>A charge is about to be sent; while the processor is not usable it is the one trial.</summary>
+    /// <returns>Whether it is a trial, to be given back to <see cref="End"/>.</returns>
+    public bool Begin()
+    {
+        lock (gate)
+        {
+            var now = clock.GetTimestamp();
+            var trial = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Trial;
+            if (trial)
+                trialSince = now;
+            return trial;
+        }
+    }
+
+    /// <summary>A charge ended.</summary>
+    /// <param name="trial">What <see cref="Begin"/> said.</param>
+    /// <param name="latency">How long it took when the processor answered it, else null.</param>
+    /// <param name="retryAfter">How long the processor asked to be left alone.</param>
+    public void End(bool trial, TimeSpan? latency, TimeSpan? retryAfter)
+    {
+        lock (gate)
+        {
+            var now = clock.GetTimestamp();
+            if (trial)
+                trialSince = null;
+
+            if (latency is { } measured)
+            {
+                var fresh = measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept;
+                // A trial's word counts alone: the calls before it were another time's.
+                latencyMs = fresh && !trial ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs) : measured.TotalMilliseconds;
+                measuredAt = now;
+            }
+
+            if (retryAfter is { } pause)
+                closedUntil = Math.Max(closedUntil, now + Ticks(pause));
+            else if (trial && latency is null)
+                closedUntil = Math.Max(closedUntil, now + Ticks(options.TrialInterval));
+        }
+    }
+
+    /// <summary>The circuit breaker takes no call for <paramref name="duration"/>.</summary>
+    public void CircuitOpened(TimeSpan duration)
+    {
+        lock (gate)
+        {
+            circuitOpen = true;
+            closedUntil = clock.GetTimestamp() + Ticks(duration);
+        }
+    }
+
+    /// <summary>A trial went through.</summary>
+    public void CircuitClosed()
+    {
+        lock (gate)
+        {
+            circuitOpen = false;
+            closedUntil = 0;
+        }
+    }
+
+    /// <summary>Takes in the shared record.</summary>
+    public void Observe(HealthReport said)
+    {
+        lock (gate)
+        {
+            report = said;
+            reportedAt = clock.GetTimestamp() - Ticks(said.Age);
+        }
+    }
+
+    private Availability Availability_NeedsLock(long now, TimeSpan expected)
+    {
+        // Its own word counts only while no call of ours is newer.
+        var saysFailing = report.Failing && reportedAt > measuredAt && IsFresh_NeedsLock(now);
+        if (!circuitOpen && !saysFailing && expected <= options.MaxLatency && now >= closedUntil)
+            return Availability.Usable;
+
+        // The breaker lets one call through at a time, so a second trial would only be thrown back.
+        var trialPending = trialSince is { } since && (circuitOpen || clock.GetElapsedTime(since, now) < TrialAlone);
+        if (trialPending || now < closedUntil)
+            return Availability.Unusable;
+
+        // One that says of itself that it is slow is not tried: a slow success may spoil the audit's window.
+        var saysSlow = report.MinResponse > options.MaxLatency && reportedAt > measuredAt && IsFresh_NeedsLock(now);
+        return saysSlow && !circuitOpen ? Availability.Unusable : Availability.Trial;
+    }
+
+    private TimeSpan ExpectedLatency_NeedsLock(long now)
+    {
+        if (measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept)
+            return TimeSpan.FromMilliseconds(latencyMs);
+
+        return IsFresh_NeedsLock(now) ? report.MinResponse : TimeSpan.Zero;
+    }
+
+    private bool IsFresh_NeedsLock(long now) =>
+        reportedAt != long.MinValue && clock.GetElapsedTime(reportedAt, now) < options.HealthInterval * 2;
+
+    private long Ticks(TimeSpan duration) => (long)(duration.TotalSeconds * clock.TimestampFrequency);
+}

@@ -1,0 +1,46 @@
+namespace PaymentGateway.Routing;
+
+/// <summary>The routing decision: a pure function of both processors, the payment's age and the options.</summary>
+internal static class ProcessorRouter
+{
+    /// <param name="cheap">The default processor.</param>
+    /// <param name="dear">The fallback processor.</param>
+    /// <param name="age">Time since the payment was accepted.</param>
+    /// <param name="options">Policy and patience.</param>
+    public static RouteChoice Choose(ProcessorState cheap, ProcessorState dear, TimeSpan age, RoutingOptions options) =>
+        options.Policy switch
+        {
+            RoutingPolicy.Fastest => Fastest(cheap, dear),
+            RoutingPolicy.Balanced => CheapUnless(Hopeless(cheap, age, options), cheap, dear),
+            _ => CheapUnless(age >= options.Patience, cheap, dear),
+        };
+
+    private static RouteChoice CheapUnless(bool impatient, ProcessorState cheap, ProcessorState dear)
+    {
+        if (cheap.Availability == Availability.Usable)
+            return RouteChoice.Default;
+
+        // Past its patience a payment rather takes a fallback that works than try a default that failed.
+        if (impatient && dear.Availability == Availability.Usable)
+            return RouteChoice.Fallback;
+
+        if (cheap.Availability == Availability.Trial)
+            return RouteChoice.Default;
+
+        return impatient && dear.Availability == Availability.Trial ? RouteChoice.Fallback : RouteChoice.Wait;
+    }
+
+    // An outage is expected to last as long again as it has lasted: past the rest of the patience waiting is in vain.
+    private static bool Hopeless(ProcessorState cheap, TimeSpan age, RoutingOptions options) =>
+        age >= options.Patience || cheap.OutFor > options.Patience - age;
+
+    private static RouteChoice Fastest(ProcessorState cheap, ProcessorState dear) => (cheap.Availability, dear.Availability) switch
+    {
+        (Availability.Usable, Availability.Usable) =>
+            cheap.ExpectedLatency <= dear.ExpectedLatency ? RouteChoice.Default : RouteChoice.Fallback,
+        (Availability.Usable, _) => RouteChoice.Default,
+        (Availability.Trial, _) => RouteChoice.Default,
+        (_, Availability.Unusable) => RouteChoice.Wait,
+        _ => RouteChoice.Fallback,
+    };
+}

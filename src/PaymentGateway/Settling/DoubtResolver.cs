@@ -1,0 +1,164 @@
+using PaymentGateway.Owning;
+using PaymentGateway.Queueing;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>
+/// Resolves payments in doubt where they may have been charged: by look-up, or by the same charge again at the same
+/// processor. One is free for another processor only when look-ups say 404 after the horizon. Any thread may add.
+/// </summary>
+internal sealed partial class DoubtResolver(
+    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open, Lease lease,
+    SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
+{
+    private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
+
+    private readonly CancellationTokenSource stopping = new();
+    private readonly Random jitter = new(Environment.ProcessId);
+    private int count;
+
+    /// <summary>How many are in doubt in this instance's memory.</summary>
+    public int Count => Volatile.Read(ref count);
+
+    /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>
+    public void Add(Payment payment)
+    {
+        Interlocked.Increment(ref count);
+        _ = ResolveAsync(payment);
+    }
+
+    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    /// <summary>What is still in doubt is handed over as such.</summary>
+    public Task StopAsync(CancellationToken cancellationToken) => stopping.CancelAsync();
+
+    public void Dispose() => stopping.Dispose();
+
+    private async Task ResolveAsync(Payment payment)
+    {
+        try
+        {
+            var backOff = BackOffFirst;
+            while (!payment.Purged && lease.Owns(payment))
+            {
+                var retryAfter = TimeSpan.Zero;
+                if (lease.IsHeld && writer.HasRoom)
+                {
+                    var step = payment.ChargedAt is { } processor
+                        ? await ResolveAtAsync(payment, lanes.Of(processor))
+                        : await ResolveAnywhereAsync(payment);
+                    if (step.Done)
+                        return;
+
+                    retryAfter = step.RetryAfter;
+                }
+
+                await Task.Delay(retryAfter + Jittered(backOff), clock, stopping.Token);
+                backOff = backOff * 2 < BackOffMost ? backOff * 2 : BackOffMost;
+            }
+
+            open.Remove(payment);
+        }
+        catch (OperationCanceledException)
+        {
+            // Stopping: the payment stays open and is released in doubt.
+        }
+        catch (Exception failed)
+        {
+            // It stays open, so the stop or death of this instance hands it over in doubt: late, but not lost.
+            Log.ResolvingFailed(log, payment.Id, failed);
+        }
+        finally
+        {
+            Interlocked.Decrement(ref count);
+        }
+    }
+
+    private async Task<Step> ResolveAtAsync(Payment payment, ProcessorLane lane)
+    {
+        var pastHorizon = IsPastHorizon(payment);
+        var lookup = await lane.LookUpAsync(payment, stopping.Token);
+        if (lookup.Result == LookupResult.Found)
+            return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
+
+        if (lookup.Result == LookupResult.Unknown)
+            return Step.Again(lookup.RetryAfter);
+
+        if (pastHorizon)
+            return Free(payment);
+
+        return await ChargeAgainAsync(payment, lane);
+    }
+
+    // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
+    private async Task<Step> ChargeAgainAsync(Payment payment, ProcessorLane lane)
+    {
+        if (payment.Purged || !lease.IsHeld || !lease.Owns(payment) || lane.Health.Read().Availability == Routing.Availability.Unusable || !lane.TryEnter())
+            return Step.Again(null);
+
+        var outcome = await lane.ChargeAsync(payment);
+        return outcome.Result == ChargeResult.Settled
+            ? Settle(payment, lane, payment.AmountCents, payment.RequestedAt)
+            : Step.Again(outcome.RetryAfter);
+    }
+
+    private async Task<Step> ResolveAnywhereAsync(Payment payment)
+    {
+        var pastHorizon = IsPastHorizon(payment);
+        var cheap = await lanes.Default.LookUpAsync(payment, stopping.Token);
+        if (cheap.Result == LookupResult.Found)
+            return Settle(payment, lanes.Default, cheap.AmountCents, cheap.RequestedAt);
+
+        var dear = await lanes.Fallback.LookUpAsync(payment, stopping.Token);
+        if (dear.Result == LookupResult.Found)
+            return Settle(payment, lanes.Fallback, dear.AmountCents, dear.RequestedAt);
+
+        return pastHorizon && cheap.Result == LookupResult.NotFound && dear.Result == LookupResult.NotFound
+            ? Free(payment)
+            : Step.Again(cheap.RetryAfter ?? dear.RetryAfter);
+    }
+
+    private Step Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    {
+        if (amountCents != payment.AmountCents)
+            Log.AmountDiffers(log, payment.Id, lane.Processor, amountCents, payment.AmountCents);
+
+        writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
+        return Step.Ended;
+    }
+
+    private Step Free(Payment payment)
+    {
+        payment.InDoubt = false;
+        payment.ChargedAt = null;
+        queue.Return(payment);
+        return Step.Ended;
+    }
+
+    // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
+    private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
+
+    // Full jitter: those that fell into doubt together must not come back together.
+    private TimeSpan Jittered(TimeSpan backOff)
+    {
+        lock (jitter)
+            return backOff * jitter.NextDouble();
+    }
+
+    private readonly record struct Step(bool Done, TimeSpan RetryAfter)
+    {
+        public static readonly Step Ended = new(true, TimeSpan.Zero);
+
+        public static Step Again(TimeSpan? retryAfter) => new(false, retryAfter ?? TimeSpan.Zero);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt until this instance ends")]
+        public static partial void ResolvingFailed(ILogger log, Guid id, Exception failed);
+
+        [LoggerMessage(411, LogLevel.Warning, "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]
+        public static partial void AmountDiffers(ILogger log, Guid id, Processor processor, long stored, long accepted);
+    }
+}

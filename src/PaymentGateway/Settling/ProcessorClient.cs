@@ -1,0 +1,141 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Http.Headers;
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Routing;
+using Polly.CircuitBreaker;
+using Polly.Timeout;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
+internal sealed class ProcessorClient(HttpClient http, Processor processor, TimeProvider clock)
+{
+    private static readonly Uri PaymentsPath = new("payments", UriKind.Relative);
+    private static readonly Uri HealthPath = new("payments/service-health", UriKind.Relative);
+    private static readonly MediaTypeHeaderValue Json = new("application/json");
+
+    public Processor Processor { get; } = processor;
+
+    /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
+    /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
+    public async Task<ChargeOutcome> ChargeAsync(Payment payment)
+    {
+        try
+        {
+            var body = JsonSerializer.SerializeToUtf8Bytes(
+                new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
+                GatewayJsonContext.Default.ProcessorPayment);
+            using var request = new HttpRequestMessage(HttpMethod.Post, PaymentsPath) { Content = new ByteArrayContent(body) };
+            request.Content.Headers.ContentType = Json;
+            using var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
+            return await JudgeAsync(response);
+        }
+        catch (BrokenCircuitException)
+        {
+            return new ChargeOutcome(ChargeResult.NotSent);
+        }
+        catch (HttpRequestException failed) when (failed.HttpRequestError
+            is HttpRequestError.ConnectionError or HttpRequestError.NameResolutionError or HttpRequestError.SecureConnectionError)
+        {
+            return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
+        }
+        catch (Exception broken) when (broken is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        {
+            return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
+        }
+    }
+
+    /// <summary>Asks whether the processor has stored a payment; never delayed by its switches, but by its limiter.</summary>
+    public async Task<LookupOutcome> LookUpAsync(Guid id)
+    {
+        try
+        {
+            using var response = await http.GetAsync(
+                new Uri($"payments/{id}", UriKind.Relative), HttpCompletionOption.ResponseHeadersRead);
+            if (response.StatusCode == HttpStatusCode.NotFound)
+                return new LookupOutcome(LookupResult.NotFound);
+
+            var stored = response.StatusCode == HttpStatusCode.OK
+                ? await ReadAsync(response, GatewayJsonContext.Default.ProcessorPayment)
+                : null;
+            return stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
+                ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
+                : new LookupOutcome(LookupResult.Unknown, RetryAfter: RetryAfter(response));
+        }
+        catch (Exception failed) when (failed is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        {
+            return new LookupOutcome(LookupResult.Unknown);
+        }
+    }
+
+    /// <summary>Asks for the processor's own word on its health; null when there was none.</summary>
+    public async Task<HealthReport?> AskHealthAsync()
+    {
+        try
+        {
+            using var response = await http.GetAsync(HealthPath, HttpCompletionOption.ResponseHeadersRead);
+            var said = response.StatusCode == HttpStatusCode.OK
+                ? await ReadAsync(response, GatewayJsonContext.Default.HealthAnswer)
+                : null;
+            return said is null
+                ? null
+                : new HealthReport(said.Failing, TimeSpan.FromMilliseconds(said.MinResponseTime), TimeSpan.Zero);
+        }
+        catch (Exception failed) when (failed is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        {
+            return null;
+        }
+    }
+
+    private async Task<ChargeOutcome> JudgeAsync(HttpResponseMessage response)
+    {
+        var status = (int)response.StatusCode;
+        switch (status)
+        {
+            case 200:
+                return await ReadAsync(response, GatewayJsonContext.Default.ChargeAnswer) is not null
+                    ? new ChargeOutcome(ChargeResult.Settled)
+                    : new ChargeOutcome(ChargeResult.InDoubt, null, "200 with a body that is no answer");
+            case 422:
+                return new ChargeOutcome(ChargeResult.AlreadyStored);
+            case 429:
+                return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response), "429");
+            case 500:
+                // The failure switch answers without a body; a body comes from the database path, after the row
+                // may have been stored (contract.md, what follows).
+                return (await response.Content.ReadAsByteArrayAsync()).Length == 0
+                    ? new ChargeOutcome(ChargeResult.Refused, null, "500")
+                    : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
+            case >= 400 and < 500:
+                return new ChargeOutcome(ChargeResult.Rejected, null, status.ToString(CultureInfo.InvariantCulture));
+            default:
+                return new ChargeOutcome(ChargeResult.InDoubt, null, status.ToString(CultureInfo.InvariantCulture));
+        }
+    }
+
+    // The handler has read the body already, within the call's time limit.
+    private static async Task<T?> ReadAsync<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
+    {
+        try
+        {
+            return JsonSerializer.Deserialize(await response.Content.ReadAsByteArrayAsync(), type);
+        }
+        catch (JsonException)
+        {
+            return null;
+        }
+    }
+
+    private TimeSpan? RetryAfter(HttpResponseMessage response)
+    {
+        var header = response.Headers.RetryAfter;
+        return header?.Delta ?? (header?.Date is { } date ? date - clock.GetUtcNow() : null);
+    }
+
+    // A timestamp without a zone is the processor's UTC.
+    private static DateTime ToUtc(DateTime stamp) => Timestamps.Cut(stamp.Kind == DateTimeKind.Local
+        ? stamp.ToUniversalTime()
+        : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
+}

@@ -1,0 +1,15 @@
+using System.Text.Json.Serialization;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>The payment as a processor takes it and gives it back (contract.md, POST /payments and GET /payments/{id}).</summary>
+internal sealed record ProcessorPayment(
+    [property: JsonRequired] Guid CorrelationId,
+    [property: JsonRequired] decimal Amount,
+    [property: JsonRequired] DateTime RequestedAt);
+
+/// <summary>A processor's answer to a charge; the text is for people.</summary>
+internal sealed record ChargeAnswer([property: JsonRequired] string Message);
+
+/// <summary>A processor's answer to GET /payments/service-health.</summary>
+internal sealed record HealthAnswer([property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);

@@ -1,0 +1,118 @@
+using PaymentGateway.Owning;
+using PaymentGateway.Queueing;
+using PaymentGateway.Routing;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>
+/// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
+/// </summary>
+internal sealed partial class SettlementWorker(
+    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, OpenPayments open,
+    Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
+{
+    // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
+    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
+
+    private readonly Pulse progress = new(clock);
+    private int inFlight;
+
+    /// <summary>Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.</summary>
+    public override async Task StopAsync(CancellationToken cancellationToken)
+    {
+        queue.Latch();
+        var deadline = clock.GetTimestamp() + (long)(options.Settling.DrainTimeout.TotalSeconds * clock.TimestampFrequency);
+        while ((queue.Count > 0 || Volatile.Read(ref inFlight) > 0)
+               && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
+            await Task.Delay(LookAgain / 5, clock, CancellationToken.None);
+        if (Volatile.Read(ref inFlight) is > 0 and var left)
+            Log.DrainCutShort(log, left);
+        await base.StopAsync(cancellationToken);
+    }
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (await queue.WaitAsync(stoppingToken))
+            while (queue.TryTake(out var payment))
+                if (await ChooseAsync(payment, stoppingToken) is { } lane)
+                    _ = SettleAsync(payment, lane);
+                else
+                    open.Remove(payment);
+    }
+
+    /// <summary>Waits for a lane with a free place, or gives null when the payment is not ours any more.</summary>
+    private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
+    {
+        while (!payment.Purged && lease.Owns(payment))
+        {
+            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane && lane.TryEnter())
+                return lane;
+
+            await progress.WaitAsync(LookAgain, stopping);
+        }
+
+        return null;
+    }
+
+    private ProcessorLane? Choose(Payment payment)
+    {
+        var age = clock.GetUtcNow().UtcDateTime - payment.AcceptedAt;
+        var route = ProcessorRouter.Choose(lanes.Default.Health.Read(), lanes.Fallback.Health.Read(), age, options.Routing);
+        return route switch
+        {
+            RouteChoice.Default => lanes.Default,
+            RouteChoice.Fallback => lanes.Fallback,
+            _ => null,
+        };
+    }
+
+    private async Task SettleAsync(Payment payment, ProcessorLane lane)
+    {
+        Interlocked.Increment(ref inFlight);
+        try
+        {
+            payment.RequestedAt = clock.UtcMicroseconds();
+            var outcome = await lane.ChargeAsync(payment);
+            switch (outcome.Result)
+            {
+                case ChargeResult.Settled:
+                    writer.Add(new Settlement(payment, lane.Processor, payment.AmountCents, payment.RequestedAt));
+                    break;
+                case ChargeResult.Refused or ChargeResult.NotSent:
+                    queue.Return(payment);
+                    break;
+                case ChargeResult.Rejected:
+                    // It would be so again; handed to nobody until an operator looks: see the log.
+                    Log.Rejected(log, payment.Id, lane.Processor, outcome.Reason);
+                    queue.Return(payment);
+                    break;
+                default:
+                    doubts.Add(payment);
+                    break;
+            }
+        }
+        catch (Exception unforeseen)
+        {
+            // Whatever it was, the call may have gone out.
+            Log.ChargeFailed(log, payment.Id, unforeseen);
+            doubts.Add(payment);
+        }
+        finally
+        {
+            Interlocked.Decrement(ref inFlight);
+            progress.Set();
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(400, LogLevel.Error, "Payment {Id} is taken as in doubt after an unforeseen failure")]
+        public static partial void ChargeFailed(ILogger log, Guid id, Exception unforeseen);
+
+        [LoggerMessage(401, LogLevel.Error, "Payment {Id} was rejected by {Processor}: {Reason}")]
+        public static partial void Rejected(ILogger log, Guid id, Processor processor, string? reason);
+
+        [LoggerMessage(402, LogLevel.Warning, "The drain was cut short with {Count} charges under way; they are released in doubt")]
+        public static partial void DrainCutShort(ILogger log, int count);
+    }
+}

@@ -1,0 +1,80 @@
+using System.Net;
+using System.Net.Sockets;
+using PaymentGateway.Routing;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>Registers the two lanes with their HTTP clients, and what works on them.</summary>
+internal static class SettlingSetup
+{
+    // Health calls may wait for the window to turn; the client's own limits are in the handler.
+    private static readonly TimeSpan ConnectionKept = TimeSpan.FromMinutes(2);
+
+    public static void AddSettling(this IServiceCollection services, GatewayOptions options)
+    {
+        foreach (var processor in Enum.GetValues<Processor>())
+        {
+            services.AddKeyedSingleton(processor, (provider, _) =>
+                new ProcessorHealth(provider.GetRequiredService<TimeProvider>(), options.Routing));
+            services.AddHttpClient(processor.ToString())
+                .ConfigureHttpClient(http =>
+                {
+                    http.BaseAddress = options.UrlOf(processor);
+                    http.Timeout = Timeout.InfiniteTimeSpan;
+                })
+                .UseSocketsHttpHandler((handler, _) => Tune(handler, options.Settling))
+                .AddHttpMessageHandler(provider => new CallGuardHandler(
+                    provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, options.Routing,
+                    provider.GetRequiredService<TimeProvider>()))
+                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+                .RemoveAllLoggers();
+        }
+
+        services.AddSingleton(provider => new ProcessorLanes(
+            Lane(provider, Processor.Default, options.Settling), Lane(provider, Processor.Fallback, options.Settling)));
+        services.AddSingleton<SettlementWriter>();
+        services.AddSingleton<DoubtResolver>();
+    }
+
+    private static ProcessorLane Lane(IServiceProvider provider, Processor processor, SettlingOptions options)
+    {
+        var clock = provider.GetRequiredService<TimeProvider>();
+        var http = provider.GetRequiredService<IHttpClientFactory>().CreateClient(processor.ToString());
+        return new ProcessorLane(
+            new ProcessorClient(http, processor, clock),
+            provider.GetRequiredKeyedService<ProcessorHealth>(processor), options, clock);
+    }
+
+    private static void Tune(SocketsHttpHandler handler, SettlingOptions options)
+    {
+        handler.PooledConnectionLifetime = ConnectionKept;
+        handler.UseCookies = false;
+        handler.AllowAutoRedirect = false;
+        handler.AutomaticDecompression = DecompressionMethods.None;
+        handler.ActivityHeadersPropagator = null;
+        handler.UseProxy = false;
+        // Its own limit, as the handler's would look like a call that timed out, which is in doubt; a connection that
+        // was never made is a clean refusal.
+        handler.ConnectCallback = async (connecting, cancellation) =>
+        {
+            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+            try
+            {
+                using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
+                limit.CancelAfter(options.ConnectTimeout);
+                await socket.ConnectAsync(connecting.DnsEndPoint, limit.Token);
+                return new NetworkStream(socket, ownsSocket: true);
+            }
+            catch (OperationCanceledException) when (!cancellation.IsCancellationRequested)
+            {
+                socket.Dispose();
+                throw new SocketException((int)SocketError.TimedOut);
+            }
+            catch
+            {
+                socket.Dispose();
+                throw;
+            }
+        };
+    }
+}

@@ -1,0 +1,114 @@
+using System.Data.Common;
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
+using Npgsql;
+using PaymentGateway.Owning;
+using PaymentGateway.Recording;
+
+namespace PaymentGateway.Summarising;
+
+/// <summary>The auditor's two calls: GET /payments-summary and POST /purge-payments (contract.md).</summary>
+internal static class AuditEndpoints
+{
+    public const string SummaryPath = "/payments-summary";
+    public const string PurgePath = "/purge-payments";
+
+    private const int PurgeTries = 5;
+
+    private static readonly string[] Iso8601 =
+    [
+        "yyyy-MM-dd'T'HH:mm:ss.FFFFFFFK", "yyyy-MM-dd'T'HH:mmK", "yyyy-MM-dd",
+    ];
+
+    public static void MapAudit(this IEndpointRouteBuilder routes)
+    {
+        var ledger = routes.ServiceProvider.GetRequiredService<SettlementLedger>();
+        var lease = routes.ServiceProvider.GetRequiredService<Lease>();
+        var token = routes.ServiceProvider.GetRequiredService<GatewayOptions>().AdminToken;
+        routes.MapGet(SummaryPath, context => SummariseAsync(context, ledger));
+        routes.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease, token));
+    }
+
+    private static async Task SummariseAsync(HttpContext context, SettlementLedger ledger)
+    {
+        if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
+        {
+            var wrong = TryReadBound(context, "from", out _) ? "to" : "from";
+            await ProblemAnswer.WriteAsync(
+                context, 400, "Invalid window", $"{wrong} must be an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z.", wrong);
+            return;
+        }
+
+        if (from > to)
+        {
+            await ProblemAnswer.WriteAsync(context, 400, "Invalid window", "from is later than to.", "from");
+            return;
+        }
+
+        try
+        {
+            var summary = await ledger.SummariseAsync(
+                from is { } first ? Timestamps.CutUp(first) : null, to is { } last ? Timestamps.Cut(last) : null);
+            await context.Response.WriteAsJsonAsync(summary, GatewayJsonContext.Default.PaymentsSummary);
+        }
+        catch (Exception away) when (away is DbException or TimeoutException)
+        {
+            await ProblemAnswer.WriteAsync(context, 503, "Books out of reach", "PostgreSQL does not answer.", null, 1);
+        }
+    }
+
+    private static async Task PurgeAsync(HttpContext context, SettlementLedger ledger, Lease lease, string? token)
+    {
+        if (token is not null && !IsToken(context.Request.Headers["X-Rinha-Token"].ToString(), token))
+        {
+            await ProblemAnswer.WriteAsync(context, 401, "Token needed", "X-Rinha-Token is missing or wrong.", "X-Rinha-Token");
+            return;
+        }
+
+        for (var attempt = 1; ; attempt++)
+        {
+            try
+            {
+                await ledger.PurgeAsync();
+                break;
+            }
+            catch (PostgresException lost) when (lost.SqlState == PostgresErrorCodes.DeadlockDetected && attempt < PurgeTries)
+            {
+                // The other side of the deadlock went on and is done; this one begins again.
+                continue;
+            }
+            catch (Exception away) when (away is DbException or TimeoutException)
+            {
+                await ProblemAnswer.WriteAsync(context, 503, "Books out of reach", "The books were not purged. Try again.", null, 1);
+                return;
+            }
+        }
+
+        // What waits in memory is looked up in the new books at once; other instances find out within a renewal.
+        lease.CheckSoon.Set();
+        context.Response.StatusCode = 200;
+        context.Response.ContentLength = 0;
+    }
+
+    private static bool IsToken(string given, string token) =>
+        CryptographicOperations.FixedTimeEquals(
+            SHA256.HashData(Encoding.UTF8.GetBytes(given)), SHA256.HashData(Encoding.UTF8.GetBytes(token)));
+
+    /// <returns>False when the parameter is there and no timestamp; without a zone it is UTC.</returns>
+    private static bool TryReadBound(HttpContext context, string name, out DateTime? bound)
+    {
+        bound = null;
+        if (!context.Request.Query.TryGetValue(name, out var values))
+            return true;
+
+        // An unescaped + of a zone arrives as a space.
+        if (values.Count != 1 || !DateTimeOffset.TryParseExact(
+                values[0]?.Replace(' ', '+'), Iso8601, CultureInfo.InvariantCulture,
+                DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var stamp))
+            return false;
+
+        bound = stamp.UtcDateTime;
+        return bound < new DateTime(9999, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+    }
+}

@@ -1,0 +1,19 @@
+namespace PaymentGateway;
+
+/// <summary>
+/// Instants as processors and PostgreSQL keep them: UTC, whole microseconds. .NET counts in tenths of one, and
+/// books that keep the seventh digit would not agree with the processors' (contract.md).
+/// </summary>
+internal static class Timestamps
+{
+    public static DateTime UtcMicroseconds(this TimeProvider clock) => Cut(clock.GetUtcNow().UtcDateTime);
+
+    public static DateTime Cut(DateTime utc) => new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
+
+    /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
+    public static DateTime CutUp(DateTime utc)
+    {
+        var cut = Cut(utc);
+        return cut == utc ? cut : cut.AddTicks(TimeSpan.TicksPerMicrosecond);
+    }
+}
