@@ -65,10 +65,19 @@ CREATE TABLE IF NOT EXISTS processor_health (
 
 INSERT INTO processor_health (processor) VALUES (1), (2) ON CONFLICT DO NOTHING;
 
--- Which books these are: a purge begins new ones.
+-- Which books these are: a purge begins new ones. A reset is a crash of the database that emptied them.
 CREATE TABLE IF NOT EXISTS books (
     id         smallint PRIMARY KEY,
-    generation integer NOT NULL DEFAULT 1
+    generation integer NOT NULL DEFAULT 1,
+    resets     integer NOT NULL DEFAULT 0,
+    reset_at   timestamptz
 );
 
 INSERT INTO books (id) VALUES (1) ON CONFLICT DO NOTHING;
+
+-- Emptied together with the books when the database crashes, so its row missing is how a reset is noticed.
+CREATE UNLOGGED TABLE IF NOT EXISTS books_intact (
+    id smallint PRIMARY KEY
+);
+
+INSERT INTO books_intact (id) VALUES (1) ON CONFLICT DO NOTHING;

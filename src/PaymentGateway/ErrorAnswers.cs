@@ -1,4 +1,5 @@
 using PaymentGateway.Accepting;
+using PaymentGateway.Settling;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway;
@@ -11,6 +12,7 @@ internal static partial class ErrorAnswers
         [PaymentEndpoints.Path] = "POST",
         [AuditEndpoints.SummaryPath] = "GET",
         [AuditEndpoints.PurgePath] = "POST",
+        [ParkedEndpoints.ListPath] = "GET",
         [HealthEndpoints.HealthPath] = "GET",
         [HealthEndpoints.ReadyPath] = "GET",
     };

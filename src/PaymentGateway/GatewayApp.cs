@@ -28,6 +28,7 @@ internal static partial class GatewayApp
         app.UseErrorAnswers();
         app.MapPayments();
         app.MapAudit();
+        app.MapParked();
         app.MapHealth();
         app.MapErrors();
         app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
@@ -64,6 +65,7 @@ internal static partial class GatewayApp
     {
         services.AddSingleton(TimeProvider.System);
         services.AddSingleton(instance);
+        services.AddSingleton<AdminToken>();
         services.AddSingleton(options);
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
@@ -77,9 +79,12 @@ internal static partial class GatewayApp
         services.AddSingleton<OpenPayments>();
         services.AddSingleton<StoredBacklog>();
         services.AddSingleton<PaymentQueue>();
+        services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
         services.AddSettling(options);
 
+        services.AddSingleton<BooksWatch>();
+        services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
         services.AddHostedService<HealthMonitor>();

@@ -12,5 +12,7 @@ namespace PaymentGateway;
 [JsonSerializable(typeof(ProblemAnswer))]
 [JsonSerializable(typeof(ProcessorPayment))]
 [JsonSerializable(typeof(ChargeAnswer))]
+[JsonSerializable(typeof(List<ParkedPayment>))]
+[JsonSerializable(typeof(ReadyAnswer))]
 [JsonSerializable(typeof(HealthAnswer))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;

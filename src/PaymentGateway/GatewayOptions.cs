@@ -110,9 +110,10 @@ internal sealed record RoutingOptions(
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
 /// <param name="InDoubtHorizon">After it, a look-up that says 404 means that no earlier call can be stored any more.</param>
+/// <param name="ParkAfter">In doubt for longer, a payment is set aside for an operator.</param>
 internal sealed record SettlingOptions(
     TimeSpan CallTimeout, TimeSpan ConnectTimeout, int MaxConcurrency, int LookupConcurrency,
-    TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
+    TimeSpan InDoubtHorizon, TimeSpan ParkAfter, TimeSpan DrainTimeout)
 {
     public static SettlingOptions Read(SettingsReader settings) => new(
         settings.Duration("Gateway:Settling:CallTimeout", TimeSpan.FromSeconds(10), TimeSpan.FromMilliseconds(100), TimeSpan.FromMinutes(5)),
@@ -120,6 +121,7 @@ internal sealed record SettlingOptions(
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
         settings.Duration("Gateway:Settling:InDoubtHorizon", TimeSpan.FromSeconds(15), TimeSpan.FromMilliseconds(100), TimeSpan.FromHours(1)),
+        settings.Duration("Gateway:Settling:ParkAfter", TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(1), TimeSpan.FromDays(7)),
         settings.Duration("Gateway:Settling:DrainTimeout", TimeSpan.FromSeconds(5), TimeSpan.Zero, TimeSpan.FromMinutes(5)));
 }
 

@@ -20,7 +20,9 @@ internal static class HealthEndpoints
 
             // The lease is renewed in the database; a dead processor is none of our readiness.
             return lease.IsHeld
-                ? OkAsync(context)
+                ? context.Response.WriteAsJsonAsync(
+                    new ReadyAnswer(lease.BooksResetAt is null ? "kept" : "books reset", lease.BooksResetAt),
+                    GatewayJsonContext.Default.ReadyAnswer)
                 : ProblemAnswer.WriteAsync(context, 503, "Database out of reach", "PostgreSQL does not answer.", null, 1);
         });
     }
@@ -32,3 +34,6 @@ internal static class HealthEndpoints
         return Task.CompletedTask;
     }
 }
+
+/// <summary>What a ready instance says: whether a crash of the database emptied the books, until a purge begins new ones.</summary>
+internal sealed record ReadyAnswer(string Books, DateTime? ResetAt);

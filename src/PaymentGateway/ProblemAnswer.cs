@@ -27,4 +27,8 @@ internal sealed record ProblemAnswer(
             GatewayJsonContext.Default.ProblemAnswer,
             "application/problem+json");
     }
+
+    /// <summary>503 for a call that needs PostgreSQL while that is away.</summary>
+    public static Task WriteOutOfReachAsync(HttpContext context) =>
+        WriteAsync(context, 503, "Books out of reach", "PostgreSQL does not answer. Try again.", null, 1);
 }

@@ -37,6 +37,12 @@ internal sealed class PendingAcceptance(Guid id, long amountCents) : IValueTaskS
             source.SetResult(result);
     }
 
+    public static void CompleteAll(List<PendingAcceptance> batch, AcceptResult result)
+    {
+        foreach (var acceptance in batch)
+            acceptance.Complete(result);
+    }
+
     public AcceptResult GetResult(short token) => source.GetResult(token);
 
     public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);

@@ -10,6 +10,7 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
     private long heldUntil;
     private int epoch;
+    private TaskCompletionSource nextCheck = NewCheck();
 
     /// <summary>The epoch that accepted payments name as their owner; 0 while there is none.</summary>
     public int Epoch => Volatile.Read(ref epoch);
@@ -28,9 +29,24 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
         Volatile.Write(ref epoch, current);
     }
 
+    /// <summary>UTC; when a crash of the database emptied the books, until a purge begins new ones.</summary>
+    public DateTime? BooksResetAt { get; set; }
+
     /// <summary>Pulsed when the epoch or the books may have changed: the keeper asks the database at once.</summary>
     public Pulse CheckSoon { get; } = new(clock);
 
+    /// <summary>Ends when the keeper has looked at epoch and books once more, and put right what had changed.</summary>
+    public Task NextCheckAsync()
+    {
+        CheckSoon.Set();
+        return Volatile.Read(ref nextCheck).Task;
+    }
+
+    /// <summary>The keeper looked.</summary>
+    public void Checked() => Interlocked.Exchange(ref nextCheck, NewCheck()).TrySetResult();
+
     /// <summary>Another instance closed the epoch, or this one gives it up.</summary>
     public void Lose() => Volatile.Write(ref epoch, 0);
+
+    private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 }

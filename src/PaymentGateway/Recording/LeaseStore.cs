@@ -1,4 +1,3 @@
-using System.Data.Common;
 using Npgsql;
 
 namespace PaymentGateway.Recording;
@@ -7,20 +6,18 @@ namespace PaymentGateway.Recording;
 internal sealed class LeaseStore(NpgsqlDataSource ledger)
 {
     private const string OpenSql = """
-        INSERT INTO leases (instance, expires_at) VALUES (@Instance, now() + @Duration)
-        RETURNING epoch, (SELECT generation FROM books WHERE id = 1)
+        INSERT INTO leases (instance, expires_at) VALUES (@Instance, now() + @Duration) RETURNING epoch
         """;
 
     private const string RenewSql = """
         UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore
-        WHERE epoch = @Epoch AND closed_at IS NULL
-        RETURNING epoch, (SELECT generation FROM books WHERE id = 1)
+        WHERE epoch = @Epoch AND closed_at IS NULL RETURNING epoch
         """;
 
     // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set.
     private const string CloseLapsedSql = """
         UPDATE leases SET closed_at = now()
-        WHERE closed_at IS NULL AND (expires_at < now() OR (instance = @ProvenGone AND epoch < @Epoch))
+        WHERE closed_at IS NULL AND ((@Lapsed AND expires_at < now()) OR (instance = @ProvenGone AND epoch < @Epoch))
         """;
 
     private const string OrphanedSql = """
@@ -66,17 +63,18 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
     /// <summary>Begins a new epoch.</summary>
-    public async Task<LeaseRow> OpenAsync(string instance, TimeSpan duration)
+    public async Task<int> OpenAsync(string instance, TimeSpan duration)
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QuerySingleAsync<LeaseRow>(OpenSql, new OpenLeaseArgs(instance, duration));
+        return (await connection.QuerySingleAsync<EpochRow>(OpenSql, new OpenLeaseArgs(instance, duration))).Epoch;
     }
 
-    /// <summary>Renews an epoch, or gives null when it was closed: then it is lost for good.</summary>
-    public async Task<LeaseRow?> RenewAsync(RenewLeaseArgs lease)
+    /// <summary>Renews an epoch.</summary>
+    /// <returns>False when it was closed: then it is lost for good.</returns>
+    public async Task<bool> RenewAsync(RenewLeaseArgs lease)
     {
         await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<LeaseRow>(RenewSql, lease)).SingleOrDefault();
+        return (await connection.QueryAsync<EpochRow>(RenewSql, lease)).Count == 1;
     }
 
     /// <summary>Closes every lapsed lease, and earlier ones of an instance that is proven to be gone.</summary>
@@ -121,78 +119,5 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         await CloseAsync(release.Epoch);
         await using var connection = ledger.CreateConnection();
         return await connection.ExecuteAsync(ReleaseSql, release);
-    }
-}
-
-/// <summary>An epoch, and the generation of the books at that moment.</summary>
-internal sealed record LeaseRow(int Epoch, int Generation) : ISqlRow<LeaseRow>
-{
-    public static LeaseRow Read(DbDataReader row) => new(row.GetInt32(0), row.GetInt32(1));
-}
-
-/// <summary>A closed epoch; LapsedSeconds is how long ago, at least, it has stopped sending.</summary>
-internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, double LapsedSeconds) : ISqlRow<OrphanedEpoch>
-{
-    public static OrphanedEpoch Read(DbDataReader row) => new(row.GetInt32(0), row.GetDateTime(1), row.GetDouble(2));
-}
-
-/// <summary>A new lease.</summary>
-internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters)
-    {
-        parameters.Add(new NpgsqlParameter<string>(nameof(Instance), Instance));
-        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
-    }
-}
-
-/// <summary>A renewal; everything accepted before SettledBefore is settled.</summary>
-internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters)
-    {
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
-    }
-}
-
-/// <summary>Earlier epochs of the instance ProvenGone are gone too; empty when nothing is proven.</summary>
-internal sealed record CloseLeasesArgs(string ProvenGone, int Epoch) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters)
-    {
-        parameters.Add(new NpgsqlParameter<string>(nameof(ProvenGone), ProvenGone));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-    }
-}
-
-/// <summary>A page to adopt.</summary>
-internal sealed record AdoptArgs(int From, int To, DateTime SettledBefore, int Limit) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters)
-    {
-        parameters.Add(new NpgsqlParameter<int>(nameof(From), From));
-        parameters.Add(new NpgsqlParameter<int>(nameof(To), To));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Limit), Limit));
-    }
-}
-
-/// <summary>An epoch.</summary>
-internal sealed record EpochArgs(int Epoch) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters) =>
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-}
-
-/// <summary>What a clean stop hands over.</summary>
-internal sealed record ReleaseArgs(int Epoch, DateTime SettledBefore, Guid[] InDoubt) : ISqlArgs
-{
-    public void AddTo(NpgsqlParameterCollection parameters)
-    {
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(InDoubt), InDoubt));
     }
 }

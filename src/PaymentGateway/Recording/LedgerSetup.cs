@@ -14,6 +14,8 @@ internal static class LedgerSetup
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
+        services.AddSingleton<BooksStore>();
+        services.AddSingleton<ParkedStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
     }

@@ -46,13 +46,6 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
         ) AS parts GROUP BY processor
         """;
 
-    private const string LockSql =
-        "LOCK TABLE settlements, payments, settlement_totals IN ACCESS EXCLUSIVE MODE";
-
-    private const string TruncateSql = "TRUNCATE settlements, payments, settlement_totals";
-
-    private const string NextGenerationSql = "UPDATE books SET generation = generation + 1 WHERE id = 1";
-
     /// <summary>The width of a bucket; the statement above names it too.</summary>
     public static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
 
@@ -73,18 +66,6 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
         var byDefault = rows.Find(row => row.Processor == (short)Processor.Default);
         var byFallback = rows.Find(row => row.Processor == (short)Processor.Fallback);
         return new PaymentsSummary(ToTotals(byDefault), ToTotals(byFallback));
-    }
-
-    /// <summary>Empties the books and begins new ones.</summary>
-    /// <exception cref="DbException">The books are as before, or nobody knows; repeat.</exception>
-    public async Task PurgeAsync()
-    {
-        await using var connection = await ledger.OpenConnectionAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await connection.ExecuteAsync(LockSql, null, transaction);
-        await connection.ExecuteAsync(TruncateSql, null, transaction);
-        await connection.ExecuteAsync(NextGenerationSql, null, transaction);
-        await transaction.CommitAsync();
     }
 
     private static ProcessorTotals ToTotals(TotalsRow? row) =>

@@ -8,7 +8,7 @@ namespace PaymentGateway.Settling;
 /// processor. One is free for another processor only when look-ups say 404 after the horizon. Any thread may add.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open, Lease lease,
+    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, PaymentParking parking, OpenPayments open, Lease lease,
     SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
 {
     private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
@@ -40,6 +40,7 @@ internal sealed partial class DoubtResolver(
         try
         {
             var backOff = BackOffFirst;
+            var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
                 var retryAfter = TimeSpan.Zero;
@@ -52,6 +53,12 @@ internal sealed partial class DoubtResolver(
                         return;
 
                     retryAfter = step.RetryAfter;
+                }
+
+                if (clock.GetElapsedTime(began) >= options.ParkAfter)
+                {
+                    await parking.ParkAsync(payment, $"in doubt at {payment.ChargedAt?.ToString() ?? "either"} for {options.ParkAfter}");
+                    return;
                 }
 
                 await Task.Delay(retryAfter + Jittered(backOff), clock, stopping.Token);

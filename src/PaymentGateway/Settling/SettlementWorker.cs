@@ -8,7 +8,7 @@ namespace PaymentGateway.Settling;
 /// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
 /// </summary>
 internal sealed partial class SettlementWorker(
-    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, OpenPayments open,
+    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking, OpenPayments open,
     Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
@@ -82,9 +82,8 @@ internal sealed partial class SettlementWorker(
                     queue.Return(payment);
                     break;
                 case ChargeResult.Rejected:
-                    // It would be so again; handed to nobody until an operator looks: see the log.
-                    Log.Rejected(log, payment.Id, lane.Processor, outcome.Reason);
-                    queue.Return(payment);
+                    // It would be so again, and it must not be in the way of others.
+                    _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;
                 default:
                     doubts.Add(payment);
@@ -108,9 +107,6 @@ internal sealed partial class SettlementWorker(
     {
         [LoggerMessage(400, LogLevel.Error, "Payment {Id} is taken as in doubt after an unforeseen failure")]
         public static partial void ChargeFailed(ILogger log, Guid id, Exception unforeseen);
-
-        [LoggerMessage(401, LogLevel.Error, "Payment {Id} was rejected by {Processor}: {Reason}")]
-        public static partial void Rejected(ILogger log, Guid id, Processor processor, string? reason);
 
         [LoggerMessage(402, LogLevel.Warning, "The drain was cut short with {Count} charges under way; they are released in doubt")]
         public static partial void DrainCutShort(ILogger log, int count);

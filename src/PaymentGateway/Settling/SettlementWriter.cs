@@ -65,9 +65,14 @@ internal sealed partial class SettlementWriter(
         {
             try
             {
-                // Fewer than given: known before, or the books were purged meanwhile, which the next renewal finds out.
-                if (await ledger.RecordAsync(ToArgs(batch)) < batch.Count)
-                    lease.CheckSoon.Set();
+                var args = ToArgs(batch);
+                if (await ledger.RecordAsync(args) == batch.Count)
+                    return;
+
+                // Known before, or purged: well. Or a crash of the database emptied the books: then the keeper stores
+                // the payments again, and the outcomes find them at the second try.
+                await lease.NextCheckAsync().WaitAsync(stopping);
+                await ledger.RecordAsync(args);
                 return;
             }
             catch (Exception away) when (away is not OperationCanceledException)

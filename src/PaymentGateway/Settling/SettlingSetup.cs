@@ -32,6 +32,7 @@ internal static class SettlingSetup
 
         services.AddSingleton(provider => new ProcessorLanes(
             Lane(provider, Processor.Default, options.Settling), Lane(provider, Processor.Fallback, options.Settling)));
+        services.AddSingleton<PaymentParking>();
         services.AddSingleton<SettlementWriter>();
         services.AddSingleton<DoubtResolver>();
     }

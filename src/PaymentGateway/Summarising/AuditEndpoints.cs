@@ -1,7 +1,5 @@
 using System.Data.Common;
 using System.Globalization;
-using System.Security.Cryptography;
-using System.Text;
 using Npgsql;
 using PaymentGateway.Owning;
 using PaymentGateway.Recording;
@@ -25,9 +23,10 @@ internal static class AuditEndpoints
     {
         var ledger = routes.ServiceProvider.GetRequiredService<SettlementLedger>();
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
-        var token = routes.ServiceProvider.GetRequiredService<GatewayOptions>().AdminToken;
+        var books = routes.ServiceProvider.GetRequiredService<BooksStore>();
+        var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
         routes.MapGet(SummaryPath, context => SummariseAsync(context, ledger));
-        routes.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease, token));
+        routes.MapPost(PurgePath, context => PurgeAsync(context, books, lease, token));
     }
 
     private static async Task SummariseAsync(HttpContext context, SettlementLedger ledger)
@@ -54,23 +53,20 @@ internal static class AuditEndpoints
         }
         catch (Exception away) when (away is DbException or TimeoutException)
         {
-            await ProblemAnswer.WriteAsync(context, 503, "Books out of reach", "PostgreSQL does not answer.", null, 1);
+            await ProblemAnswer.WriteOutOfReachAsync(context);
         }
     }
 
-    private static async Task PurgeAsync(HttpContext context, SettlementLedger ledger, Lease lease, string? token)
+    private static async Task PurgeAsync(HttpContext context, BooksStore books, Lease lease, AdminToken token)
     {
-        if (token is not null && !IsToken(context.Request.Headers["X-Rinha-Token"].ToString(), token))
-        {
-            await ProblemAnswer.WriteAsync(context, 401, "Token needed", "X-Rinha-Token is missing or wrong.", "X-Rinha-Token");
+        if (!await token.AdmitsAsync(context))
             return;
-        }
 
         for (var attempt = 1; ; attempt++)
         {
             try
             {
-                await ledger.PurgeAsync();
+                await books.PurgeAsync();
                 break;
             }
             catch (PostgresException lost) when (lost.SqlState == PostgresErrorCodes.DeadlockDetected && attempt < PurgeTries)
@@ -80,7 +76,7 @@ internal static class AuditEndpoints
             }
             catch (Exception away) when (away is DbException or TimeoutException)
             {
-                await ProblemAnswer.WriteAsync(context, 503, "Books out of reach", "The books were not purged. Try again.", null, 1);
+                await ProblemAnswer.WriteOutOfReachAsync(context);
                 return;
             }
         }
@@ -90,10 +86,6 @@ internal static class AuditEndpoints
         context.Response.StatusCode = 200;
         context.Response.ContentLength = 0;
     }
-
-    private static bool IsToken(string given, string token) =>
-        CryptographicOperations.FixedTimeEquals(
-            SHA256.HashData(Encoding.UTF8.GetBytes(given)), SHA256.HashData(Encoding.UTF8.GetBytes(token)));
 
     /// <returns>False when the parameter is there and no timestamp; without a zone it is UTC.</returns>
     private static bool TryReadBound(HttpContext context, string name, out DateTime? bound)

@@ -1,0 +1,64 @@
+using PaymentGateway.Recording;
+
+namespace PaymentGateway.Owning;
+
+/// <summary>Notices that the books were purged by some instance, or emptied by a crash of the database.</summary>
+internal sealed partial class BooksWatch(
+    BooksStore books, PaymentStore payments, Lease lease, OpenPayments open, ILogger<BooksWatch> log)
+{
+    private const int PageMax = 1_000;
+
+    private BooksRow? known;
+
+    /// <summary>Looks once; to be called in turn with the renewals.</summary>
+    public async Task LookAsync()
+    {
+        var state = await books.StateAsync();
+        if (!state.Intact)
+        {
+            await books.MarkResetAsync();
+            state = await books.StateAsync();
+            Log.BooksReset(log, state.ResetAt);
+        }
+
+        lease.BooksResetAt = state.ResetAt;
+        if (known is { } before && before.Resets != state.Resets)
+            await StoreAgainAsync();
+        else if (known is not null && known.Generation != state.Generation)
+            await MarkPurgedAsync();
+        known = state;
+    }
+
+    // The database crashed and its unlogged tables are empty: what is still in memory is saved.
+    private async Task StoreAgainAsync()
+    {
+        var mine = open.Snapshot().Where(lease.Owns).OrderBy(payment => payment.Id).ToList();
+        foreach (var page in mine.Chunk(PageMax))
+            await payments.StoreAsync(new StoreArgs(
+                Array.ConvertAll(page, payment => payment.Id), Array.ConvertAll(page, payment => payment.AmountCents),
+                Array.ConvertAll(page, payment => payment.AcceptedAt), lease.Epoch));
+        Log.StoredAgain(log, mine.Count);
+    }
+
+    // What the table does not hold any more was purged. The table is asked, because payments that came after the
+    // purge are in the same queue.
+    private async Task MarkPurgedAsync()
+    {
+        foreach (var page in open.Snapshot().Chunk(PageMax))
+        {
+            var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
+            var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
+            foreach (var payment in page)
+                payment.Purged |= !known.TryGetValue(payment.Id, out var acceptedAt) || acceptedAt != payment.AcceptedAt;
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(216, LogLevel.Error, "Books reset: a crash of the database emptied its tables, noticed {At}")]
+        public static partial void BooksReset(ILogger log, DateTime? at);
+
+        [LoggerMessage(217, LogLevel.Error, "Books reset: {Count} payments that were still in memory are stored again")]
+        public static partial void StoredAgain(ILogger log, int count);
+    }
+}

@@ -1,0 +1,85 @@
+using System.Data.Common;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+
+namespace PaymentGateway.Owning;
+
+/// <summary>
+/// Takes over what dead or stopped instances left. What may have been sent is in doubt and is looked up first.
+/// </summary>
+internal sealed partial class OrphanAdoption(
+    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtResolver doubts, TimeProvider clock,
+    ILogger<OrphanAdoption> log)
+{
+    private const int PageMax = 500;
+    private const int DoubtsMax = 4_000;
+    private const int NobodysEpoch = 0;
+
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
+    public async Task AdoptAllAsync()
+    {
+        await AdoptAsync(NobodysEpoch, Earliest, TimeSpan.Zero);
+        foreach (var orphaned in await leases.OrphanedAsync())
+            if (await AdoptAsync(orphaned.Epoch, orphaned.SettledBefore, TimeSpan.FromSeconds(orphaned.LapsedSeconds)))
+                await leases.MarkAdoptedAsync(orphaned.Epoch);
+    }
+
+    /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
+    /// <returns>Whether nothing is left to adopt there.</returns>
+    private async Task<bool> AdoptAsync(int from, DateTime settledBefore, TimeSpan lapsed)
+    {
+        var limit = Math.Min(PageMax, Math.Min(DoubtsMax - doubts.Count, queue.Room));
+        if (limit <= 0)
+            return false;
+
+        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
+        var doubtSince = clock.GetTimestamp() - (long)(lapsed.TotalSeconds * clock.TimestampFrequency);
+        foreach (var row in page)
+            Take(row, doubtSince);
+        if (page.Count > 0)
+            Log.Adopted(log, page.Count, from);
+        if (page.Count < limit)
+            return true;
+
+        lease.CheckSoon.Set();
+        return false;
+    }
+
+    private async Task<List<StoredPayment>> AdoptPageAsync(AdoptArgs page)
+    {
+        try
+        {
+            return await leases.AdoptAsync(page);
+        }
+        catch (Exception uncertain) when (uncertain is DbException or TimeoutException)
+        {
+            // The rows may be ours now without our knowing them. A new epoch adopts them with everything else.
+            await leases.CloseAsync(page.To);
+            throw;
+        }
+    }
+
+    private void Take(StoredPayment row, long doubtSince)
+    {
+        var payment = row.ToPayment();
+        open.Add(payment);
+        if (row.Handover == StoredPayment.HandedOverUnsent)
+        {
+            queue.Return(payment);
+            return;
+        }
+
+        payment.InDoubt = true;
+        payment.DoubtSince = doubtSince;
+        doubts.Add(payment);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(212, LogLevel.Warning, "{Count} payments adopted from epoch {Epoch}")]
+        public static partial void Adopted(ILogger log, int count, int epoch);
+    }
+}

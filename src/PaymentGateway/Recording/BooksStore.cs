@@ -1,0 +1,57 @@
+using System.Data.Common;
+using Npgsql;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>Which books these are: purged on purpose, or reset by a crash of the database.</summary>
+internal sealed class BooksStore(NpgsqlDataSource ledger)
+{
+    private const string StateSql = """
+        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) FROM books WHERE id = 1
+        """;
+
+    // Of several instances that find the row missing, one counts the reset.
+    private const string MarkResetSql = """
+        WITH marked AS (INSERT INTO books_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
+        UPDATE books SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
+        """;
+
+    // The order in which every statement that touches several of them takes its locks.
+    private const string LockSql = "LOCK TABLE settlements, payments, settlement_totals IN ACCESS EXCLUSIVE MODE";
+
+    private const string TruncateSql = "TRUNCATE settlements, payments, settlement_totals";
+
+    private const string NextGenerationSql = "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
+
+    public async Task<BooksRow> StateAsync()
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QuerySingleAsync<BooksRow>(StateSql);
+    }
+
+    /// <summary>Writes down that the database lost the books.</summary>
+    public async Task MarkResetAsync()
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(MarkResetSql);
+    }
+
+    /// <summary>Empties the books and begins new ones.</summary>
+    /// <exception cref="DbException">The books are as before, or nobody knows; repeat.</exception>
+    public async Task PurgeAsync()
+    {
+        await using var connection = await ledger.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await connection.ExecuteAsync(LockSql, null, transaction);
+        await connection.ExecuteAsync(TruncateSql, null, transaction);
+        await connection.ExecuteAsync(NextGenerationSql, null, transaction);
+        await transaction.CommitAsync();
+    }
+}
+
+/// <summary>The books' state; Intact is false once after each crash that emptied them.</summary>
+internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact) : ISqlRow<BooksRow>
+{
+    public static BooksRow Read(DbDataReader row) =>
+        new(row.GetInt32(0), row.GetInt32(1), row.IsDBNull(2) ? null : row.GetDateTime(2), row.GetBoolean(3));
+}

@@ -1,0 +1,70 @@
+using System.Data.Common;
+using Npgsql;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>Payments set aside for an operator: owned by nobody who settles, never dropped.</summary>
+internal sealed class ParkedStore(NpgsqlDataSource ledger)
+{
+    private const string ParkSql = """
+        UPDATE payments SET owner = -1, parked_reason = @Reason
+        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner = @Owner
+        """;
+
+    private const string ListSql = """
+        SELECT correlation_id, amount_cents, accepted_at, parked_reason FROM payments
+        WHERE owner = -1 ORDER BY accepted_at LIMIT 1000
+        """;
+
+    // In doubt, whatever it was parked for: the adopter looks it up at both processors before it charges.
+    private const string ReplaySql = """
+        UPDATE payments SET owner = 0, handover = 2, parked_reason = NULL WHERE correlation_id = @Id AND owner = -1
+        """;
+
+    /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
+    public async Task ParkAsync(ParkArgs parking)
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(ParkSql, parking);
+    }
+
+    /// <summary>The oldest 1,000 parked payments.</summary>
+    public async Task<List<ParkedRow>> ListAsync()
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.QueryAsync<ParkedRow>(ListSql);
+    }
+
+    /// <summary>Gives a parked payment back to be settled by anyone.</summary>
+    /// <returns>False when no such payment is parked.</returns>
+    public async Task<bool> ReplayAsync(Guid id)
+    {
+        await using var connection = ledger.CreateConnection();
+        return await connection.ExecuteAsync(ReplaySql, new ReplayArgs(id)) == 1;
+    }
+}
+
+/// <summary>A payment to park, and why.</summary>
+internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int Owner, string Reason) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(AcceptedAt), AcceptedAt));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+        parameters.Add(new NpgsqlParameter<string>(nameof(Reason), Reason));
+    }
+}
+
+/// <summary>A payment to replay.</summary>
+internal sealed record ReplayArgs(Guid Id) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters) => parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
+}
+
+/// <summary>A parked payment.</summary>
+internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason) : ISqlRow<ParkedRow>
+{
+    public static ParkedRow Read(DbDataReader row) =>
+        new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetString(3));
+}

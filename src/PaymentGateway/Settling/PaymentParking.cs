@@ -1,0 +1,40 @@
+using PaymentGateway.Owning;
+using PaymentGateway.Recording;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.</summary>
+internal sealed partial class PaymentParking(
+    ParkedStore store, OpenPayments open, TimeProvider clock, ILogger<PaymentParking> log)
+{
+    private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
+
+    /// <summary>Parks a payment, again and again until it is written; it stays open until then.</summary>
+    public async Task ParkAsync(Payment payment, string reason)
+    {
+        Log.Parked(log, payment.Id, reason);
+        while (true)
+        {
+            try
+            {
+                await store.ParkAsync(new ParkArgs(payment.Id, payment.AcceptedAt, payment.Epoch, reason));
+                open.Remove(payment);
+                return;
+            }
+            catch (Exception away) when (away is not OperationCanceledException)
+            {
+                Log.ParkingFailed(log, payment.Id, away.Message);
+                await Task.Delay(RetryAfter, clock);
+            }
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(420, LogLevel.Error, "Payment {Id} is parked: {Reason}")]
+        public static partial void Parked(ILogger log, Guid id, string reason);
+
+        [LoggerMessage(421, LogLevel.Warning, "Payment {Id} could not be parked yet: {Reason}")]
+        public static partial void ParkingFailed(ILogger log, Guid id, string reason);
+    }
+}
