@@ -15,6 +15,7 @@ internal sealed partial class LeaseKeeper(
 {
     // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
+    private long lastTurn = clock.GetTimestamp();
     private bool schemaKnown;
     private bool away;
 
@@ -59,6 +60,10 @@ internal sealed partial class LeaseKeeper(
 
     private async Task TurnAsync()
     {
+        // A pause of this process or of the database counts as an outage, too.
+        if (clock.GetElapsedTime(lastTurn) > options.LeaseDuration)
+            steadySince = clock.GetTimestamp();
+        lastTurn = clock.GetTimestamp();
         try
         {
             if (!schemaKnown)
