@@ -29,7 +29,8 @@ internal static partial class ErrorAnswers
             await (bad.StatusCode == StatusCodes.Status413PayloadTooLarge
                 ? ProblemAnswer.WriteAsync(
                     context, 413, "Body too large", $"At most {GatewayOptions.BodyBytesMax} bytes are taken.")
-                : ProblemAnswer.WriteAsync(context, bad.StatusCode, "Bad request", "The request is malformed or too slow."));
+                : ProblemAnswer.WriteAsync(
+                    context, bad.StatusCode, "Bad request", "The request is malformed or too slow."));
         }
         catch (Exception failed) when (!context.Response.HasStarted && !context.RequestAborted.IsCancellationRequested)
         {

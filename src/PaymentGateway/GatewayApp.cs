@@ -7,7 +7,9 @@ using PaymentGateway.Summarising;
 
 namespace PaymentGateway;
 
-/// <summary>The gateway put together in the order of a payment's way: accept, queue, route, settle, record, summarise.</summary>
+/// <summary>
+/// The gateway put together in the order of a payment's way: accept, queue, route, settle, record, summarise.
+/// </summary>
 internal static partial class GatewayApp
 {
     // A slow client gives its place back; a payment is 80 bytes.
@@ -57,7 +59,8 @@ internal static partial class GatewayApp
             kestrel.Limits.MaxRequestHeadersTotalSize = 8 * 1024;
             kestrel.Limits.MaxRequestLineSize = 2 * 1024;
         });
-        builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
+        builder.Services.Configure<HostOptions>(
+            host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
     }
 
     // Hosted parts stop in the reverse order: the listener, the intake, the worker, doubts, the writer, the lease.
@@ -106,10 +109,12 @@ internal static partial class GatewayApp
 
     private static partial class Log
     {
-        [LoggerMessage(1, LogLevel.Warning, "Gateway__Admin__Token is not set: anyone who reaches this port can purge the books")]
+        [LoggerMessage(1, LogLevel.Warning,
+            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the books")]
         public static partial void AdminOpen(ILogger log);
 
-        [LoggerMessage(2, LogLevel.Warning, "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
+        [LoggerMessage(2, LogLevel.Warning,
+            "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
         public static partial void Received(ILogger log);
     }
 }

@@ -1,6 +1,8 @@
 namespace PaymentGateway;
 
-/// <summary>Every setting and every limit, read once at start. README has the table of the environment names.</summary>
+/// <summary>
+/// Every setting and every limit, read once at start. README has the table of the environment names.
+/// </summary>
 internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
@@ -18,7 +20,7 @@ internal sealed record GatewayOptions(
     public const int BodyBytesMax = 4096;
 
     /// <summary>Reads and validates all settings.</summary>
-    /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown; it names the setting.</exception>
+    /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
     public static GatewayOptions Read(IConfiguration configuration)
     {
         var settings = new SettingsReader(configuration, "Gateway");
@@ -74,8 +76,8 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
         settings.Count("Gateway:Intake:MaxBatchesInFlight", 2, 1, 8),
-        settings.Duration("Gateway:Intake:StoreTimeout", TimeSpan.FromSeconds(1.8), TimeSpan.FromMilliseconds(50), TimeSpan.FromSeconds(2)),
-        settings.Duration("Gateway:Intake:ReceivedGather", TimeSpan.FromMilliseconds(20), TimeSpan.Zero, TimeSpan.FromSeconds(1)),
+        settings.Duration("Gateway:Intake:StoreTimeout", "1.8s", "50ms", "2s"),
+        settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 
@@ -94,43 +96,43 @@ internal enum RoutingPolicy
 
 /// <summary>How payments find their processor.</summary>
 /// <param name="Patience">How long after its acceptance a payment waits for the cheap processor.</param>
-/// <param name="MaxLatency">Above it a processor is too slow: the books agree over a closed window only under 1.5 s.</param>
+/// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
 /// <param name="TrialInterval">How long a processor that fails is left alone between two trial payments.</param>
-/// <param name="HealthInterval">Between two health calls of all instances together; the contract's window is 5 s.</param>
+/// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
 internal sealed record RoutingOptions(
     RoutingPolicy Policy, TimeSpan Patience, TimeSpan MaxLatency, TimeSpan TrialInterval, TimeSpan HealthInterval)
 {
     public static RoutingOptions Read(SettingsReader settings) => new(
         settings.Choice("Gateway:Routing:Policy", RoutingPolicy.Cheapest),
-        settings.Duration("Gateway:Routing:Patience", TimeSpan.FromSeconds(30), TimeSpan.Zero, TimeSpan.FromDays(1)),
-        settings.Duration("Gateway:Routing:MaxLatency", TimeSpan.FromSeconds(1.2), TimeSpan.FromMilliseconds(1), TimeSpan.FromSeconds(60)),
-        settings.Duration("Gateway:Routing:TrialInterval", TimeSpan.FromSeconds(0.5), TimeSpan.FromSeconds(0.5), TimeSpan.FromSeconds(60)),
-        settings.Duration("Gateway:Routing:HealthInterval", TimeSpan.FromSeconds(5.2), TimeSpan.FromSeconds(5), TimeSpan.FromMinutes(10)));
+        settings.Duration("Gateway:Routing:Patience", "30s", "0s", "1440m"),
+        settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),
+        settings.Duration("Gateway:Routing:TrialInterval", "0.5s", "0.5s", "60s"),
+        settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));
 }
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
-/// <param name="InDoubtHorizon">After it, a look-up that says 404 means that no earlier call can be stored any more.</param>
+/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
 /// <param name="ParkAfter">In doubt for longer, a payment is set aside for an operator.</param>
 internal sealed record SettlingOptions(
     TimeSpan CallTimeout, TimeSpan ConnectTimeout, int MaxConcurrency, int LookupConcurrency,
     TimeSpan InDoubtHorizon, TimeSpan ParkAfter, TimeSpan DrainTimeout)
 {
     public static SettlingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Settling:CallTimeout", TimeSpan.FromSeconds(10), TimeSpan.FromMilliseconds(100), TimeSpan.FromMinutes(5)),
-        settings.Duration("Gateway:Settling:ConnectTimeout", TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(50), TimeSpan.FromMinutes(1)),
+        settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
+        settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
-        settings.Duration("Gateway:Settling:InDoubtHorizon", TimeSpan.FromSeconds(15), TimeSpan.FromMilliseconds(100), TimeSpan.FromHours(1)),
-        settings.Duration("Gateway:Settling:ParkAfter", TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(1), TimeSpan.FromDays(7)),
-        settings.Duration("Gateway:Settling:DrainTimeout", TimeSpan.FromSeconds(5), TimeSpan.Zero, TimeSpan.FromMinutes(5)));
+        settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
+        settings.Duration("Gateway:Settling:ParkAfter", "10m", "1s", "10080m"),
+        settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
 }
 
 /// <summary>How outcomes are written.</summary>
-/// <param name="Gather">How long outcomes gather: nobody waits for them, and one statement is cheaper than many.</param>
+/// <param name="Gather">How long outcomes gather: nobody waits, and one statement costs less than many.</param>
 internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Recording:Gather", TimeSpan.FromMilliseconds(20), TimeSpan.Zero, TimeSpan.FromSeconds(1)),
+        settings.Duration("Gateway:Recording:Gather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }
@@ -141,10 +143,11 @@ internal sealed record OwningOptions(TimeSpan LeaseDuration, TimeSpan RenewInter
     public static OwningOptions Read(SettingsReader settings)
     {
         var options = new OwningOptions(
-            settings.Duration("Gateway:Owning:LeaseDuration", TimeSpan.FromSeconds(3), TimeSpan.FromMilliseconds(500), TimeSpan.FromMinutes(5)),
-            settings.Duration("Gateway:Owning:RenewInterval", TimeSpan.FromSeconds(1), TimeSpan.FromMilliseconds(100), TimeSpan.FromMinutes(1)));
+            settings.Duration("Gateway:Owning:LeaseDuration", "3s", "500ms", "5m"),
+            settings.Duration("Gateway:Owning:RenewInterval", "1s", "100ms", "1m"));
         if (options.RenewInterval * 2 > options.LeaseDuration)
-            throw SettingsReader.Wrong("Gateway:Owning:RenewInterval", "must be at most half of Gateway__Owning__LeaseDuration");
+            throw SettingsReader.Wrong(
+                "Gateway:Owning:RenewInterval", "must be at most half of Gateway__Owning__LeaseDuration");
 
         return options;
     }

@@ -23,7 +23,7 @@ internal static class HealthEndpoints
                 ? context.Response.WriteAsJsonAsync(
                     new ReadyAnswer(lease.BooksResetAt is null ? "kept" : "books reset", lease.BooksResetAt),
                     GatewayJsonContext.Default.ReadyAnswer)
-                : ProblemAnswer.WriteAsync(context, 503, "Database out of reach", "PostgreSQL does not answer.", null, 1);
+                : ProblemAnswer.WriteOutOfReachAsync(context);
         });
     }
 
@@ -35,5 +35,8 @@ internal static class HealthEndpoints
     }
 }
 
-/// <summary>What a ready instance says: whether a crash of the database emptied the books, until a purge begins new ones.</summary>
+/// <summary>
+/// What a ready instance says: "kept", or "books reset" from when a crash of the database emptied the books until a
+/// purge begins new ones. ResetAt is UTC.
+/// </summary>
 internal sealed record ReadyAnswer(string Books, DateTime? ResetAt);

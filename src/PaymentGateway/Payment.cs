@@ -5,7 +5,7 @@ namespace PaymentGateway;
 /// </summary>
 /// <param name="id">The correlationId of the contract.</param>
 /// <param name="amountCents">The amount in cents, always above zero.</param>
-/// <param name="acceptedAt">UTC, whole microseconds; with <paramref name="id"/> it names one acceptance for good.</param>
+/// <param name="acceptedAt">UTC, whole microseconds; with the id it names one acceptance for good.</param>
 /// <param name="epoch">The owner at the time when this instance took it.</param>
 internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, int epoch)
 {
@@ -23,7 +23,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Where a charge may have happened; null while in doubt: an owner that is gone knew it.</summary>
     public Processor? ChargedAt { get; set; }
 
-    /// <summary>UTC, whole microseconds; kept while in doubt, stamped anew for each charge after a clean refusal.</summary>
+    /// <summary>
+    /// UTC, whole microseconds; kept while in doubt, stamped anew for each charge after a clean refusal.
+    /// </summary>
     public DateTime RequestedAt { get; set; }
 
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>

@@ -3,7 +3,9 @@ using System.Text.Json.Serialization;
 
 namespace PaymentGateway;
 
-/// <summary>An error as RFC 9457 problem details; field names the wrong member or parameter where there is one.</summary>
+/// <summary>
+/// An error as RFC 9457 problem details; field names the wrong member or parameter where there is one.
+/// </summary>
 internal sealed record ProblemAnswer(
     string Type, string Title, int Status, string Detail,
     [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)
@@ -16,7 +18,8 @@ internal sealed record ProblemAnswer(
     /// <param name="field">The wrong member or parameter.</param>
     /// <param name="retryAfterSeconds">When the client may come back.</param>
     public static Task WriteAsync(
-        HttpContext context, int status, string title, string detail, string? field = null, int? retryAfterSeconds = null)
+        HttpContext context, int status, string title, string detail, string? field = null,
+        int? retryAfterSeconds = null)
     {
         context.Response.StatusCode = status;
         if (retryAfterSeconds is { } seconds)

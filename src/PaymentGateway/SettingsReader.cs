@@ -31,7 +31,8 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
         if (OptionalText(key) is not { } text)
             return fallback;
 
-        return int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var value) && value >= least && value <= most
+        return int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var value)
+            && value >= least && value <= most
             ? value
             : throw Wrong(key, $"'{text}' is not a whole number from {least} to {most}");
     }
@@ -42,26 +43,27 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             return fallback;
 
         // Enum.TryParse would take numbers too, and 7 is no policy.
-        return char.IsLetter(text[0]) && Enum.TryParse<TEnum>(text, ignoreCase: true, out var value) && Enum.IsDefined(value)
+        return char.IsLetter(text[0])
+            && Enum.TryParse<TEnum>(text, ignoreCase: true, out var value) && Enum.IsDefined(value)
             ? value
             : throw Wrong(key, $"'{text}' is none of {string.Join(", ", Enum.GetNames<TEnum>())}");
     }
 
     /// <summary>Takes 500ms, 30s, 10m or hh:mm:ss.</summary>
-    public TimeSpan Duration(string key, TimeSpan fallback, TimeSpan least, TimeSpan most)
+    public TimeSpan Duration(string key, string fallback, string least, string most)
     {
-        if (OptionalText(key) is not { } text)
-            return fallback;
-
-        return TryDuration(text, out var value) && value >= least && value <= most
+        var text = OptionalText(key) ?? fallback;
+        return TryDuration(text, out var value) && value >= Known(least) && value <= Known(most)
             ? value
-            : throw Wrong(key, $"'{text}' is not a duration (500ms, 30s, 10m, 00:00:30) from {Say(least)} to {Say(most)}");
+            : throw Wrong(key, $"'{text}' is not a duration (500ms, 30s, 10m, 00:00:30) from {least} to {most}");
     }
 
     public static ConfigurationException Wrong(string key, string reason) =>
         new(key.Replace(":", "__", StringComparison.Ordinal), reason);
 
-    /// <summary>A misspelt setting would be silently ignored otherwise. Call it after everything else was read.</summary>
+    /// <summary>
+    /// A misspelt setting would be silently ignored otherwise. Call it after everything else was read.
+    /// </summary>
     public void RefuseUnknown()
     {
         foreach (var (key, value) in configuration.GetSection(section).AsEnumerable())
@@ -90,5 +92,8 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
         return true;
     }
 
-    private static string Say(TimeSpan duration) => string.Create(CultureInfo.InvariantCulture, $"{duration.TotalSeconds:0.###}s");
+    private static TimeSpan Known(string text) =>
+        TryDuration(text, out var value)
+            ? value
+            : throw new ArgumentException($"'{text}' is no duration.", nameof(text));
 }

@@ -8,7 +8,12 @@ internal static class Timestamps
 {
     public static DateTime UtcMicroseconds(this TimeProvider clock) => Cut(clock.GetUtcNow().UtcDateTime);
 
-    public static DateTime Cut(DateTime utc) => new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
+    /// <summary>A duration in the units of the monotonic timestamps.</summary>
+    public static long TicksOf(this TimeProvider clock, TimeSpan duration) =>
+        (long)(duration.TotalSeconds * clock.TimestampFrequency);
+
+    public static DateTime Cut(DateTime utc) =>
+        new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
 
     /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
     public static DateTime CutUp(DateTime utc)

@@ -23,7 +23,9 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     }
 
     /// <summary>Takes one payment in.</summary>
-    /// <returns>Within StoreTimeout; Accepted only when the row is committed (Stored) or held in memory (Received).</returns>
+    /// <returns>
+    /// Within StoreTimeout; Accepted only when the row is committed (Stored) or held in memory (Received).
+    /// </returns>
     public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents)
     {
         var acceptance = new PendingAcceptance(id, amountCents);
@@ -108,7 +110,9 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         try
         {
             // Received payments are acknowledged already: they wait for as long as it takes.
-            await (AcknowledgesReceived || storing.IsCompleted ? storing : storing.WaitAsync(options.StoreTimeout, clock));
+            await (AcknowledgesReceived || storing.IsCompleted
+                ? storing
+                : storing.WaitAsync(options.StoreTimeout, clock));
         }
         catch (TimeoutException)
         {

@@ -82,7 +82,9 @@ internal sealed partial class IntakeWriter(
         }
     }
 
-    /// <summary>Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.</summary>
+    /// <summary>
+    /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
+    /// </summary>
     /// <returns>False when nothing of the batch is ours and some of it is not stored at all.</returns>
     private async Task<bool> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
     {

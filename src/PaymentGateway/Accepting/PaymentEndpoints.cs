@@ -28,7 +28,8 @@ internal static class PaymentEndpoints
         body.AdvanceTo(read.Buffer.End);
         if (!valid)
         {
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid payment", field is null ? reason! : $"{field} {reason}.", field);
+            await ProblemAnswer.WriteAsync(
+                context, 400, "Invalid payment", field is null ? reason! : $"{field} {reason}.", field);
             return;
         }
 
@@ -45,7 +46,8 @@ internal static class PaymentEndpoints
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
                 return ProblemAnswer.WriteAsync(
-                    context, 409, "Payment exists", "This correlationId was accepted with another amount.", "correlationId");
+                    context, 409, "Payment exists", "This correlationId was accepted with another amount.",
+                    "correlationId");
             case AcceptResult.Overloaded:
                 return ProblemAnswer.WriteAsync(
                     context, 503, "Overloaded", "Too many payments are waiting. Send it again.", null, 1);

@@ -52,7 +52,8 @@ internal readonly record struct PaymentRequest(Guid? CorrelationId, decimal? Amo
     private static (string? Field, string Reason) Explain(JsonException wrong) => wrong.Path switch
     {
         // An inner JsonException is the reader's: the text itself is no JSON, and NaN is none either.
-        _ when wrong.InnerException is JsonException => (null, $"The body is no valid JSON at byte {wrong.BytePositionInLine}."),
+        _ when wrong.InnerException is JsonException =>
+            (null, $"The body is no valid JSON at byte {wrong.BytePositionInLine}."),
         "$.correlationId" => ("correlationId", IdReason),
         "$.amount" => ("amount", AmountReason),
         _ => (null, "The body is no JSON object with correlationId and amount."),

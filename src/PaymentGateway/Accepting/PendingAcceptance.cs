@@ -18,7 +18,9 @@ internal enum AcceptResult
     Unavailable,
 }
 
-/// <summary>One request that waits for its row. Completed once, by whoever comes first: the store or the time limit.</summary>
+/// <summary>
+/// One request that waits for its row. Completed once, by whoever comes first: the store or the time limit.
+/// </summary>
 internal sealed class PendingAcceptance(Guid id, long amountCents) : IValueTaskSource<AcceptResult>
 {
     // Runs on in the storing thread: the 202 leaves without a hop.

@@ -5,8 +5,8 @@ namespace PaymentGateway.Owning;
 
 /// <summary>Brings this instance's own payments from the table into the queue when that has room again.</summary>
 internal sealed partial class BacklogSweep(
-    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, OpenPayments open, Lease lease, IntakeOptions options,
-    TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
+    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, OpenPayments open, Lease lease,
+    IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
 {
     private const int PageMax = 1_000;
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);

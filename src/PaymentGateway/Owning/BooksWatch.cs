@@ -49,7 +49,8 @@ internal sealed partial class BooksWatch(
             var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
             var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
             foreach (var payment in page)
-                payment.Purged |= !known.TryGetValue(payment.Id, out var acceptedAt) || acceptedAt != payment.AcceptedAt;
+                payment.Purged |=
+                    !known.TryGetValue(payment.Id, out var acceptedAt) || acceptedAt != payment.AcceptedAt;
         }
     }
 

@@ -22,11 +22,15 @@ internal sealed class InstanceLock : IDisposable
     /// <summary>Whether earlier processes of this identity are proven to be gone.</summary>
     public bool IsProof => file is not null;
 
-    /// <summary>Takes the lock of the socket that <paramref name="urls"/> names; removes what a dead process left of it.</summary>
+    /// <summary>
+    /// Takes the lock of the socket that <paramref name="urls"/> names; removes what a dead process left of it.
+    /// </summary>
     /// <exception cref="ConfigurationException">A living process has the socket, or it cannot be made.</exception>
     public static InstanceLock Take(string? urls, string instanceName)
     {
-        if (urls?.Split(';').FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase)) is not { } unix)
+        var unix = urls?.Split(';')
+            .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase));
+        if (unix is null)
             return new InstanceLock(null, $"{Environment.MachineName}/{instanceName}");
 
         var socket = unix[UnixScheme.Length..];

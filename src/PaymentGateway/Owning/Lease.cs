@@ -25,7 +25,7 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
     public void Confirm(int current, long askedAt)
     {
-        Volatile.Write(ref heldUntil, askedAt + (long)(validFor.TotalSeconds * clock.TimestampFrequency));
+        Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
         Volatile.Write(ref epoch, current);
     }
 
@@ -35,7 +35,9 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <summary>Pulsed when the epoch or the books may have changed: the keeper asks the database at once.</summary>
     public Pulse CheckSoon { get; } = new(clock);
 
-    /// <summary>Ends when the keeper has looked at epoch and books once more, and put right what had changed.</summary>
+    /// <summary>
+    /// Ends when the keeper has looked at epoch and books once more, and put right what had changed.
+    /// </summary>
     public Task NextCheckAsync()
     {
         CheckSoon.Set();

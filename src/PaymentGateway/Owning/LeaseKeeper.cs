@@ -9,9 +9,9 @@ namespace PaymentGateway.Owning;
 /// One loop, so that no adoption falls between the reading of what is open and the renewal that tells it.
 /// </summary>
 internal sealed partial class LeaseKeeper(
-    SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption, InstanceLock instance,
-    OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog, OwningOptions options, TimeProvider clock,
-    ILogger<LeaseKeeper> log) : BackgroundService
+    SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption,
+    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog, OwningOptions options,
+    TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
     // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
@@ -19,7 +19,9 @@ internal sealed partial class LeaseKeeper(
     private bool schemaKnown;
     private bool away;
 
-    /// <summary>Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.</summary>
+    /// <summary>
+    /// Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.
+    /// </summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
     {
         await TurnAsync();
@@ -76,7 +78,8 @@ internal sealed partial class LeaseKeeper(
             await books.LookAsync();
             lease.Checked();
             await leases.CloseLapsedAsync(new CloseLeasesArgs(
-                instance.IsProof ? instance.Identity : "", lease.Epoch, clock.GetElapsedTime(steadySince) > options.LeaseDuration));
+                instance.IsProof ? instance.Identity : "", lease.Epoch,
+                clock.GetElapsedTime(steadySince) > options.LeaseDuration));
             await adoption.AdoptAllAsync();
             away = false;
         }
@@ -132,13 +135,15 @@ internal sealed partial class LeaseKeeper(
         [LoggerMessage(210, LogLevel.Information, "Epoch {Epoch} begins")]
         public static partial void Opened(ILogger log, int epoch);
 
-        [LoggerMessage(211, LogLevel.Error, "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
+        [LoggerMessage(211, LogLevel.Error,
+            "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
         [LoggerMessage(213, LogLevel.Error, "PostgreSQL is away: {Reason}")]
         public static partial void DatabaseAway(ILogger log, string reason);
 
-        [LoggerMessage(214, LogLevel.Information, "Epoch {Epoch} ends, {Count} payments are free for others, {Doubts} in doubt")]
+        [LoggerMessage(214, LogLevel.Information,
+            "Epoch {Epoch} ends, {Count} payments are free for others, {Doubts} in doubt")]
         public static partial void Released(ILogger log, int epoch, int count, int doubts);
 
         [LoggerMessage(215, LogLevel.Warning, "Epoch {Epoch} ends without release, its lease will lapse: {Reason}")]

@@ -36,7 +36,7 @@ internal sealed partial class OrphanAdoption(
             return false;
 
         var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
-        var doubtSince = clock.GetTimestamp() - (long)(lapsed.TotalSeconds * clock.TimestampFrequency);
+        var doubtSince = clock.GetTimestamp() - clock.TicksOf(lapsed);
         foreach (var row in page)
             Take(row, doubtSince);
         if (page.Count > 0)

@@ -27,7 +27,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
 
     /// <summary>A batch whose INSERT broke: it is looked for when it can no longer appear.</summary>
     public void AddUncertain(AcceptanceBatch batch) =>
-        Add(batch, clock.GetTimestamp() + (long)(UncertainFor.TotalSeconds * clock.TimestampFrequency));
+        Add(batch, clock.GetTimestamp() + clock.TicksOf(UncertainFor));
 
     private void Add(AcceptanceBatch batch, long notBefore)
     {

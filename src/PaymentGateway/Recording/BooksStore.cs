@@ -21,7 +21,8 @@ internal sealed class BooksStore(NpgsqlDataSource ledger)
 
     private const string TruncateSql = "TRUNCATE settlements, payments, settlement_totals";
 
-    private const string NextGenerationSql = "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
+    private const string NextGenerationSql =
+        "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
 
     public async Task<BooksRow> StateAsync()
     {

@@ -51,7 +51,8 @@ internal sealed record ClaimRow(short Processor) : ISqlRow<ClaimRow>
 }
 
 /// <summary>What a processor said; AgeSeconds ago.</summary>
-internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds) : ISqlRow<HealthRow>
+internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds)
+    : ISqlRow<HealthRow>
 {
     public static HealthRow Read(DbDataReader row) =>
         new(row.GetInt16(0), row.GetBoolean(1), row.GetInt32(2), row.GetDouble(3));

@@ -36,7 +36,9 @@ internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime Set
     }
 }
 
-/// <summary>Earlier epochs of the instance ProvenGone are gone (empty: nothing is proven); Lapsed ones only if told so.</summary>
+/// <summary>
+/// Earlier epochs of the instance ProvenGone are gone (empty: nothing is proven); Lapsed ones only if told so.
+/// </summary>
 internal sealed record CloseLeasesArgs(string ProvenGone, int Epoch, bool Lapsed) : ISqlArgs
 {
     public void AddTo(NpgsqlParameterCollection parameters)

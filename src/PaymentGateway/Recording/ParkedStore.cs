@@ -59,11 +59,13 @@ internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int Owner, string 
 /// <summary>A payment to replay.</summary>
 internal sealed record ReplayArgs(Guid Id) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters) => parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
+    public void AddTo(NpgsqlParameterCollection parameters) =>
+        parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
 }
 
 /// <summary>A parked payment.</summary>
-internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason) : ISqlRow<ParkedRow>
+internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
+    : ISqlRow<ParkedRow>
 {
     public static ParkedRow Read(DbDataReader row) =>
         new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetString(3));

@@ -29,8 +29,12 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger)
         ORDER BY payments.accepted_at LIMIT @Limit
         """;
 
-    /// <summary>Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.</summary>
-    /// <returns>How many were new; fewer than given when some were known, or when the owner's lease is closed.</returns>
+    /// <summary>
+    /// Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.
+    /// </summary>
+    /// <returns>
+    /// How many were new; fewer than given when some were known, or when the owner's lease is closed.
+    /// </returns>
     /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
     public async Task<int> StoreAsync(StoreArgs batch)
     {
@@ -85,8 +89,8 @@ internal sealed record OpenPageArgs(int Owner, DateTime From, DateTime To, int L
 }
 
 /// <summary>A row of payments.</summary>
-internal sealed record StoredPayment(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int Owner, short Handover)
-    : ISqlRow<StoredPayment>
+internal sealed record StoredPayment(
+    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int Owner, short Handover) : ISqlRow<StoredPayment>
 {
     /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
     public const short HandedOverUnsent = 1;

@@ -7,7 +7,8 @@ namespace PaymentGateway.Recording;
 internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions options)
 {
     private const string StateSql = """
-        SELECT count(*) FILTER (WHERE relname = 'books'), count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
+        SELECT count(*) FILTER (WHERE relname = 'books'),
+               count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
         FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
         """;
 
@@ -21,9 +22,11 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
         if (state.Books == 0)
             await CreateAsync(connection);
         else if (state.LoggedPayments == 1 != options.Durable)
-            throw new ConfigurationException("Gateway__Storage__Profile", options.Durable
-                ? "is Durable, but the tables are UNLOGGED; ALTER TABLE payments, settlements, settlement_totals SET LOGGED first"
-                : "is Unlogged, but the tables are logged; ALTER TABLE payments, settlements, settlement_totals SET UNLOGGED first");
+            throw new ConfigurationException(
+                "Gateway__Storage__Profile",
+                options.Durable
+                    ? "is Durable, but the tables are UNLOGGED (ALTER TABLE … SET LOGGED each, or drop them)"
+                    : "is Unlogged, but the tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
     }
 
     private async Task CreateAsync(NpgsqlConnection connection)

@@ -49,7 +49,9 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
     /// <summary>The width of a bucket; the statement above names it too.</summary>
     public static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
 
-    /// <summary>Records a batch once: what is in the books already, or was purged, is left out. Repeat it freely.</summary>
+    /// <summary>
+    /// Records a batch once: what is in the books already, or was purged, is left out. Repeat it freely.
+    /// </summary>
     /// <returns>How many entered the books now.</returns>
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
@@ -58,7 +60,9 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
         return (await connection.QuerySingleAsync<CountRow>(RecordSql, batch)).Value;
     }
 
-    /// <summary>Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.</summary>
+    /// <summary>
+    /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
+    /// </summary>
     public async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to)
     {
         await using var connection = ledger.CreateConnection();
@@ -69,7 +73,9 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
     }
 
     private static ProcessorTotals ToTotals(TotalsRow? row) =>
-        row is null ? new ProcessorTotals(0, 0.00m) : new ProcessorTotals(row.Requests, Money.FromCents(row.AmountCents));
+        row is null
+            ? new ProcessorTotals(0, 0.00m)
+            : new ProcessorTotals(row.Requests, Money.FromCents(row.AmountCents));
 }
 
 /// <summary>Outcomes to record, all arrays of one length, sorted by id.</summary>

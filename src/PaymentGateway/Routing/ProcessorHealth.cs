@@ -72,14 +72,16 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
             {
                 var fresh = measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept;
                 // A trial's word counts alone: the calls before it were another time's.
-                latencyMs = fresh && !trial ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs) : measured.TotalMilliseconds;
+                latencyMs = fresh && !trial
+                    ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs)
+                    : measured.TotalMilliseconds;
                 measuredAt = now;
             }
 
             if (retryAfter is { } pause)
-                closedUntil = Math.Max(closedUntil, now + Ticks(pause));
+                closedUntil = Math.Max(closedUntil, now + clock.TicksOf(pause));
             else if (trial && latency is null)
-                closedUntil = Math.Max(closedUntil, now + Ticks(options.TrialInterval));
+                closedUntil = Math.Max(closedUntil, now + clock.TicksOf(options.TrialInterval));
         }
     }
 
@@ -89,7 +91,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (gate)
         {
             circuitOpen = true;
-            closedUntil = clock.GetTimestamp() + Ticks(duration);
+            closedUntil = clock.GetTimestamp() + clock.TicksOf(duration);
         }
     }
 
@@ -109,7 +111,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (gate)
         {
             report = said;
-            reportedAt = clock.GetTimestamp() - Ticks(said.Age);
+            reportedAt = clock.GetTimestamp() - clock.TicksOf(said.Age);
         }
     }
 
@@ -140,6 +142,4 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     private bool IsFresh_NeedsLock(long now) =>
         reportedAt != long.MinValue && clock.GetElapsedTime(reportedAt, now) < options.HealthInterval * 2;
-
-    private long Ticks(TimeSpan duration) => (long)(duration.TotalSeconds * clock.TimestampFrequency);
 }

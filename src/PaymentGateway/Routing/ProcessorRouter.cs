@@ -17,30 +17,25 @@ internal static class ProcessorRouter
 
     private static RouteChoice CheapUnless(bool impatient, ProcessorState cheap, ProcessorState dear)
     {
-        if (cheap.Availability == Availability.Usable)
+        // A trial goes first even past the patience: there is one at a time, and without it nobody would notice that
+        // the cheap processor is back.
+        if (cheap.Availability != Availability.Unusable)
             return RouteChoice.Default;
 
-        // Past its patience a payment rather takes a fallback that works than try a default that failed.
-        if (impatient && dear.Availability == Availability.Usable)
-            return RouteChoice.Fallback;
-
-        if (cheap.Availability == Availability.Trial)
-            return RouteChoice.Default;
-
-        return impatient && dear.Availability == Availability.Trial ? RouteChoice.Fallback : RouteChoice.Wait;
+        return impatient && dear.Availability != Availability.Unusable ? RouteChoice.Fallback : RouteChoice.Wait;
     }
 
     // An outage is expected to last as long again as it has lasted: past the rest of the patience waiting is in vain.
     private static bool Hopeless(ProcessorState cheap, TimeSpan age, RoutingOptions options) =>
         age >= options.Patience || cheap.OutFor > options.Patience - age;
 
-    private static RouteChoice Fastest(ProcessorState cheap, ProcessorState dear) => (cheap.Availability, dear.Availability) switch
-    {
-        (Availability.Usable, Availability.Usable) =>
-            cheap.ExpectedLatency <= dear.ExpectedLatency ? RouteChoice.Default : RouteChoice.Fallback,
-        (Availability.Usable, _) => RouteChoice.Default,
-        (Availability.Trial, _) => RouteChoice.Default,
-        (_, Availability.Unusable) => RouteChoice.Wait,
-        _ => RouteChoice.Fallback,
-    };
+    private static RouteChoice Fastest(ProcessorState cheap, ProcessorState dear) =>
+        (cheap.Availability, dear.Availability) switch
+        {
+            (Availability.Usable, Availability.Usable) =>
+                cheap.ExpectedLatency <= dear.ExpectedLatency ? RouteChoice.Default : RouteChoice.Fallback,
+            (Availability.Usable or Availability.Trial, _) => RouteChoice.Default,
+            (_, Availability.Unusable) => RouteChoice.Wait,
+            _ => RouteChoice.Fallback,
+        };
 }

@@ -10,8 +10,8 @@ namespace PaymentGateway.Settling;
 /// body ends too. It never repeats a call: that is how money is charged twice. Look-ups pass the breaker by, since
 /// a failing processor still answers them (contract.md).
 /// </summary>
-internal sealed class CallGuardHandler(ProcessorHealth health, SettlingOptions options, RoutingOptions routing, TimeProvider clock)
-    : DelegatingHandler
+internal sealed class CallGuardHandler(
+    ProcessorHealth health, SettlingOptions options, RoutingOptions routing, TimeProvider clock) : DelegatingHandler
 {
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
@@ -46,7 +46,8 @@ internal sealed class CallGuardHandler(ProcessorHealth health, SettlingOptions o
         .AddTimeout(new TimeoutStrategyOptions { Timeout = options.CallTimeout })
         .Build();
 
-    protected override async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+    protected override async Task<HttpResponseMessage> SendAsync(
+        HttpRequestMessage request, CancellationToken cancellationToken)
     {
         var pipeline = request.Method == HttpMethod.Post ? charges : lookups;
         return await pipeline.ExecuteAsync(
@@ -77,7 +78,8 @@ internal sealed class CallGuardHandler(ProcessorHealth health, SettlingOptions o
             return;
 
         await using var stream = await response.Content.ReadAsStreamAsync(token);
-        var answer = new byte[response.Content.Headers.ContentLength is { } told and <= AnswerBytesMax ? (int)told : AnswerBytesMax];
+        var told = response.Content.Headers.ContentLength ?? AnswerBytesMax;
+        var answer = new byte[Math.Min(told, AnswerBytesMax)];
         var length = await stream.ReadAtLeastAsync(answer, answer.Length, throwOnEndOfStream: false, token);
         var plain = response.Content;
         response.Content = new ByteArrayContent(answer, 0, length);

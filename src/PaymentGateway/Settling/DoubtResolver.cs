@@ -1,5 +1,6 @@
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
+using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
 
@@ -8,8 +9,8 @@ namespace PaymentGateway.Settling;
 /// processor. One is free for another processor only when look-ups say 404 after the horizon. Any thread may add.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, PaymentParking parking, OpenPayments open, Lease lease,
-    SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
+    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, PaymentParking parking, OpenPayments open,
+    Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
 {
     private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
@@ -57,7 +58,8 @@ internal sealed partial class DoubtResolver(
 
                 if (clock.GetElapsedTime(began) >= options.ParkAfter)
                 {
-                    await parking.ParkAsync(payment, $"in doubt at {payment.ChargedAt?.ToString() ?? "either"} for {options.ParkAfter}");
+                    await parking.ParkAsync(
+                        payment, $"in doubt at {payment.ChargedAt?.ToString() ?? "either"} for {options.ParkAfter}");
                     return;
                 }
 
@@ -101,7 +103,8 @@ internal sealed partial class DoubtResolver(
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
     private async Task<Step> ChargeAgainAsync(Payment payment, ProcessorLane lane)
     {
-        if (payment.Purged || !lease.IsHeld || !lease.Owns(payment) || lane.Health.Read().Availability == Routing.Availability.Unusable || !lane.TryEnter())
+        if (payment.Purged || !lease.IsHeld || !lease.Owns(payment)
+            || lane.Health.Read().Availability == Availability.Unusable || !lane.TryEnter())
             return Step.Again(null);
 
         var outcome = await lane.ChargeAsync(payment);
@@ -165,7 +168,8 @@ internal sealed partial class DoubtResolver(
         [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt until this instance ends")]
         public static partial void ResolvingFailed(ILogger log, Guid id, Exception failed);
 
-        [LoggerMessage(411, LogLevel.Warning, "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]
+        [LoggerMessage(411, LogLevel.Warning,
+            "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]
         public static partial void AmountDiffers(ILogger log, Guid id, Processor processor, long stored, long accepted);
     }
 }

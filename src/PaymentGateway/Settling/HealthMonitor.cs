@@ -24,8 +24,7 @@ internal sealed partial class HealthMonitor(
                 foreach (var claim in await record.ClaimAsync(options.HealthInterval))
                     _ = PollAsync(lanes.Of((Processor)claim.Processor));
                 foreach (var row in await record.ReadAsync())
-                    lanes.Of((Processor)row.Processor).Health.Observe(new HealthReport(
-                        row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds)));
+                    lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
                 away = false;
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
@@ -38,6 +37,9 @@ internal sealed partial class HealthMonitor(
             await Task.Delay(LookAgain, clock, stoppingToken);
         }
     }
+
+    private static HealthReport ToReport(HealthRow row) =>
+        new(row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds));
 
     // Not awaited by the loop: a call that comes early hangs at the processor until its window turns.
     private async Task PollAsync(ProcessorLane lane)

@@ -51,7 +51,8 @@ internal static class ParkedEndpoints
             if (await parked.ReplayAsync(id))
                 context.Response.StatusCode = 202;
             else
-                await ProblemAnswer.WriteAsync(context, 404, "Not parked", "No parked payment has this correlationId.", "id");
+                await ProblemAnswer.WriteAsync(
+                    context, 404, "Not parked", "No parked payment has this correlationId.", "id");
         }
         catch (Exception away) when (away is DbException or TimeoutException)
         {

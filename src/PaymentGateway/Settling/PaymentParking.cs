@@ -3,7 +3,9 @@ using PaymentGateway.Recording;
 
 namespace PaymentGateway.Settling;
 
-/// <summary>Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.</summary>
+/// <summary>
+/// Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.
+/// </summary>
 internal sealed partial class PaymentParking(
     ParkedStore store, OpenPayments open, TimeProvider clock, ILogger<PaymentParking> log)
 {

@@ -27,8 +27,9 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
             var body = JsonSerializer.SerializeToUtf8Bytes(
                 new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
                 GatewayJsonContext.Default.ProcessorPayment);
-            using var request = new HttpRequestMessage(HttpMethod.Post, PaymentsPath) { Content = new ByteArrayContent(body) };
-            request.Content.Headers.ContentType = Json;
+            using var content = new ByteArrayContent(body);
+            content.Headers.ContentType = Json;
+            using var request = new HttpRequestMessage(HttpMethod.Post, PaymentsPath) { Content = content };
             using var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
             return await JudgeAsync(response);
         }
@@ -36,18 +37,20 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
         {
             return new ChargeOutcome(ChargeResult.NotSent);
         }
-        catch (HttpRequestException failed) when (failed.HttpRequestError
-            is HttpRequestError.ConnectionError or HttpRequestError.NameResolutionError or HttpRequestError.SecureConnectionError)
+        catch (HttpRequestException failed) when (failed.HttpRequestError is HttpRequestError.ConnectionError
+            or HttpRequestError.NameResolutionError or HttpRequestError.SecureConnectionError)
         {
             return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
         }
-        catch (Exception broken) when (broken is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        catch (Exception broken) when (IsBrokenCall(broken))
         {
             return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
         }
     }
 
-    /// <summary>Asks whether the processor has stored a payment; never delayed by its switches, but by its limiter.</summary>
+    /// <summary>
+    /// Asks whether the processor has stored a payment; its switches do not delay this, its limiter may.
+    /// </summary>
     public async Task<LookupOutcome> LookUpAsync(Guid id)
     {
         try
@@ -64,7 +67,7 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
                 ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
                 : new LookupOutcome(LookupResult.Unknown, RetryAfter: RetryAfter(response));
         }
-        catch (Exception failed) when (failed is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        catch (Exception broken) when (IsBrokenCall(broken))
         {
             return new LookupOutcome(LookupResult.Unknown);
         }
@@ -83,7 +86,7 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
                 ? null
                 : new HealthReport(said.Failing, TimeSpan.FromMilliseconds(said.MinResponseTime), TimeSpan.Zero);
         }
-        catch (Exception failed) when (failed is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException)
+        catch (Exception broken) when (IsBrokenCall(broken))
         {
             return null;
         }
@@ -127,6 +130,9 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
             return null;
         }
     }
+
+    private static bool IsBrokenCall(Exception broken) =>
+        broken is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException;
 
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {

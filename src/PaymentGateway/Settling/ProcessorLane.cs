@@ -6,6 +6,9 @@ namespace PaymentGateway.Settling;
 internal sealed class ProcessorLane(
     ProcessorClient client, ProcessorHealth health, SettlingOptions options, TimeProvider clock) : IDisposable
 {
+    // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
+    private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
+
     private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
 
     // Places of their own: look-ups share the processor's limiter and must get through while charges wait.
@@ -20,7 +23,9 @@ internal sealed class ProcessorLane(
     /// <summary>Takes a place for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryEnter() => charges.TryEnter();
 
-    /// <summary>Charges once, on a place taken before. A payment leaves this in doubt unless the answer says otherwise.</summary>
+    /// <summary>
+    /// Charges once, on a place taken before. A payment leaves this in doubt unless the answer says otherwise.
+    /// </summary>
     /// <param name="payment">Its RequestedAt goes out with it.</param>
     public async Task<ChargeOutcome> ChargeAsync(Payment payment)
     {
@@ -33,7 +38,7 @@ internal sealed class ProcessorLane(
         var outcome = await client.ChargeAsync(payment);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
-        health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? TimeSpan.FromMilliseconds(50) : outcome.RetryAfter);
+        health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         payment.DoubtSince = clock.GetTimestamp();
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)

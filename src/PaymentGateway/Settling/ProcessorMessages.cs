@@ -2,7 +2,9 @@ using System.Text.Json.Serialization;
 
 namespace PaymentGateway.Settling;
 
-/// <summary>The payment as a processor takes it and gives it back (contract.md, POST /payments and GET /payments/{id}).</summary>
+/// <summary>
+/// The payment as a processor takes it and gives it back (contract.md, POST /payments and GET /payments/{id}).
+/// </summary>
 internal sealed record ProcessorPayment(
     [property: JsonRequired] Guid CorrelationId,
     [property: JsonRequired] decimal Amount,
@@ -12,4 +14,5 @@ internal sealed record ProcessorPayment(
 internal sealed record ChargeAnswer([property: JsonRequired] string Message);
 
 /// <summary>A processor's answer to GET /payments/service-health.</summary>
-internal sealed record HealthAnswer([property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);
+internal sealed record HealthAnswer(
+    [property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);

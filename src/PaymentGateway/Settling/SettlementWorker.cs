@@ -8,8 +8,9 @@ namespace PaymentGateway.Settling;
 /// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
 /// </summary>
 internal sealed partial class SettlementWorker(
-    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking, OpenPayments open,
-    Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
+    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking,
+    OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
+    : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
@@ -17,11 +18,13 @@ internal sealed partial class SettlementWorker(
     private readonly Pulse progress = new(clock);
     private int inFlight;
 
-    /// <summary>Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.</summary>
+    /// <summary>
+    /// Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.
+    /// </summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         queue.Latch();
-        var deadline = clock.GetTimestamp() + (long)(options.Settling.DrainTimeout.TotalSeconds * clock.TimestampFrequency);
+        var deadline = clock.GetTimestamp() + clock.TicksOf(options.Settling.DrainTimeout);
         while ((queue.Count > 0 || Volatile.Read(ref inFlight) > 0)
                && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
             await Task.Delay(LookAgain / 5, clock, CancellationToken.None);
@@ -57,7 +60,8 @@ internal sealed partial class SettlementWorker(
     private ProcessorLane? Choose(Payment payment)
     {
         var age = clock.GetUtcNow().UtcDateTime - payment.AcceptedAt;
-        var route = ProcessorRouter.Choose(lanes.Default.Health.Read(), lanes.Fallback.Health.Read(), age, options.Routing);
+        var route = ProcessorRouter.Choose(
+            lanes.Default.Health.Read(), lanes.Fallback.Health.Read(), age, options.Routing);
         return route switch
         {
             RouteChoice.Default => lanes.Default,
@@ -108,7 +112,8 @@ internal sealed partial class SettlementWorker(
         [LoggerMessage(400, LogLevel.Error, "Payment {Id} is taken as in doubt after an unforeseen failure")]
         public static partial void ChargeFailed(ILogger log, Guid id, Exception unforeseen);
 
-        [LoggerMessage(402, LogLevel.Warning, "The drain was cut short with {Count} charges under way; they are released in doubt")]
+        [LoggerMessage(402, LogLevel.Warning,
+            "The drain was cut short with {Count} charges under way; they are released in doubt")]
         public static partial void DrainCutShort(ILogger log, int count);
     }
 }

@@ -35,7 +35,8 @@ internal static class AuditEndpoints
         {
             var wrong = TryReadBound(context, "from", out _) ? "to" : "from";
             await ProblemAnswer.WriteAsync(
-                context, 400, "Invalid window", $"{wrong} must be an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z.", wrong);
+                context, 400, "Invalid window",
+                $"{wrong} must be an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z.", wrong);
             return;
         }
 
@@ -69,7 +70,8 @@ internal static class AuditEndpoints
                 await books.PurgeAsync();
                 break;
             }
-            catch (PostgresException lost) when (lost.SqlState == PostgresErrorCodes.DeadlockDetected && attempt < PurgeTries)
+            catch (PostgresException lost)
+                when (lost.SqlState == PostgresErrorCodes.DeadlockDetected && attempt < PurgeTries)
             {
                 // The other side of the deadlock went on and is done; this one begins again.
                 continue;
