@@ -7,7 +7,8 @@ namespace PaymentGateway.Recording;
 internal sealed class BooksStore(NpgsqlDataSource ledger)
 {
     private const string StateSql = """
-        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) FROM books WHERE id = 1
+        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) AS intact
+        FROM books WHERE id = 1
         """;
 
     // Of several instances that find the row missing, one counts the reset.

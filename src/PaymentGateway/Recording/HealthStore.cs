@@ -19,6 +19,7 @@ internal sealed class HealthStore(NpgsqlDataSource ledger)
     private const string ReadSql = """
         SELECT processor, failing, min_response_ms,
                CASE WHEN observed_at = '-infinity' THEN 1e9 ELSE extract(epoch FROM now() - observed_at) END::float8
+                 AS age_seconds
         FROM processor_health
         """;
 
@@ -26,7 +27,7 @@ internal sealed class HealthStore(NpgsqlDataSource ledger)
     public async Task<List<ClaimRow>> ClaimAsync(TimeSpan interval)
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<ClaimRow>(ClaimSql, new ClaimArgs(interval));
+        return (await connection.QueryAsync<ClaimRow>(ClaimSql, new ClaimArgs(interval))).AsList();
     }
 
     /// <summary>Writes down what a processor said.</summary>
@@ -40,7 +41,7 @@ internal sealed class HealthStore(NpgsqlDataSource ledger)
     public async Task<List<HealthRow>> ReadAsync()
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<HealthRow>(ReadSql);
+        return (await connection.QueryAsync<HealthRow>(ReadSql)).AsList();
     }
 }
 

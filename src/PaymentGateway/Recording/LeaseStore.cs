@@ -21,7 +21,8 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         """;
 
     private const string OrphanedSql = """
-        SELECT epoch, settled_before, extract(epoch FROM now() - least(expires_at, closed_at))::float8
+        SELECT epoch, settled_before,
+               extract(epoch FROM now() - least(expires_at, closed_at))::float8 AS lapsed_seconds
         FROM leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL ORDER BY epoch
         """;
 
@@ -74,7 +75,7 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     public async Task<bool> RenewAsync(RenewLeaseArgs lease)
     {
         await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<EpochRow>(RenewSql, lease)).Count == 1;
+        return (await connection.QueryAsync<EpochRow>(RenewSql, lease)).AsList().Count == 1;
     }
 
     /// <summary>Closes every lapsed lease, and earlier ones of an instance that is proven to be gone.</summary>
@@ -88,14 +89,14 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     public async Task<List<OrphanedEpoch>> OrphanedAsync()
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<OrphanedEpoch>(OrphanedSql);
+        return (await connection.QueryAsync<OrphanedEpoch>(OrphanedSql)).AsList();
     }
 
     /// <summary>Moves a page of unsettled payments to a new owner and gives them, in no order.</summary>
     public async Task<List<StoredPayment>> AdoptAsync(AdoptArgs page)
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<StoredPayment>(AdoptSql, page);
+        return (await connection.QueryAsync<StoredPayment>(AdoptSql, page)).AsList();
     }
 
     /// <summary>Ends the search in an epoch, once no statement of its time can still be running.</summary>

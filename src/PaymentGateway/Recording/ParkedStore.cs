@@ -12,7 +12,7 @@ internal sealed class ParkedStore(NpgsqlDataSource ledger)
         """;
 
     private const string ListSql = """
-        SELECT correlation_id, amount_cents, accepted_at, parked_reason FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, parked_reason AS reason FROM payments
         WHERE owner = -1 ORDER BY accepted_at LIMIT 1000
         """;
 
@@ -32,7 +32,7 @@ internal sealed class ParkedStore(NpgsqlDataSource ledger)
     public async Task<List<ParkedRow>> ListAsync()
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<ParkedRow>(ListSql);
+        return (await connection.QueryAsync<ParkedRow>(ListSql)).AsList();
     }
 
     /// <summary>Gives a parked payment back to be settled by anyone.</summary>

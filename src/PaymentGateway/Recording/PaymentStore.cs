@@ -46,14 +46,14 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger)
     public async Task<List<StoredPayment>> FindAsync(Guid[] ids)
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids));
+        return (await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids))).AsList();
     }
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public async Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page)
     {
         await using var connection = ledger.CreateConnection();
-        return await connection.QueryAsync<StoredPayment>(OpenPageSql, page);
+        return (await connection.QueryAsync<StoredPayment>(OpenPageSql, page)).AsList();
     }
 }
 

@@ -7,8 +7,9 @@ namespace PaymentGateway.Recording;
 internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions options)
 {
     private const string StateSql = """
-        SELECT count(*) FILTER (WHERE relname = 'books'),
+        SELECT count(*) FILTER (WHERE relname = 'books') AS books,
                count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
+                 AS logged_payments
         FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
         """;
 

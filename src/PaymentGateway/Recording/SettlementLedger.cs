@@ -30,11 +30,11 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
             SET requests = totals.requests + excluded.requests,
                 amount_cents = totals.amount_cents + excluded.amount_cents
         )
-        SELECT count(*) FROM recorded
+        SELECT count(*) AS value FROM recorded
         """;
 
     private const string SummariseSql = """
-        SELECT processor, sum(requests)::bigint, sum(amount_cents) FROM (
+        SELECT processor, sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
             SELECT processor, count(*) AS requests, sum(amount_cents) AS amount_cents FROM settlements
             WHERE requested_at >= @From AND requested_at < @HeadEnd GROUP BY processor
             UNION ALL
@@ -66,7 +66,7 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
     public async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to)
     {
         await using var connection = ledger.CreateConnection();
-        var rows = await connection.QueryAsync<TotalsRow>(SummariseSql, SummaryArgs.Of(from, to));
+        var rows = (await connection.QueryAsync<TotalsRow>(SummariseSql, SummaryArgs.Of(from, to))).AsList();
         var byDefault = rows.Find(row => row.Processor == (short)Processor.Default);
         var byFallback = rows.Find(row => row.Processor == (short)Processor.Fallback);
         return new PaymentsSummary(ToTotals(byDefault), ToTotals(byFallback));

@@ -19,7 +19,7 @@ internal static class SqlSeam
     }
 
     /// <summary>Runs a query and gives all its rows.</summary>
-    public static async Task<List<TRow>> QueryAsync<TRow>(
+    public static async Task<IEnumerable<TRow>> QueryAsync<TRow>(
         this NpgsqlConnection connection, string sql, ISqlArgs? args = null, NpgsqlTransaction? transaction = null)
         where TRow : ISqlRow<TRow>
     {
@@ -31,6 +31,9 @@ internal static class SqlSeam
             rows.Add(TRow.Read(reader));
         return rows;
     }
+
+    /// <summary>The rows of a query as the list that they are.</summary>
+    public static List<TRow> AsList<TRow>(this IEnumerable<TRow> rows) => rows as List<TRow> ?? rows.ToList();
 
     /// <summary>Runs a query that gives exactly one row.</summary>
     /// <exception cref="InvalidOperationException">There was no row, or more than one.</exception>

@@ -1,6 +1,10 @@
 using System.Data.Common;
 using Npgsql;
 
+#if DAPPER_AOT
+[module: Dapper.DapperAot]
+#endif
+
 namespace PaymentGateway.Recording;
 
 /// <summary>The named parameters of a statement: what Dapper reads from properties, said without reflection.</summary>
