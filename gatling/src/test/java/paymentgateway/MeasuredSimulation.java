@@ -1,0 +1,66 @@
+package paymentgateway;
+
+import io.gatling.javaapi.core.PopulationBuilder;
+import io.gatling.javaapi.core.Session;
+import io.gatling.javaapi.core.Simulation;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import paymentgateway.rig.Outcome;
+import paymentgateway.rig.Run;
+import paymentgateway.rig.Stage;
+import paymentgateway.rig.WarmCalls;
+
+/** What all simulations share: empty books first, the load, then the books check and the figures. */
+abstract class MeasuredSimulation extends Simulation {
+  protected final Run run;
+  private final WarmUp warmUp = new WarmUp();
+
+  protected MeasuredSimulation(double seconds, List<Stage> stages) {
+    run = new Run(seconds, stages);
+  }
+
+  /** Adds a simulation's own figures and findings to the outcome. */
+  protected abstract void conclude(Outcome outcome) throws IOException;
+
+  protected final PopulationBuilder warmUpThen(PopulationBuilder... populations) {
+    return warmUp.population().andThen(populations);
+  }
+
+  protected Session begin(Session session) {
+    run.begin();
+    return session;
+  }
+
+  protected final void demandNoFailure() {
+    if (run.traffic.failed() > 0) run.report(run.traffic.failed() + " payments failed");
+  }
+
+  @Override
+  public void before() {
+    try {
+      WarmCalls.make(warmUp.url());
+      run.prepare();
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
+  }
+
+  @Override
+  public void after() {
+    try {
+      run.closeBooks();
+      var outcome = new Outcome(run, getClass().getSimpleName());
+      conclude(outcome);
+      outcome.close();
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      run.report("the books were not closed");
+    } finally {
+      warmUp.stop();
+    }
+    if (run.hasFailed()) throw new IllegalStateException("the run is not right: see WRONG above");
+  }
+}

@@ -1,0 +1,119 @@
+package paymentgateway.rig;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** A run in figures: the JSON, and one row for docs/performance.md. */
+public final class Outcome {
+  private final Run run;
+  private final Map<String, Object> figures = new LinkedHashMap<>();
+  private final int[] times;
+  private Score score;
+  private long lag;
+
+  public Outcome(Run run, String simulation) {
+    this.run = run;
+    this.times = run.traffic.latencies.all();
+    figures.put("simulation", simulation);
+    figures.put("date", LocalDate.now(ZoneOffset.UTC).toString());
+    figures.put("commit", Settings.text("commit", ""));
+    figures.put("mode", mode());
+    figures.put("seconds", round(run.elapsed()));
+    figures.put("sent", run.traffic.sent());
+    figures.put("accepted", run.traffic.accepted());
+    figures.put("failed", run.traffic.failed());
+    figures.put("p50Ms", round(Latencies.percentile(times, 50)));
+    figures.put("p99Ms", round(Latencies.percentile(times, 99)));
+    figures.put("maxMs", round(Latencies.percentile(times, 100)));
+  }
+
+  public void put(String name, Object figure) {
+    figures.put(name, figure);
+  }
+
+  /** Settled, lag and money as of the end of the load, at once. */
+  public void judge() throws IOException {
+    if (run.settings.bare) return;
+    var settled = run.lastSummary();
+    lag = run.traffic.accepted() - settled.all().requests();
+    score = Score.of(Latencies.percentile(times, 99), settled, run.uncounted.byDefault.feePerTransaction(),
+        run.uncounted.byFallback.feePerTransaction(), run.inconsistencies.get());
+    figures.put("settled", settled.all().requests());
+    figures.put("settledByDefault", settled.byDefault().requests());
+    figures.put("settledByFallback", settled.byFallback().requests());
+    figures.put("lag", lag);
+    figures.put("inconsistencies", run.inconsistencies.get());
+    figures.put("gross", score.gross());
+    figures.put("fees", score.fees());
+    figures.put("net", score.net());
+    figures.put("bonus", score.bonus());
+    figures.put("penalty", score.penalty());
+    figures.put("score", score.score());
+    figures.put("disqualified", lag < 0);
+  }
+
+  /** Official figures beside it, from the official machine: the money compares, the p99 is another machine's. */
+  public void compareWithTable(boolean official) {
+    if (run.settings.bare) return;
+    figures.put("comparable", official);
+    figures.put("scoresToBeat", Score.toBeat());
+  }
+
+  /** Nothing left unsettled at the end, and no audit that found a difference. */
+  public void demandFullScore() {
+    if (lag != 0) run.report("lag " + lag + " at the end of the load");
+    if (run.inconsistencies.get() > 0) run.report(run.inconsistencies.get() + " inconsistencies");
+  }
+
+  /** Prints and keeps everything; what is wrong is in it and in the exit status. */
+  public void close() throws IOException {
+    addMachine();
+    figures.put("failures", run.failures());
+    var json = Json.write(figures);
+    System.out.println(json);
+    Files.writeString(run.settings.results.resolve("result.json"), json + '\n');
+    Files.writeString(run.settings.results.resolve("row.md"), row() + '\n');
+    run.say("row: " + row());
+  }
+
+  private void addMachine() {
+    if (run.cpuSeconds().isEmpty()) return;
+    var cpu = new LinkedHashMap<String, Object>();
+    run.cpuSeconds().forEach((part, seconds) -> cpu.put(part, round(seconds)));
+    figures.put("cpuSeconds", cpu);
+    figures.put("cpuSecondsPer1000", cpuPer1000());
+    figures.put("peakMemoryMiB", Memory.round(run.memory.peakMiB()));
+    figures.put("peakMemoryMiBByPart", run.memory.peaksMiB());
+  }
+
+  private double cpuPer1000() {
+    var seconds = run.cpuSeconds().values().stream().mapToDouble(Double::doubleValue).sum();
+    return Math.round(seconds * 1e6 / Math.max(1, run.traffic.accepted())) / 1000.0;
+  }
+
+  private String row() {
+    var measured = !run.cpuSeconds().isEmpty();
+    var cells = new ArrayList<>(List.of(
+        figures.get("date"), figures.get("commit"), figures.get("mode"),
+        String.format(Locale.ROOT, "%.2f / %.2f", (Double) figures.get("p50Ms"), (Double) figures.get("p99Ms")),
+        score == null ? "" : lag, score == null ? "" : run.inconsistencies.get(),
+        score == null ? "" : score.score(),
+        measured ? cpuPer1000() : "", measured ? Math.round(run.memory.peakMiB()) + " MiB" : ""));
+    return "| " + String.join(" | ", cells.stream().map(String::valueOf).toList()) + " |";
+  }
+
+  private String mode() {
+    return Settings.text("mode", run.settings.bare ? "bare" : "");
+  }
+
+  private static double round(double value) {
+    return Math.round(value * 100) / 100.0;
+  }
+}

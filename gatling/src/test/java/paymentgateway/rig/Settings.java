@@ -1,0 +1,51 @@
+package paymentgateway.rig;
+
+import java.math.BigDecimal;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** Every setting of a run, from -D properties: the one place that knows names and defaults. */
+public final class Settings {
+  /** What the official load's users all pay. */
+  public static final BigDecimal AMOUNT = new BigDecimal("19.90");
+
+  /** The contract's limit for each call, at every door. */
+  public static final Duration TIMEOUT = Duration.ofMillis(1500);
+
+  public final String url = text("url", "http://127.0.0.1:9999");
+  public final String defaultUrl = text("defaultUrl", "http://127.0.0.1:8001");
+  public final String fallbackUrl = text("fallbackUrl", "http://127.0.0.1:8002");
+  public final String token = text("token", "123");
+
+  /** Only POSTs, against a door that keeps no books: no stages, no audits, no check. */
+  public final boolean bare = flag("bare", false);
+
+  /** How long accepted payments may take to settle after the load before the books are called wrong. */
+  public final Duration settleLimit = Duration.ofSeconds(number("settleSeconds", 60));
+
+  /** Where result.json and the tables for the picture go. */
+  public final Path results = Path.of(text("results", "target/result"));
+
+  /** system.env of `eng/system up`: its pids tell whose CPU and memory to measure; empty measures none. */
+  public final String systemEnv = text("systemEnv", "");
+
+  /** Files that count CPU per part, such as `nginx=/sys/fs/…/cpuacct.usage,…`; without them the process trees do. */
+  public final String cpuFiles = text("cpuFiles", "");
+
+  public static String text(String name, String otherwise) {
+    var value = System.getProperty(name);
+    return value == null || value.isBlank() ? otherwise : value;
+  }
+
+  public static int number(String name, int otherwise) {
+    return Integer.parseInt(text(name, Integer.toString(otherwise)));
+  }
+
+  public static double decimal(String name, double otherwise) {
+    return Double.parseDouble(text(name, Double.toString(otherwise)));
+  }
+
+  public static boolean flag(String name, boolean otherwise) {
+    return Boolean.parseBoolean(text(name, Boolean.toString(otherwise)));
+  }
+}

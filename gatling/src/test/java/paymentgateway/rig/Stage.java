@@ -1,0 +1,27 @@
+package paymentgateway.rig;
+
+import java.util.List;
+
+/** What the processors do from a second of the load on. */
+public record Stage(
+    double second, int defaultDelayMs, boolean defaultFailing, int fallbackDelayMs, boolean fallbackFailing) {
+  /** The length of the table below, as the contract gives it. */
+  public static final int OFFICIAL_SECONDS = 60;
+
+  private static final List<Stage> OFFICIAL = List.of(
+      new Stage(1, 0, false, 0, false),
+      new Stage(10, 100, false, 0, false),
+      new Stage(20, 100, true, 0, false),
+      new Stage(30, 2000, true, 1000, true),
+      new Stage(40, 20, false, 20, false),
+      new Stage(50, 0, false, 5000, false));
+
+  /** The contract's table, shortened or stretched; the delays stay what they are. */
+  public static List<Stage> official(double seconds) {
+    return OFFICIAL.stream().map(stage -> stage.at(stage.second * seconds / OFFICIAL_SECONDS)).toList();
+  }
+
+  public Stage at(double when) {
+    return new Stage(when, defaultDelayMs, defaultFailing, fallbackDelayMs, fallbackFailing);
+  }
+}

@@ -1,0 +1,35 @@
+package paymentgateway.rig;
+
+import java.util.regex.Pattern;
+
+/** The gateway's answer to GET /payments-summary, or what the two processors say for the same window. */
+public record Summary(Totals byDefault, Totals byFallback) {
+  public static final Summary NONE = new Summary(Totals.NONE, Totals.NONE);
+
+  public static Summary parse(String json) {
+    return new Summary(Totals.parse(object(json, "default")), Totals.parse(object(json, "fallback")));
+  }
+
+  public Totals all() {
+    return byDefault.plus(byFallback);
+  }
+
+  public boolean agrees(Summary other) {
+    return byDefault.agrees(other.byDefault) && byFallback.agrees(other.byFallback);
+  }
+
+  /**
+   * The audit's difference in counts. Each processor's is taken by itself, so that one too many here and one too few
+   * there do not cancel out: never less than the contract's figure.
+   */
+  public long inconsistencies(Summary other) {
+    return Math.abs(byDefault.requests() - other.byDefault.requests())
+        + Math.abs(byFallback.requests() - other.byFallback.requests());
+  }
+
+  private static String object(String json, String name) {
+    var found = Pattern.compile('"' + name + "\"\\s*:\\s*\\{([^}]*)}").matcher(json);
+    if (!found.find()) throw new IllegalArgumentException("no " + name + " in " + json);
+    return found.group(1);
+  }
+}
