@@ -1,0 +1,51 @@
+using System.Globalization;
+using System.Net.Http.Json;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>Count and sum of one processor in the gateway's summary.</summary>
+public sealed record BooksTotals(long TotalRequests, decimal TotalAmount);
+
+/// <summary>The gateway's summary in the contract's shape.</summary>
+public sealed record BooksSummary(BooksTotals Default, BooksTotals Fallback)
+{
+    public static async Task<BooksSummary> AskAsync(
+        HttpClient http, DateTimeOffset? from = null, DateTimeOffset? to = null)
+    {
+        var bounds = string.Join('&', Bound("from", from), Bound("to", to));
+        return (await http.GetFromJsonAsync<BooksSummary>($"payments-summary?{bounds}"))!;
+    }
+
+    private static string Bound(string name, DateTimeOffset? time) => time is { } bound
+        ? string.Create(CultureInfo.InvariantCulture, $"{name}={bound.UtcDateTime:yyyy-MM-dd'T'HH:mm:ss.fffffff'Z'}")
+        : "";
+}
+
+/// <summary>The contract's audit: gateway and both processors, asked at one moment about one window.</summary>
+/// <param name="Gateway">What the gateway said.</param>
+/// <param name="Default">What the default processor said.</param>
+/// <param name="Fallback">What the fallback processor said.</param>
+public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, BooksTotals Fallback)
+{
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
+
+    /// <summary>Counts that differ, per processor: stricter than the contract's sum over both.</summary>
+    public long Inconsistencies =>
+        Math.Abs(Gateway.Default.TotalRequests - Default.TotalRequests)
+        + Math.Abs(Gateway.Fallback.TotalRequests - Fallback.TotalRequests);
+
+    /// <summary>Counts and sums are the same at both.</summary>
+    public bool Agrees => Gateway.Default == Default && Gateway.Fallback == Fallback;
+
+    /// <summary>Each of the three has 1.5 s to answer, as in the contract.</summary>
+    public static async Task<BooksAudit> TakeAsync(
+        GatewaySystem system, DateTimeOffset? from = null, DateTimeOffset? to = null)
+    {
+        var gateway = BooksSummary.AskAsync(system.Client, from, to).WaitAsync(AnswerLimit);
+        var byDefault = system.Default.SummariseAsync(from, to).WaitAsync(AnswerLimit);
+        var byFallback = system.Fallback.SummariseAsync(from, to).WaitAsync(AnswerLimit);
+        return new BooksAudit(await gateway, Totals(await byDefault), Totals(await byFallback));
+    }
+
+    private static BooksTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
+}

@@ -1,0 +1,109 @@
+using System.Globalization;
+using Npgsql;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A settlement as the gateway's books hold it.</summary>
+public sealed record BooksEntry(short Processor, decimal Amount, DateTime RequestedAt);
+
+/// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>
+public sealed class GatewaySystemDatabase(string connectionString, Func<int> postmaster)
+{
+    private readonly string plain = new NpgsqlConnectionStringBuilder(connectionString)
+    {
+        Multiplexing = false,
+        Pooling = false,
+        ApplicationName = "tests",
+    }.ConnectionString;
+
+    private List<int> frozen = [];
+
+    public async Task<Dictionary<Guid, BooksEntry>> SettlementsAsync()
+    {
+        await using var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand(
+            "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements", connection);
+        await using var reader = await command.ExecuteReaderAsync();
+        var settlements = new Dictionary<Guid, BooksEntry>();
+        while (await reader.ReadAsync())
+        {
+            var entry = new BooksEntry(reader.GetInt16(1), reader.GetInt64(2) / 100m, reader.GetDateTime(3));
+            settlements.Add(reader.GetGuid(0), entry);
+        }
+
+        return settlements;
+    }
+
+    /// <summary>Accepted payments that are not in the books yet.</summary>
+    public Task<long> CountUnsettledAsync() => CountAsync(
+        "payments LEFT JOIN settlements USING (correlation_id) WHERE settlements.correlation_id IS NULL");
+
+    /// <param name="rows">What follows SELECT count(*) FROM.</param>
+    public async Task<long> CountAsync(string rows)
+    {
+        await using var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand($"SELECT count(*) FROM {rows}", connection);
+        return (long)(await command.ExecuteScalarAsync())!;
+    }
+
+    /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
+    public void Freeze()
+    {
+        frozen = Processes();
+        foreach (var pid in frozen)
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+    }
+
+    public void Thaw()
+    {
+        foreach (var pid in frozen)
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+        frozen = [];
+    }
+
+    /// <summary>What kill -9 of all its processes at once leaves: no checkpoint, no goodbye.</summary>
+    public async Task CrashAsync()
+    {
+        var processes = Processes();
+        foreach (var pid in processes)
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Kill);
+        await Eventually.HoldsAsync(() => !processes.Exists(IsAlive), "every process of PostgreSQL is gone");
+    }
+
+    private async Task<NpgsqlConnection> OpenAsync()
+    {
+        var connection = new NpgsqlConnection(plain);
+        await connection.OpenAsync();
+        return connection;
+    }
+
+    private List<int> Processes()
+    {
+        var parent = postmaster();
+        var processes = new List<int> { parent };
+        foreach (var folder in Directory.GetDirectories("/proc"))
+            if (int.TryParse(Path.GetFileName(folder), out var pid) && ParentOf(pid) == parent)
+                processes.Add(pid);
+        return processes;
+    }
+
+    private static bool IsAlive(int pid) => StatusOf(pid) is { } status && status[0] != "Z";
+
+    private static int? ParentOf(int pid) => StatusOf(pid) is { } status
+        ? int.Parse(status[1], CultureInfo.InvariantCulture)
+        : null;
+
+    // The name in brackets may hold blanks; state and parent follow it.
+    private static string[]? StatusOf(int pid)
+    {
+        try
+        {
+            var line = File.ReadAllText($"/proc/{pid}/stat");
+            return line[(line.LastIndexOf(')') + 2)..].Split(' ');
+        }
+        catch (IOException)
+        {
+            return null;
+        }
+    }
+}

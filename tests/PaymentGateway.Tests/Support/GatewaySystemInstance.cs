@@ -1,0 +1,73 @@
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>
+public sealed class GatewaySystemInstance : IAsyncDisposable
+{
+    public const int Kill = 9;
+    public const int Terminate = 15;
+    public const int Continue = 18;
+    public const int Stop = 19;
+
+    private readonly Process process;
+    private readonly Task<string> output;
+    private readonly Task<string> errors;
+
+    private GatewaySystemInstance(Process process)
+    {
+        this.process = process;
+        output = process.StandardOutput.ReadToEndAsync();
+        errors = process.StandardError.ReadToEndAsync();
+    }
+
+    public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string> settings)
+    {
+        var start = new ProcessStartInfo(GatewaySystemParts.Gateway)
+        {
+            WorkingDirectory = Path.GetDirectoryName(GatewaySystemParts.Gateway)!,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        GatewaySystemScript.Clean(start.Environment);
+        foreach (var (name, value) in settings)
+            start.Environment[name] = value;
+        return new GatewaySystemInstance(Process.Start(start)!);
+    }
+
+    /// <summary>Sends a signal to a process that these tests have started.</summary>
+    public static void Signal(int pid, int signal) => _ = NativeKill(pid, signal);
+
+    public void Signal(int signal) => Signal(process.Id, signal);
+
+    /// <summary>The resident memory now, bytes.</summary>
+    public long ResidentBytes()
+    {
+        process.Refresh();
+        return process.WorkingSet64;
+    }
+
+    /// <summary>Waits for the end.</summary>
+    /// <exception cref="TimeoutException">It did not come in time.</exception>
+    public async Task<(int ExitCode, string Output, string Errors)> EndAsync(TimeSpan within)
+    {
+        await process.WaitForExitAsync().WaitAsync(within);
+        return (process.ExitCode, await output, await errors);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (!process.HasExited)
+        {
+            process.Kill();
+            await process.WaitForExitAsync();
+        }
+
+        process.Dispose();
+    }
+
+    [DllImport("libc", EntryPoint = "kill", SetLastError = true)]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int NativeKill(int pid, int signal);
+}

@@ -1,0 +1,114 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.WholeWay;
+
+/// <summary>The official stage table of contract.md, replayed at 100 payments/s, with the official audit.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output)
+{
+    private const int PerSecond = 100;
+
+    private static readonly TimeSpan Duration = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan AuditInterval = TimeSpan.FromSeconds(10);
+
+    // The official users sleep for 1 s after their last payment before the final summary is asked for.
+    private static readonly TimeSpan LastSleep = TimeSpan.FromSeconds(1);
+
+    private static readonly Stage[] Stages =
+    [
+        new(1, 0, false, 0, false),
+        new(10, 100, false, 0, false),
+        new(20, 100, true, 0, false),
+        new(30, 2_000, true, 1_000, true),
+        new(40, 20, false, 20, false),
+        new(50, 0, false, 5_000, false),
+    ];
+
+    [GatewaySystemFact]
+    public async Task The_stage_table_ends_without_lag_inconsistency_or_double_charge()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var ledger = new LoadLedger();
+
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
+        var stages = PlayStagesAsync(system);
+        var audits = await AuditAsync(system);
+        await Task.WhenAll(load, stages);
+        var lags = await WatchLagAsync(system, ledger);
+        await BooksCheck.AgreesAsync(system, ledger);
+        var audit = await BooksAudit.TakeAsync(system);
+
+        output.WriteLine($"lag at once {lags.AtOnce}, at the end of the last sleep {lags.AtEnd}");
+        output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
+        output.WriteLine($"p50 {Ms(50)} ms, p99 {Ms(99)} ms, p99.9 {Ms(99.9)} ms");
+        ledger.NoClientSawAnError();
+        Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
+        Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
+        Assert.Equal(0, lags.AtEnd);
+        Assert.Equal(0, audit.Fallback.TotalRequests);
+
+        string Ms(double percent) => $"{ledger.Percentile(percent).TotalMilliseconds:0.0}";
+    }
+
+    private static async Task PlayStagesAsync(GatewaySystem system)
+    {
+        var clock = Stopwatch.StartNew();
+        foreach (var stage in Stages)
+        {
+            await Task.Delay(Rest(clock, TimeSpan.FromSeconds(stage.Second)));
+            await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(stage.DefaultDelayMs));
+            await system.Default.SetFailureAsync(stage.DefaultFailing);
+            await system.Fallback.SetDelayAsync(TimeSpan.FromMilliseconds(stage.FallbackDelayMs));
+            await system.Fallback.SetFailureAsync(stage.FallbackFailing);
+        }
+    }
+
+    private async Task<List<BooksAudit>> AuditAsync(GatewaySystem system)
+    {
+        var clock = Stopwatch.StartNew();
+        var audits = new List<BooksAudit>();
+        for (var due = AuditInterval; due <= Duration; due += AuditInterval)
+        {
+            await Task.Delay(Rest(clock, due));
+            var now = Now();
+            var asked = Stopwatch.StartNew();
+            audits.Add(await BooksAudit.TakeAsync(system, now.AddSeconds(-15), now.AddSeconds(-1.5)));
+            output.WriteLine($"audit at {due.TotalSeconds} s: {audits[^1].Gateway}, "
+                + $"inconsistencies {audits[^1].Inconsistencies}, {asked.Elapsed.TotalMilliseconds:0} ms");
+        }
+
+        return audits;
+    }
+
+    // Lag as the contract counts it: acknowledged less settled in the summary of the last 70 s. It never is negative.
+    private static async Task<(long AtOnce, long AtEnd)> WatchLagAsync(GatewaySystem system, LoadLedger ledger)
+    {
+        var clock = Stopwatch.StartNew();
+        var atOnce = await LagAsync(system, ledger);
+        var lag = atOnce;
+        while (lag > 0 && clock.Elapsed < LastSleep)
+            lag = await LagAsync(system, ledger);
+        Assert.True(lag >= 0 && atOnce >= 0, $"lag {atOnce}, then {lag}");
+        return (atOnce, lag);
+    }
+
+    private static async Task<long> LagAsync(GatewaySystem system, LoadLedger ledger)
+    {
+        var now = Now();
+        var summary = await BooksSummary.AskAsync(system.Client, now.AddSeconds(-70), now.AddSeconds(1));
+        return ledger.Acknowledged - summary.Default.TotalRequests - summary.Fallback.TotalRequests;
+    }
+
+    // In milliseconds, as a browser's clock gives them: gateway and processors must not round the bounds differently.
+    private static DateTimeOffset Now() =>
+        DateTimeOffset.FromUnixTimeMilliseconds(DateTimeOffset.UtcNow.ToUnixTimeMilliseconds());
+
+    private static TimeSpan Rest(Stopwatch clock, TimeSpan due) =>
+        due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero;
+
+    private sealed record Stage(
+        int Second, int DefaultDelayMs, bool DefaultFailing, int FallbackDelayMs, bool FallbackFailing);
+}
