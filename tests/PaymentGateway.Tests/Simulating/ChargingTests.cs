@@ -195,7 +195,7 @@ public sealed class ChargingTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
     }
 
-    /// <summary>Nothing shows when a hang-up has reached the processor but another one, later, that ends its call.</summary>
+    /// <summary>Nothing shows when a hang-up has reached the processor but a later one that ends its call.</summary>
     private async Task AHangUpIsNoticedAsync()
     {
         var sentinel = Guid.NewGuid();

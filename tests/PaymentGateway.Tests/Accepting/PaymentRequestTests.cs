@@ -1,0 +1,171 @@
+using System.Buffers;
+using System.Text;
+using PaymentGateway.Accepting;
+
+namespace PaymentGateway.Tests.Accepting;
+
+public sealed class PaymentRequestTests
+{
+    private const string Id = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("   ")]
+    [InlineData("no json")]
+    [InlineData("{")]
+    [InlineData("null")]
+    [InlineData("[]")]
+    [InlineData("17")]
+    [InlineData("\"text\"")]
+    [InlineData("true")]
+    [InlineData($$"""[{"correlationId":"{{Id}}","amount":19.90}]""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":19.90""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":19.90} more""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":19.90}{}""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":NaN}""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":Infinity}""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":.5}""")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":1,}""")]
+    [InlineData($$"""{'correlationId':'{{Id}}','amount':1}""")]
+    public void A_body_that_is_no_JSON_object_is_refused_as_a_whole(string body)
+    {
+        var parsed = Parse(body);
+
+        Assert.False(parsed.Valid);
+        Assert.Null(parsed.Field);
+        Assert.NotEmpty(parsed.Reason!);
+    }
+
+    [Theory]
+    [InlineData("0")]
+    [InlineData("0.00")]
+    [InlineData("-0.01")]
+    [InlineData("-19.90")]
+    [InlineData("19.901")]
+    [InlineData("0.001")]
+    [InlineData("1e-3")]
+    [InlineData("1000000000000")]
+    [InlineData("1000000000000.00")]
+    [InlineData("999999999999.991")]
+    [InlineData("1e400")]
+    [InlineData("-1e400")]
+    [InlineData("79228162514264337593543950336")]
+    [InlineData("\"19.90\"")]
+    [InlineData("\"NaN\"")]
+    [InlineData("null")]
+    [InlineData("true")]
+    [InlineData("[]")]
+    [InlineData("{}")]
+    public void A_bad_amount_is_refused_by_name(string amount)
+    {
+        var parsed = Parse($$"""{"correlationId":"{{Id}}","amount":{{amount}}}""");
+
+        Assert.False(parsed.Valid);
+        Assert.Equal("amount", parsed.Field);
+        Assert.Contains("two decimals", parsed.Reason, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("\"\"")]
+    [InlineData("\"4a7901b8\"")]
+    [InlineData("\"4a7901b87d264d9daa194dc1c7cf60b3\"")]
+    [InlineData("\"{4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3}\"")]
+    [InlineData("\"4a7901b8-7d26-4d9d-aa19-4dc1c7cf60bg\"")]
+    [InlineData("\" 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3\"")]
+    [InlineData("\"00000000-0000-0000-0000-000000000000\"")]
+    [InlineData("null")]
+    [InlineData("17")]
+    [InlineData("[]")]
+    public void A_bad_correlation_id_is_refused_by_name(string id)
+    {
+        var parsed = Parse($$"""{"correlationId":{{id}},"amount":19.90}""");
+
+        Assert.False(parsed.Valid);
+        Assert.Equal("correlationId", parsed.Field);
+        Assert.Contains("UUID", parsed.Reason, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("{}", "correlationId")]
+    [InlineData("""{"amount":19.90}""", "correlationId")]
+    [InlineData($$"""{"correlationId":"{{Id}}"}""", "amount")]
+    public void A_missing_member_is_refused_by_name(string body, string field)
+    {
+        var parsed = Parse(body);
+
+        Assert.False(parsed.Valid);
+        Assert.Equal(field, parsed.Field);
+    }
+
+    [Theory]
+    [InlineData("19.90", 1990)]
+    [InlineData("19.9", 1990)]
+    [InlineData("19.900", 1990)]
+    [InlineData("19.9000000000000000000000", 1990)]
+    [InlineData("1e2", 10_000)]
+    [InlineData("1990e-2", 1990)]
+    [InlineData("0.01", 1)]
+    [InlineData("999999999999.99", 99_999_999_999_999)]
+    public void A_good_amount_is_taken_in_cents(string amount, long cents)
+    {
+        var parsed = Parse($$"""{"correlationId":"{{Id}}","amount":{{amount}}}""");
+
+        Assert.True(parsed.Valid);
+        Assert.Null(parsed.Reason);
+        Assert.Equal(Guid.Parse(Id), parsed.Id);
+        Assert.Equal(cents, parsed.Cents);
+    }
+
+    [Fact]
+    public void An_upper_case_id_is_the_same_id()
+    {
+        var parsed = Parse($$"""{"correlationId":"{{Id.ToUpperInvariant()}}","amount":1}""");
+
+        Assert.True(parsed.Valid);
+        Assert.Equal(Guid.Parse(Id), parsed.Id);
+    }
+
+    [Fact]
+    public void Unknown_extra_members_are_ignored()
+    {
+        var parsed = Parse($$"""{"note":{"amount":[0]},"correlationId":"{{Id}}","amount":1.5,"requestedAt":"x"}""");
+
+        Assert.True(parsed.Valid);
+        Assert.Equal(150, parsed.Cents);
+    }
+
+    [Fact]
+    public void A_body_that_arrives_in_pieces_is_read_as_a_whole()
+    {
+        var body = Encoding.UTF8.GetBytes($$"""{"correlationId":"{{Id}}","amount":19.90}""");
+
+        for (var at = 1; at < body.Length; at++)
+        {
+            var first = new Piece(body.AsMemory(0, at), null);
+            var last = new Piece(body.AsMemory(at), first);
+            var pieces = new ReadOnlySequence<byte>(first, 0, last, body.Length - at);
+
+            Assert.True(PaymentRequest.TryParse(pieces, out var id, out var cents, out _, out _));
+            Assert.Equal((Guid.Parse(Id), 1990), (id, cents));
+        }
+    }
+
+    private static (bool Valid, Guid Id, long Cents, string? Field, string? Reason) Parse(string body)
+    {
+        var bytes = new ReadOnlySequence<byte>(Encoding.UTF8.GetBytes(body));
+        var valid = PaymentRequest.TryParse(bytes, out var id, out var cents, out var field, out var reason);
+        return (valid, id, cents, field, reason);
+    }
+
+    private sealed class Piece : ReadOnlySequenceSegment<byte>
+    {
+        public Piece(ReadOnlyMemory<byte> memory, Piece? before)
+        {
+            Memory = memory;
+            if (before is null)
+                return;
+            RunningIndex = before.RunningIndex + before.Memory.Length;
+            before.Next = this;
+        }
+    }
+}

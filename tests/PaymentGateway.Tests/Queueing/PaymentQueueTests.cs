@@ -1,0 +1,122 @@
+using PaymentGateway.Queueing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Queueing;
+
+public sealed class PaymentQueueTests
+{
+    private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+
+    private readonly PaymentQueue queue = new(TestSettings.Read(("Gateway:Intake:QueueCapacity", "3")).Intake);
+
+    [Fact]
+    public void Payments_are_taken_in_the_order_in_which_they_were_added()
+    {
+        Payment[] payments = [At(0), At(1), At(2)];
+
+        Assert.All(payments, payment => Assert.True(queue.TryAdd(payment)));
+
+        Assert.Equal(payments, TakeAll());
+    }
+
+    [Fact]
+    public void A_full_queue_says_no_and_has_room_again_after_a_take()
+    {
+        Assert.Equal(3, queue.Room);
+        Assert.True(queue.TryAdd(At(0)) && queue.TryAdd(At(1)) && queue.TryAdd(At(2)));
+        Assert.Equal(0, queue.Room);
+
+        var added = queue.TryAdd(At(3));
+
+        Assert.False(added);
+        Assert.True(queue.TryTake(out _));
+        Assert.Equal(1, queue.Room);
+        Assert.True(queue.TryAdd(At(3)));
+    }
+
+    [Fact]
+    public void What_is_returned_is_taken_before_what_is_queued_and_the_oldest_of_it_first()
+    {
+        var (first, second, third, queued) = (At(0), At(1), At(2), At(3));
+        queue.TryAdd(queued);
+
+        queue.Return(third);
+        queue.Return(first);
+        queue.Return(second);
+
+        Assert.Equal([first, second, third, queued], TakeAll());
+    }
+
+    [Fact]
+    public void What_is_returned_fits_into_a_full_queue()
+    {
+        Payment[] queued = [At(1), At(2), At(3)];
+        Array.ForEach(queued, payment => queue.TryAdd(payment));
+        var returned = At(0);
+
+        queue.Return(returned);
+
+        Assert.Equal(4, queue.Count);
+        Assert.Equal([returned, .. queued], TakeAll());
+    }
+
+    [Fact]
+    public async Task A_reader_that_waits_is_woken_by_an_addition()
+    {
+        var waiting = queue.WaitAsync(CancellationToken.None).AsTask();
+        Assert.False(waiting.IsCompleted);
+
+        queue.TryAdd(At(0));
+
+        Assert.True(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.True(queue.TryTake(out _));
+    }
+
+    [Fact]
+    public async Task A_reader_that_waits_is_woken_by_a_return()
+    {
+        var waiting = queue.WaitAsync(CancellationToken.None).AsTask();
+        Assert.False(waiting.IsCompleted);
+
+        queue.Return(At(0));
+
+        Assert.True(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.True(queue.TryTake(out _));
+    }
+
+    [Fact]
+    public async Task A_latched_queue_takes_no_more_and_gives_what_is_inside()
+    {
+        var inside = At(0);
+        queue.TryAdd(inside);
+
+        queue.Latch();
+
+        Assert.False(queue.TryAdd(At(1)));
+        Assert.True(await queue.WaitAsync(CancellationToken.None));
+        Assert.Equal([inside], TakeAll());
+        Assert.False(await queue.WaitAsync(CancellationToken.None));
+    }
+
+    [Fact]
+    public void An_empty_queue_gives_nothing()
+    {
+        queue.Return(At(0));
+        Assert.True(queue.TryTake(out _));
+
+        var taken = queue.TryTake(out _);
+
+        Assert.False(taken);
+        Assert.Equal(0, queue.Count - (3 - queue.Room));
+    }
+
+    private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);
+
+    private List<Payment> TakeAll()
+    {
+        var taken = new List<Payment>();
+        while (queue.TryTake(out var payment))
+            taken.Add(payment);
+        return taken;
+    }
+}

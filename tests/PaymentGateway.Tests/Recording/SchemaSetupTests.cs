@@ -1,0 +1,79 @@
+using PaymentGateway.Recording;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Recording;
+
+public sealed class SchemaSetupTests : IAsyncLifetime
+{
+    private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, books";
+
+    private readonly EmptyTestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Instances_that_start_at_once_make_the_books_once()
+    {
+        var instances = Enumerable.Range(0, 8).Select(_ => Setup().EnsureAsync());
+
+        await Task.WhenAll(instances);
+
+        Assert.Equal(6, await CountTablesAsync("true"));
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM books"));
+        Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+    }
+
+    [PostgresFact]
+    public async Task Applying_it_again_keeps_what_is_in_the_books()
+    {
+        await Setup().EnsureAsync();
+        await database.ExecuteAsync("UPDATE books SET generation = 7");
+        await database.OpenEpochAsync();
+
+        await Setup().EnsureAsync();
+
+        Assert.Equal(7, await database.ScalarAsync<int>("SELECT generation FROM books"));
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM leases"));
+    }
+
+    [PostgresFact]
+    public async Task The_unlogged_profile_logs_only_what_must_outlive_a_crash_of_the_database()
+    {
+        await Setup().EnsureAsync();
+
+        Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
+        Assert.Equal(
+            3, await CountTablesAsync("relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'books')"));
+    }
+
+    [PostgresFact]
+    public async Task The_durable_profile_makes_logged_tables_only()
+    {
+        await Setup("Durable").EnsureAsync();
+        await Setup("Durable").EnsureAsync();
+
+        Assert.Equal(6, await CountTablesAsync("relpersistence = 'p'"));
+    }
+
+    [PostgresTheory]
+    [InlineData("Unlogged", "Durable")]
+    [InlineData("Durable", "Unlogged")]
+    public async Task Tables_of_the_other_profile_are_a_wrong_setting(string made, string asked)
+    {
+        await Setup(made).EnsureAsync();
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(asked).EnsureAsync());
+
+        Assert.StartsWith($"Gateway__Storage__Profile: is {asked}", wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+        await Setup(made).EnsureAsync();
+    }
+
+    private SchemaSetup Setup(string profile = "Unlogged") =>
+        new(database.Source, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+
+    private Task<long> CountTablesAsync(string condition) => database.ScalarAsync<long>(
+        $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");
+}

@@ -1,0 +1,234 @@
+using PaymentGateway.Routing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Routing;
+
+public sealed class ProcessorHealthTests
+{
+    private static readonly TimeSpan MaxLatency = TimeSpan.FromSeconds(1.2);
+    private static readonly TimeSpan TrialInterval = TimeSpan.FromSeconds(0.5);
+    private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
+    private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
+
+    private readonly ManualTimeProvider clock = new();
+    private readonly ProcessorHealth health;
+
+    public ProcessorHealthTests() => health = new ProcessorHealth(
+        clock,
+        new RoutingOptions(
+            RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, TrialInterval, HealthInterval));
+
+    private Availability Now => health.Read().Availability;
+
+    [Fact]
+    public void One_of_which_nothing_is_known_is_usable()
+    {
+        var state = health.Read();
+
+        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), state);
+        Assert.False(health.Begin());
+    }
+
+    [Fact]
+    public void An_open_circuit_makes_it_unusable_until_a_trial_is_due()
+    {
+        health.CircuitOpened(TrialInterval);
+
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(TrialInterval - Millisecond);
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(Millisecond);
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void There_is_one_trial_at_a_time()
+    {
+        health.CircuitOpened(TrialInterval);
+        clock.Advance(TrialInterval);
+
+        var trial = health.Begin();
+
+        Assert.True(trial);
+        Assert.Equal(Availability.Unusable, Now);
+        Assert.False(health.Begin());
+        clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
+        Assert.Equal(Availability.Unusable, Now);
+    }
+
+    [Fact]
+    public void A_trial_that_fails_is_followed_by_another_after_the_interval()
+    {
+        health.CircuitOpened(TrialInterval);
+        clock.Advance(TrialInterval);
+        var trial = health.Begin();
+
+        health.CircuitOpened(TrialInterval);
+        health.End(trial, null, null);
+
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(TrialInterval);
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void A_trial_that_goes_through_makes_it_usable_at_once()
+    {
+        health.CircuitOpened(TrialInterval);
+        clock.Advance(TrialInterval);
+        var trial = health.Begin();
+
+        health.CircuitClosed();
+        health.End(trial, TimeSpan.FromMilliseconds(3), null);
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void It_says_for_how_long_it_has_been_out()
+    {
+        health.CircuitOpened(TrialInterval);
+        Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
+
+        clock.Advance(TimeSpan.FromSeconds(7));
+
+        Assert.Equal(TimeSpan.FromSeconds(7), health.Read().OutFor);
+        health.CircuitClosed();
+        Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
+    }
+
+    [Theory]
+    [InlineData(1200, "Usable")]
+    [InlineData(1201, "Trial")]
+    public void A_processor_slower_than_the_limit_gets_trials_only(int latencyMs, string expected)
+    {
+        health.End(health.Begin(), TimeSpan.FromMilliseconds(latencyMs), null);
+
+        Assert.Equal(expected, Now.ToString());
+    }
+
+    [Fact]
+    public void A_slow_trial_does_not_hide_for_longer_than_a_second_that_newer_calls_would_be_quick()
+    {
+        health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
+        Assert.True(health.Begin());
+
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(TimeSpan.FromSeconds(1));
+
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void The_word_of_a_trial_counts_alone()
+    {
+        health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
+        var trial = health.Begin();
+
+        health.End(trial, TimeSpan.FromMilliseconds(10), null);
+
+        Assert.Equal(TimeSpan.FromMilliseconds(10), health.Read().ExpectedLatency);
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void The_expected_latency_follows_the_calls_and_is_forgotten_without_any()
+    {
+        health.End(false, TimeSpan.FromMilliseconds(100), null);
+        health.End(false, TimeSpan.FromMilliseconds(200), null);
+
+        Assert.Equal(TimeSpan.FromMilliseconds(120), health.Read().ExpectedLatency);
+        clock.Advance(TimeSpan.FromSeconds(2));
+        Assert.Equal(TimeSpan.Zero, health.Read().ExpectedLatency);
+    }
+
+    [Fact]
+    public void A_processor_that_asked_for_a_pause_is_left_alone_for_it()
+    {
+        health.End(health.Begin(), null, TimeSpan.FromSeconds(5));
+
+        clock.Advance(TimeSpan.FromSeconds(5) - Millisecond);
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(Millisecond);
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void A_shorter_pause_does_not_cut_a_longer_one()
+    {
+        health.End(false, null, TimeSpan.FromSeconds(5));
+        health.End(false, null, TimeSpan.FromSeconds(1));
+
+        clock.Advance(TimeSpan.FromSeconds(4));
+
+        Assert.Equal(Availability.Unusable, Now);
+    }
+
+    [Fact]
+    public void A_processor_that_says_it_fails_gets_trials_only_while_its_word_is_fresh()
+    {
+        health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+
+        Assert.Equal(Availability.Trial, Now);
+        clock.Advance(HealthInterval * 2);
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void An_old_word_is_not_listened_to()
+    {
+        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
+
+        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), health.Read());
+    }
+
+    [Fact]
+    public void A_word_that_was_never_said_is_not_listened_to()
+    {
+        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void A_newer_call_of_our_own_outweighs_the_processors_word()
+    {
+        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)));
+
+        health.End(true, TimeSpan.FromMilliseconds(5), null);
+
+        Assert.Equal(Availability.Usable, Now);
+        clock.Advance(TimeSpan.FromSeconds(1));
+        health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void One_that_says_of_itself_that_it_is_slow_is_not_tried()
+    {
+        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+
+        Assert.Equal(Availability.Unusable, Now);
+        Assert.Equal(TimeSpan.FromSeconds(2), health.Read().ExpectedLatency);
+        clock.Advance(HealthInterval);
+        health.Observe(new HealthReport(false, TimeSpan.FromMilliseconds(20), TimeSpan.Zero));
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public void One_that_is_slow_is_tried_when_it_says_that_it_is_quick_again()
+    {
+        health.End(false, TimeSpan.FromSeconds(2), null);
+        Assert.Equal(Availability.Trial, Now);
+
+        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        Assert.Equal(Availability.Trial, Now); // No newer than the call.
+        clock.Advance(Millisecond);
+        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+
+        Assert.Equal(Availability.Unusable, Now);
+        health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
+        Assert.Equal(Availability.Trial, Now);
+    }
+}

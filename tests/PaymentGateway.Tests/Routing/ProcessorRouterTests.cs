@@ -1,0 +1,103 @@
+using PaymentGateway.Routing;
+
+namespace PaymentGateway.Tests.Routing;
+
+public sealed class ProcessorRouterTests
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
+
+    // A row for each state of the cheap processor, a letter for each of the dear one: usable, trial, unusable.
+    // D is default, F is fallback, W is wait.
+    [Theory]
+    [InlineData("Cheapest", 0, "DDD DDD WWW")]
+    [InlineData("Cheapest", 29.999, "DDD DDD WWW")]
+    [InlineData("Cheapest", 30, "DDD DDD FFW")]
+    [InlineData("Cheapest", 3600, "DDD DDD FFW")]
+    [InlineData("Balanced", 0, "DDD DDD WWW")]
+    [InlineData("Balanced", 30, "DDD DDD FFW")]
+    [InlineData("Fastest", 0, "DDD DDD FFW")]
+    [InlineData("Fastest", 3600, "DDD DDD FFW")]
+    public void Every_pair_of_states_has_its_choice(string policy, double ageSeconds, string table)
+    {
+        var rows = table.Split(' ');
+        var options = Options(policy);
+
+        foreach (var cheap in Enum.GetValues<Availability>())
+            foreach (var dear in Enum.GetValues<Availability>())
+            {
+                var choice = ProcessorRouter.Choose(
+                    State(cheap), State(dear), TimeSpan.FromSeconds(ageSeconds), options);
+
+                Assert.True(rows[(int)cheap][(int)dear] == choice.ToString()[0], $"{cheap}, {dear}: {choice}");
+            }
+    }
+
+    [Theory]
+    [InlineData(0, 30, "Wait")]
+    [InlineData(0, 30.001, "Fallback")]
+    [InlineData(10, 20, "Wait")]
+    [InlineData(10, 20.001, "Fallback")]
+    [InlineData(29, 0.5, "Wait")]
+    [InlineData(29, 1.001, "Fallback")]
+    public void Balanced_gives_an_outage_up_that_has_lasted_longer_than_the_patience_left(
+        double ageSeconds, double outSeconds, string expected)
+    {
+        var cheap = State(Availability.Unusable) with { OutFor = TimeSpan.FromSeconds(outSeconds) };
+
+        var choice = ProcessorRouter.Choose(
+            cheap, State(Availability.Usable), TimeSpan.FromSeconds(ageSeconds), Options("Balanced"));
+
+        Assert.Equal(expected, choice.ToString());
+    }
+
+    [Fact]
+    public void Cheapest_waits_however_long_the_outage_has_lasted()
+    {
+        var cheap = State(Availability.Unusable) with { OutFor = TimeSpan.FromHours(1) };
+
+        var choice = ProcessorRouter.Choose(cheap, State(Availability.Usable), TimeSpan.Zero, Options("Cheapest"));
+
+        Assert.Equal(RouteChoice.Wait, choice);
+    }
+
+    [Theory]
+    [InlineData(10, 11, "Default")]
+    [InlineData(10, 10, "Default")]
+    [InlineData(11, 10, "Fallback")]
+    public void Fastest_takes_the_one_that_answers_sooner_and_the_cheap_one_of_two_alike(
+        int cheapMs, int dearMs, string expected)
+    {
+        var cheap = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(cheapMs) };
+        var dear = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(dearMs) };
+
+        var choice = ProcessorRouter.Choose(cheap, dear, TimeSpan.Zero, Options("Fastest"));
+
+        Assert.Equal(expected, choice.ToString());
+    }
+
+    [Fact]
+    public void Without_patience_a_usable_fallback_takes_what_default_cannot()
+    {
+        var options = Options("Cheapest") with { Patience = TimeSpan.Zero };
+
+        var choice = ProcessorRouter.Choose(
+            State(Availability.Unusable), State(Availability.Usable), TimeSpan.Zero, options);
+
+        Assert.Equal(RouteChoice.Fallback, choice);
+    }
+
+    [Fact]
+    public void A_payment_that_the_clock_makes_younger_than_now_waits_as_a_new_one()
+    {
+        var choice = ProcessorRouter.Choose(
+            State(Availability.Unusable), State(Availability.Usable), TimeSpan.FromHours(-1), Options("Cheapest"));
+
+        Assert.Equal(RouteChoice.Wait, choice);
+    }
+
+    private static ProcessorState State(Availability availability) => new(availability, TimeSpan.Zero, TimeSpan.Zero);
+
+    private static RoutingOptions Options(string policy) => new(
+        Enum.Parse<RoutingPolicy>(policy), Patience, TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+        TimeSpan.FromSeconds(5.2));
+}

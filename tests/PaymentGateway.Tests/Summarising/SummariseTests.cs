@@ -1,0 +1,165 @@
+using System.Text.Json;
+using PaymentGateway.Recording;
+using PaymentGateway.Summarising;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Summarising;
+
+/// <summary>SettlementLedger.SummariseAsync against sums made by hand.</summary>
+public sealed class SummariseTests : IAsyncLifetime
+{
+    private const int Settled = 5_000;
+
+    private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
+
+    private readonly TestDatabase database = new();
+    private readonly Random random = new(42);
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Every_window_has_the_sum_of_the_settlements_within_it()
+    {
+        var settled = await SettleAtRandomAsync();
+
+        for (var i = 0; i < 400; i++)
+        {
+            var (from, to) = (RandomBound(settled), RandomBound(settled));
+            if (from > to)
+                (from, to) = (to, from);
+
+            var summary = await database.Ledger.SummariseAsync(from, to);
+
+            var expected = new PaymentsSummary(
+                ByHand(settled, Processor.Default, from, to), ByHand(settled, Processor.Fallback, from, to));
+            Assert.True(expected == summary, $"{from:O} to {to:O}: {summary} instead of {expected}");
+        }
+    }
+
+    [PostgresFact]
+    public async Task Both_bounds_are_inclusive_to_the_microsecond()
+    {
+        var at = Batches.Noon.AddSeconds(7).AddMicroseconds(123_456);
+        await SettleAsync([new Charge(Processor.Default, 1990, at)]);
+
+        Assert.Equal(1, await CountAsync(at, at));
+        Assert.Equal(1, await CountAsync(at, null));
+        Assert.Equal(1, await CountAsync(null, at));
+        Assert.Equal(0, await CountAsync(at + Microsecond, null));
+        Assert.Equal(0, await CountAsync(null, at - Microsecond));
+    }
+
+    [PostgresTheory]
+    [InlineData(0)]
+    [InlineData(5)]
+    public async Task A_settlement_on_the_border_of_a_bucket_counts_once(int second)
+    {
+        var border = Batches.Noon.AddSeconds(second);
+        await SettleAsync([new Charge(Processor.Fallback, 1, border)]);
+
+        Assert.Equal(1, await CountAsync(border, border));
+        Assert.Equal(1, await CountAsync(border.AddSeconds(-5), border));
+        Assert.Equal(1, await CountAsync(border, border.AddSeconds(5)));
+        Assert.Equal(1, await CountAsync(border.AddSeconds(-60), border.AddSeconds(60)));
+        Assert.Equal(0, await CountAsync(border.AddSeconds(-5), border - Microsecond));
+        Assert.Equal(0, await CountAsync(border + Microsecond, border.AddSeconds(5)));
+    }
+
+    [PostgresFact]
+    public async Task Empty_books_are_zero_with_two_places_in_the_shape_of_the_contract()
+    {
+        var summary = await database.Ledger.SummariseAsync(null, null);
+
+        Assert.Equal(
+            """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
+            JsonSerializer.Serialize(summary, GatewayJsonContext.Default.PaymentsSummary));
+    }
+
+    [PostgresFact]
+    public async Task More_than_a_bigint_of_cents_is_summed_exactly()
+    {
+        const int Count = 92_300; // 92,234 payments of the largest amount overflow a bigint.
+        await SettleAsync([.. Enumerable.Repeat(new Charge(Processor.Default, Money.MaxCents, Batches.Noon), Count)]);
+
+        var byTotals = await database.Ledger.SummariseAsync(null, null);
+        var byRows = await database.Ledger.SummariseAsync(Batches.Noon, Batches.Noon);
+
+        Assert.Equal(new ProcessorTotals(Count, Count * 999_999_999_999.99m), byTotals.Default);
+        Assert.Equal(byTotals, byRows);
+    }
+
+    [PostgresFact]
+    public async Task The_cheapest_and_the_dearest_times_there_are_can_be_asked_for()
+    {
+        await SettleAsync([new Charge(Processor.Default, 1990, Batches.Noon)]);
+        var first = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+        var last = new DateTime(9998, 12, 31, 23, 59, 59, DateTimeKind.Utc).AddMicroseconds(999_999);
+
+        Assert.Equal(1, await CountAsync(first, last));
+        Assert.Equal(1, await CountAsync(first + Microsecond, last));
+        Assert.Equal(0, await CountAsync(first, first));
+        Assert.Equal(0, await CountAsync(last, last));
+    }
+
+    private static ProcessorTotals ByHand(List<Charge> settled, Processor processor, DateTime? from, DateTime? to)
+    {
+        var within = settled.FindAll(charge => charge.Processor == processor
+            && (from is null || charge.RequestedAt >= from) && (to is null || charge.RequestedAt <= to));
+        return new ProcessorTotals(within.Count, Money.FromCents(within.Sum(charge => charge.Cents)));
+    }
+
+    private async Task<long> CountAsync(DateTime? from, DateTime? to)
+    {
+        var summary = await database.Ledger.SummariseAsync(from, to);
+        return summary.Default.TotalRequests + summary.Fallback.TotalRequests;
+    }
+
+    private async Task<List<Charge>> SettleAtRandomAsync()
+    {
+        var settled = new List<Charge>();
+        for (var i = 0; i < Settled; i++)
+        {
+            // A fifth on the borders of buckets and beside them, where a sum goes wrong first.
+            var at = random.Next(5) == 0
+                ? Batches.Noon.AddSeconds(5 * random.Next(13)) + Microsecond * random.Next(-1, 2)
+                : Batches.Noon.AddMicroseconds(random.NextInt64(60_000_000));
+            var processor = random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
+            settled.Add(new Charge(processor, random.Next(1, 1_000_000), at));
+        }
+
+        await SettleAsync(settled);
+        return settled;
+    }
+
+    private DateTime? RandomBound(List<Charge> settled) => random.Next(6) switch
+    {
+        0 => null,
+        1 => settled[random.Next(settled.Count)].RequestedAt,
+        2 => settled[random.Next(settled.Count)].RequestedAt + Microsecond * random.Next(-1, 2),
+        3 => Batches.Noon.AddSeconds(5 * random.Next(-1, 14)),
+        4 => Batches.Noon.AddSeconds(5 * random.Next(13)) + Microsecond * random.Next(-1, 2),
+        _ => Batches.Noon.AddMicroseconds(random.NextInt64(-5_000_000, 65_000_000)),
+    };
+
+    private async Task SettleAsync(IReadOnlyList<Charge> charges)
+    {
+        var epoch = await database.OpenEpochAsync();
+        for (var done = 0; done < charges.Count; done += 10_000)
+        {
+            var page = charges.Skip(done).Take(10_000).ToArray();
+            var stored = Batches.ToStore(Batches.SortedIds(page.Length), epoch, Batches.Noon.AddSeconds(done));
+            await database.Payments.StoreAsync(stored);
+            Assert.Equal(page.Length, await database.Ledger.RecordAsync(new RecordArgs(
+                stored.Ids,
+                Array.ConvertAll(page, charge => (short)charge.Processor),
+                Array.ConvertAll(page, charge => charge.Cents),
+                Array.ConvertAll(page, charge => charge.RequestedAt),
+                stored.AcceptedAts,
+                Instance: 1 + done % 3)));
+        }
+    }
+
+    private sealed record Charge(Processor Processor, long Cents, DateTime RequestedAt);
+}

@@ -1,0 +1,194 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Runtime.InteropServices;
+using Npgsql;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A PostgreSQL server of a test run's own, behind a Unix socket in a temporary directory. A shell watches it and
+/// stops it when this process ends, however that happens.
+/// </summary>
+public sealed class PostgresServer : IAsyncDisposable
+{
+    // The end of standard input is the end of the tests. A frozen server has to be thawed before it can stop.
+    private const string Watch = """
+        set -u
+        bin=$1 conf=$2 server=
+        dir=$(mktemp -d /tmp/payment-gateway-tests.XXXXXX)
+        as=
+        if [ "$(id -u)" = 0 ]; then
+          chown postgres: "$dir"
+          as='setpriv --reuid=postgres --regid=postgres --init-groups --'
+        fi
+        start() {
+          $as "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c max_connections=100 \
+            -c deadlock_timeout=200ms </dev/null >>"$dir/log" 2>&1 &
+          server=$!
+        }
+        stop() {
+          [ -n "$server" ] || return 0
+          kill -CONT "$server" $(cat "/proc/$server/task/$server/children" 2>/dev/null) 2>/dev/null
+          kill -"$1" "$server" 2>/dev/null
+          wait "$server"
+          server=
+        }
+        trap 'stop QUIT; rm -rf "$dir"' EXIT
+        cd /
+        $as "$bin/initdb" -D "$dir/data" -A trust -U postgres -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1 || {
+          cat "$dir/log" >&2
+          exit 1
+        }
+        cat "$conf" >"$dir/data/postgresql.conf"
+        start
+        echo "$dir"
+        echo "$server"
+        while read -r order; do
+          case $order in start) start; echo "$server" ;; stop) stop INT; echo 0 ;; esac
+        done
+        """;
+
+    private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(StartAsync);
+
+    private readonly Process watcher;
+
+    private PostgresServer(Process watcher, string directory)
+    {
+        this.watcher = watcher;
+        Directory = directory;
+    }
+
+    /// <summary>The one for all classes that do not hurt it; it ends with the test run.</summary>
+    public static Task<PostgresServer> Shared => OfThisRun.Value;
+
+    /// <summary>Whether PostgreSQL is installed here.</summary>
+    public static bool IsInstalled => Binaries is not null;
+
+    /// <summary>Set by the build: what is missing must fail and not be skipped.</summary>
+    public static bool IsRequired => Environment.GetEnvironmentVariable("PAYMENTGATEWAY_REQUIRE_PARTS") == "1";
+
+    public string Directory { get; }
+
+    private int ProcessId { get; set; }
+
+    private static string? Binaries { get; } = FindBinaries();
+
+    public string ConnectionString(string database) =>
+        $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
+        + "Auto Prepare Min Usages=2;No Reset On Close=true";
+
+    public static async Task<PostgresServer> StartAsync()
+    {
+        var bash = new ProcessStartInfo("bash")
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        string[] arguments = ["-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf")];
+        foreach (var argument in arguments)
+            bash.ArgumentList.Add(argument);
+        var watcher = Process.Start(bash)!;
+        if (await watcher.StandardOutput.ReadLineAsync() is not { } directory)
+            throw new InvalidOperationException(await watcher.StandardError.ReadToEndAsync());
+
+        var server = new PostgresServer(watcher, directory);
+        await server.ReadProcessIdAsync();
+        return server;
+    }
+
+    /// <summary>Stops it as an operator would; connections end.</summary>
+    public async Task StopAsync()
+    {
+        await watcher.StandardInput.WriteLineAsync("stop");
+        await watcher.StandardOutput.ReadLineAsync();
+    }
+
+    /// <summary>Starts it again with the same data.</summary>
+    public async Task StartAgainAsync()
+    {
+        await watcher.StandardInput.WriteLineAsync("start");
+        await ReadProcessIdAsync();
+    }
+
+    /// <summary>The server and its backends stand still: connections stay, nothing answers.</summary>
+    public void Freeze() => Signal(19);
+
+    /// <summary>They go on.</summary>
+    public void Thaw() => Signal(18);
+
+    public async ValueTask DisposeAsync()
+    {
+        watcher.StandardInput.Close();
+        await watcher.WaitForExitAsync();
+        watcher.Dispose();
+    }
+
+    private static string? FindBinaries()
+    {
+        if (Environment.GetEnvironmentVariable("PG_BIN") is { Length: > 0 } told)
+            return told;
+
+        var root = new DirectoryInfo("/usr/lib/postgresql");
+        return root.Exists
+            ? root.GetDirectories()
+                .Where(version => File.Exists(Path.Combine(version.FullName, "bin", "postgres")))
+                .OrderBy(version => int.TryParse(version.Name, CultureInfo.InvariantCulture, out var at) ? at : 0)
+                .Select(version => Path.Combine(version.FullName, "bin"))
+                .LastOrDefault()
+            : null;
+    }
+
+    private async Task ReadProcessIdAsync()
+    {
+        ProcessId = int.Parse((await watcher.StandardOutput.ReadLineAsync())!, CultureInfo.InvariantCulture);
+        await Eventually.HoldsAsync(AnswersAsync, "PostgreSQL answers");
+    }
+
+    private async Task<bool> AnswersAsync()
+    {
+        try
+        {
+            var address = ConnectionString("postgres") + ";Pooling=false;Timeout=2";
+            await using var connection = new NpgsqlConnection(address);
+            await connection.OpenAsync();
+            return true;
+        }
+        catch (NpgsqlException)
+        {
+            return false;
+        }
+    }
+
+    private void Signal(int signal)
+    {
+        var children = File.ReadAllText($"/proc/{ProcessId}/task/{ProcessId}/children");
+        foreach (var child in children.Split(' ', StringSplitOptions.RemoveEmptyEntries))
+            _ = Kill(int.Parse(child, CultureInfo.InvariantCulture), signal);
+        Assert.Equal(0, Kill(ProcessId, signal));
+    }
+
+    [DllImport("libc", EntryPoint = "kill")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Kill(int process, int signal);
+}
+
+/// <summary>A test that needs PostgreSQL: skipped without it, unless the build says that it must be there.</summary>
+public sealed class PostgresFactAttribute : FactAttribute
+{
+    public PostgresFactAttribute()
+    {
+        if (!PostgresServer.IsInstalled && !PostgresServer.IsRequired)
+            Skip = "PostgreSQL is not installed.";
+    }
+}
+
+/// <summary>The same for a theory.</summary>
+public sealed class PostgresTheoryAttribute : TheoryAttribute
+{
+    public PostgresTheoryAttribute()
+    {
+        if (!PostgresServer.IsInstalled && !PostgresServer.IsRequired)
+            Skip = "PostgreSQL is not installed.";
+    }
+}

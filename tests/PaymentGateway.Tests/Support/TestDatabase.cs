@@ -1,0 +1,106 @@
+using Npgsql;
+using PaymentGateway.Recording;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A database of a test class's own on the run's server, with the schema as the gateway makes it. Without PostgreSQL
+/// it is empty handed: tests that are marked as needing it are skipped then, or fail where it must be there.
+/// </summary>
+public class TestDatabase : IAsyncLifetime
+{
+    private static int lastNumber;
+
+    private readonly string name = $"tests_{Interlocked.Increment(ref lastNumber)}";
+    private PostgresServer? server;
+
+    /// <summary>The server of this database.</summary>
+    public PostgresServer Server => server!;
+
+    public string ConnectionString => Server.ConnectionString(name);
+
+    public NpgsqlDataSource Source { get; private set; } = null!;
+
+    internal PaymentStore Payments => new(Source);
+
+    internal SettlementLedger Ledger => new(Source);
+
+    internal BooksStore Books => new(Source);
+
+    internal LeaseStore Leases => new(Source);
+
+    internal HealthStore Health => new(Source);
+
+    public async Task InitializeAsync()
+    {
+        if (!PostgresServer.IsInstalled)
+        {
+            Assert.False(PostgresServer.IsRequired, "PostgreSQL is missing, and PAYMENTGATEWAY_REQUIRE_PARTS is 1.");
+            return;
+        }
+
+        server = await TakeServerAsync();
+        await ExecuteOnServerAsync($"CREATE DATABASE {name}");
+        Source = LedgerSetup.DataSource(ConnectionString);
+        await PrepareAsync();
+    }
+
+    public virtual async Task DisposeAsync()
+    {
+        if (server is null)
+            return;
+        await Source.DisposeAsync();
+        await ExecuteOnServerAsync($"DROP DATABASE {name} WITH (FORCE)");
+    }
+
+    public async Task ExecuteAsync(string sql)
+    {
+        await using var command = Source.CreateCommand(sql);
+        await command.ExecuteNonQueryAsync();
+    }
+
+    public async Task<T> ScalarAsync<T>(string sql)
+    {
+        await using var command = Source.CreateCommand(sql);
+        return (T)(await command.ExecuteScalarAsync())!;
+    }
+
+    /// <summary>Empties everything, for a class whose tests want the database to themselves.</summary>
+    public Task EmptyAsync() => ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, leases");
+
+    /// <summary>An epoch that may store.</summary>
+    public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
+        Leases.OpenAsync("tests", duration ?? TimeSpan.FromMinutes(5));
+
+    protected virtual Task<PostgresServer> TakeServerAsync() => PostgresServer.Shared;
+
+    protected virtual Task PrepareAsync() => new SchemaSetup(Source, TestSettings.Read()).EnsureAsync();
+
+    private async Task ExecuteOnServerAsync(string sql)
+    {
+        await using var connection = new NpgsqlConnection(Server.ConnectionString("postgres") + ";Pooling=false");
+        await connection.OpenAsync();
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
+    }
+}
+
+/// <summary>The same without tables.</summary>
+public sealed class EmptyTestDatabase : TestDatabase
+{
+    protected override Task PrepareAsync() => Task.CompletedTask;
+}
+
+/// <summary>The same on a server of its own, which the test may stop and freeze.</summary>
+public sealed class OwnServerDatabase : TestDatabase
+{
+    public override async Task DisposeAsync()
+    {
+        if (!PostgresServer.IsInstalled)
+            return;
+        await Source.DisposeAsync();
+        await Server.DisposeAsync();
+    }
+
+    protected override Task<PostgresServer> TakeServerAsync() => PostgresServer.StartAsync();
+}

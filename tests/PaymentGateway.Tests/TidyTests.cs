@@ -1,0 +1,177 @@
+using System.Text.RegularExpressions;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests;
+
+/// <summary>The rules of tidiness that a machine can check (docs of style, the definition of tidy).</summary>
+public sealed partial class TidyTests
+{
+    private const int LinesMax = 200;
+    private const int TestLinesMax = 400;
+    private const int ColumnsMax = 120;
+
+    // Which stations a station may use. Nouns and what is at the root belong to all.
+    private static readonly Dictionary<string, string[]> AllowedUses = new()
+    {
+        ["Accepting"] = ["Owning", "Queueing", "Recording"],
+        ["Queueing"] = [],
+        ["Owning"] = ["Queueing", "Recording", "Settling"], // Settling: what is adopted in doubt is resolved there.
+        ["Routing"] = [],
+        ["Settling"] = ["Owning", "Queueing", "Recording", "Routing"],
+        ["Recording"] = ["Summarising"], // The summary's result record, and nothing else: see its own test.
+        ["Summarising"] = ["Owning", "Recording"], // Owning: a purge has the keeper look at once.
+    };
+
+    private static readonly string[] Sources = FilesBelow("src");
+
+    private static readonly string[] Tests = FilesBelow("tests");
+
+    [Fact]
+    public void No_file_is_longer_than_a_reader_keeps_in_mind()
+    {
+        var long1 = Sources.Where(file => File.ReadLines(file).Count() > LinesMax);
+        var long2 = Tests.Where(file => File.ReadLines(file).Count() > TestLinesMax);
+
+        AssertNone(long1.Concat(long2).Select(file => $"{Name(file)}: {File.ReadLines(file).Count()} lines"));
+    }
+
+    [Fact]
+    public void No_line_is_longer_than_a_screen_is_wide() =>
+        AssertNone(Lines(Sources.Concat(Tests), line => line.Length > ColumnsMax));
+
+    [Fact]
+    public void Nothing_is_put_off_and_nothing_is_folded_away() =>
+        AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff().IsMatch(line)));
+
+    [Fact]
+    public void No_banned_call_is_in_the_sources()
+    {
+        // The clock is the one that is injected, chance has a seed, and no thread sleeps.
+        var banned = Lines(Sources, line => Banned().IsMatch(line));
+        var delays = Sources.SelectMany(file => Delays().Matches(File.ReadAllText(file))
+            .Where(call => !call.Value.Contains("clock", StringComparison.Ordinal))
+            .Select(call => $"{Name(file)}: {call.Value}"));
+
+        AssertNone(banned.Concat(delays));
+    }
+
+    [Fact]
+    public void Every_type_says_its_place_in_a_sentence()
+    {
+        var missing = Sources.SelectMany(file =>
+        {
+            var lines = File.ReadAllLines(file);
+            return Enumerable.Range(0, lines.Length)
+                .Where(at => TypeDeclaration().IsMatch(lines[at]) && !HasSummary(lines, at))
+                .Select(at => $"{Name(file)}:{at + 1}: {lines[at].Trim()}");
+        });
+
+        AssertNone(missing);
+    }
+
+    [Fact]
+    public void Versions_of_packages_are_in_one_file()
+    {
+        var projects = Directory.EnumerateFiles(Repository.Root, "*.csproj", SearchOption.AllDirectories)
+            .Where(file => !file.Contains("/artifacts/", StringComparison.Ordinal)).ToList();
+
+        Assert.NotEmpty(projects);
+        AssertNone(Lines(projects, line => line.Contains("PackageReference", StringComparison.Ordinal)
+            && line.Contains("Version", StringComparison.Ordinal)));
+    }
+
+    [Fact]
+    public void Stations_use_only_the_stations_that_they_may()
+    {
+        var stations = Directory.GetDirectories(Repository.PathOf("src", "PaymentGateway"))
+            .Select(Path.GetFileName).OfType<string>().Where(name => name is not ("bin" or "obj")).Order();
+        Assert.Equal(AllowedUses.Keys.Order(), stations);
+
+        AssertNone(AllowedUses.Keys.SelectMany(station => FilesBelow("src", "PaymentGateway", station)
+            .SelectMany(file => AllowedUses.Keys.Except([station, .. AllowedUses[station]])
+                .Where(other => Mentions(file, other)).Select(other => $"{Name(file)} uses {other}"))));
+    }
+
+    [Fact]
+    public void Recording_knows_nothing_of_Summarising_but_the_shape_of_its_result()
+    {
+        var users = FilesBelow("src", "PaymentGateway", "Recording").Where(file => Mentions(file, "Summarising"));
+
+        Assert.Equal("SettlementLedger.cs", Path.GetFileName(Assert.Single(users)));
+    }
+
+    [Fact]
+    public void The_simulator_and_the_gateway_know_nothing_of_each_other() =>
+        AssertNone(Lines(Sources, (file, line) =>
+        {
+            var other = Name(file).Contains("ProcessorSimulator", StringComparison.Ordinal)
+                ? "PaymentGateway"
+                : "ProcessorSimulator";
+            return line.StartsWith("using " + other, StringComparison.Ordinal);
+        }));
+
+    private static bool Mentions(string file, string station) => File.ReadLines(file).Any(line =>
+        line == $"using PaymentGateway.{station};" || line.Contains($" {station}.", StringComparison.Ordinal)
+        || line.Contains($"({station}.", StringComparison.Ordinal)) && !IsProse(file, station);
+
+    // A comment may end a sentence with a station's name.
+    private static bool IsProse(string file, string station) => File.ReadLines(file)
+        .Where(line => line.Contains(station, StringComparison.Ordinal))
+        .All(line => line.TrimStart().StartsWith("//", StringComparison.Ordinal));
+
+    private static bool HasSummary(string[] lines, int at)
+    {
+        var above = at - 1;
+        while (above >= 0 && (lines[above].TrimStart().StartsWith('[')
+            || lines[above].TrimStart().StartsWith("///", StringComparison.Ordinal)))
+        {
+            if (lines[above].Contains("<summary>", StringComparison.Ordinal))
+                return true;
+            above--;
+        }
+
+        // Generated log messages are private and the last of a file; their place is the same everywhere.
+        return lines[at].TrimStart().StartsWith("private", StringComparison.Ordinal);
+    }
+
+    private static IEnumerable<string> Lines(IEnumerable<string> files, Predicate<string> isWrong) =>
+        Lines(files, (_, line) => isWrong(line));
+
+    private static IEnumerable<string> Lines(IEnumerable<string> files, Func<string, string, bool> isWrong) =>
+        files.SelectMany(file => File.ReadLines(file).Select((line, at) => (Text: line, Number: at + 1))
+            .Where(line => isWrong(file, line.Text))
+            .Select(line => $"{Name(file)}:{line.Number}: {line.Text.Trim()}"));
+
+    private static void AssertNone(IEnumerable<string> violations)
+    {
+        var all = violations.ToList();
+        Assert.True(all.Count == 0, Environment.NewLine + string.Join(Environment.NewLine, all));
+    }
+
+    private static string[] FilesBelow(params string[] parts)
+    {
+        var files = Directory.EnumerateFiles(Repository.PathOf(parts), "*.cs", SearchOption.AllDirectories)
+            .Where(file => !file.Contains("/obj/", StringComparison.Ordinal)
+                && !file.Contains("/bin/", StringComparison.Ordinal)).ToArray();
+        Assert.NotEmpty(files);
+        return files;
+    }
+
+    private static bool IsThis(string file) => Path.GetFileName(file) == nameof(TidyTests) + ".cs";
+
+    private static string Name(string file) => Path.GetRelativePath(Repository.Root, file);
+
+    [GeneratedRegex(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region")]
+    private static partial Regex PutOff();
+
+    [GeneratedRegex(@"DateTime(Offset)?\.(Utc)?Now\b|DateTime\.Today|Random\.Shared|new Random\(\)|Thread\.Sleep"
+        + @"|Stopwatch\.|Environment\.TickCount|CancelAfter\(\d|\.ConfigureAwait\(|\.GetAwaiter\(\)\.GetResult\(\)")]
+    private static partial Regex Banned();
+
+    [GeneratedRegex(@"\bTask\.Delay\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")]
+    private static partial Regex Delays();
+
+    [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
+        + @"(class|record|struct|interface|enum)\b")]
+    private static partial Regex TypeDeclaration();
+}
