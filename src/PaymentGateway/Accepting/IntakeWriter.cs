@@ -22,56 +22,45 @@ internal sealed partial class IntakeWriter(
         // Two batches with the same ids in another order would deadlock in the database.
         batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
         var times = acceptances.Begin(batch.Count);
+        var args = ToArgs(batch, times);
+        var stored = AcknowledgesReceived
+            ? await StoreUntilDoneAsync(batch, args)
+            : await TryStoreAsync(batch, args, times);
+        var rest = stored is { IsWhole: true } ? AcceptResult.Accepted : AcceptResult.Unavailable;
+        PendingAcceptance.CompleteAll(batch, rest);
+        if (stored is not null)
+            Enqueue(stored, times);
+        acceptances.End(times);
+    }
+
+    private async Task<Stored?> TryStoreAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
+    {
         try
         {
-            var args = ToArgs(batch, times);
-            if (AcknowledgesReceived)
-                await StoreReceivedAsync(batch, args, times);
-            else
-                await StoreAwaitedAsync(batch, args, times);
+            return await StoreOnceAsync(batch, args);
         }
         catch (Exception failed)
         {
             // It may have been committed before the connection broke, and then somebody must find it.
             backlog.AddUncertain(times);
             Log.StoringFailed(log, batch.Count, failed.Message);
-            PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
-        }
-        finally
-        {
-            acceptances.End(times);
+            return null;
         }
     }
 
-    private async Task StoreAwaitedAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
-    {
-        if (await store.StoreAsync(args) == batch.Count)
-        {
-            PendingAcceptance.CompleteAll(batch, AcceptResult.Accepted);
-            Enqueue(args, times, null);
-        }
-        else if (!await SortOutKnownAsync(batch, args, times))
-        {
-            PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
-        }
-    }
+    private async Task<Stored> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args) =>
+        await store.StoreAsync(args) == batch.Count ? new Stored(args, null) : await SortOutKnownAsync(batch, args);
 
     // Acknowledged already, so there is no giving up; the bound on what waits says no to newer ones meanwhile.
-    private async Task StoreReceivedAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
+    private async Task<Stored> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
         while (true)
         {
             try
             {
-                args = args with { Owner = lease.Epoch };
-                if (await store.StoreAsync(args) == batch.Count)
-                {
-                    Enqueue(args, times, null);
-                    return;
-                }
-
-                if (await SortOutKnownAsync(batch, args, times))
-                    return;
+                var stored = await StoreOnceAsync(batch, args with { Owner = lease.Epoch });
+                if (!stored.IsMissing)
+                    return stored;
             }
             catch (Exception away) when (away is not OperationCanceledException)
             {
@@ -85,8 +74,7 @@ internal sealed partial class IntakeWriter(
     /// <summary>
     /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
     /// </summary>
-    /// <returns>False when nothing of the batch is ours and some of it is not stored at all.</returns>
-    private async Task<bool> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
+    private async Task<Stored> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var mine = new bool[batch.Count];
@@ -108,15 +96,13 @@ internal sealed partial class IntakeWriter(
 
         if (missing)
             lease.CheckSoon.Set();
-        var anyMine = Array.IndexOf(mine, true) >= 0;
-        if (anyMine)
-            Enqueue(args, times, mine);
-        return anyMine || !missing;
+        return new Stored(args, mine, missing && Array.IndexOf(mine, true) < 0);
     }
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there.
-    private void Enqueue(StoreArgs args, AcceptanceBatch times, bool[]? mine)
+    private void Enqueue(Stored stored, AcceptanceBatch times)
     {
+        var (args, mine, _) = stored;
         if (backlog.HasOverflow || queue.Room < args.Ids.Length)
         {
             backlog.AddOverflow(times);
@@ -146,6 +132,15 @@ internal sealed partial class IntakeWriter(
         }
 
         return args;
+    }
+
+    /// <summary>What came of a batch.</summary>
+    /// <param name="Args">As it was stored.</param>
+    /// <param name="Mine">Which of it is new, and so ours to settle; null when all is.</param>
+    /// <param name="IsMissing">Nothing is ours, and some of it is not stored at all.</param>
+    private sealed record Stored(StoreArgs Args, bool[]? Mine, bool IsMissing = false)
+    {
+        public bool IsWhole => Mine is null;
     }
 
     private static partial class Log

@@ -35,8 +35,8 @@ internal static class LedgerSetup
                 settings.MaxPoolSize = 8;
             if (!settings.ContainsKey("Application Name"))
                 settings.ApplicationName = "payment-gateway";
-            if (string.IsNullOrEmpty(settings.Options))
-                settings.Options = $"-c statement_timeout={StatementSecondsMax}s";
+            if (settings.Options?.Contains("statement_timeout", StringComparison.Ordinal) != true)
+                settings.Options = $"{settings.Options} -c statement_timeout={StatementSecondsMax}s".TrimStart();
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
             builder.EnableArrays();

@@ -42,8 +42,9 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
         {
             return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
         }
-        catch (Exception broken) when (IsBrokenCall(broken))
+        catch (Exception broken)
         {
+            // Whatever it was, bytes may have gone out.
             return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
         }
     }

@@ -29,7 +29,7 @@ internal sealed class ProcessorLane(
     /// <param name="payment">Its RequestedAt goes out with it.</param>
     public async Task<ChargeOutcome> ChargeAsync(Payment payment)
     {
-        var wasInDoubt = payment.InDoubt;
+        var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
         var trial = health.Begin();
         var sentAt = clock.GetTimestamp();
         payment.InDoubt = true;
@@ -41,8 +41,9 @@ internal sealed class ProcessorLane(
         health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         payment.DoubtSince = clock.GetTimestamp();
+        // A refused repetition says nothing of the call before it, and that one is no younger for it.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
-            payment.InDoubt = wasInDoubt; // A refused repetition says nothing of the call before it.
+            (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);
 
         return outcome;
     }

@@ -94,12 +94,6 @@ internal sealed partial class SettlementWorker(
                     break;
             }
         }
-        catch (Exception unforeseen)
-        {
-            // Whatever it was, the call may have gone out.
-            Log.ChargeFailed(log, payment.Id, unforeseen);
-            doubts.Add(payment);
-        }
         finally
         {
             Interlocked.Decrement(ref inFlight);
@@ -109,9 +103,6 @@ internal sealed partial class SettlementWorker(
 
     private static partial class Log
     {
-        [LoggerMessage(400, LogLevel.Error, "Payment {Id} is taken as in doubt after an unforeseen failure")]
-        public static partial void ChargeFailed(ILogger log, Guid id, Exception unforeseen);
-
         [LoggerMessage(402, LogLevel.Warning,
             "The drain was cut short with {Count} charges under way; they are released in doubt")]
         public static partial void DrainCutShort(ILogger log, int count);
