@@ -59,7 +59,7 @@ public static class LoadDriver
         // Amounts differ, so that one that is swapped or rounded is seen.
         var entry = new LoadEntry(
             id ?? Guid.NewGuid(), amount ?? 0.01m + Interlocked.Increment(ref sequence) % 9_973 / 100m,
-            LoadOutcome.Pending, 0, TimeSpan.Zero, "");
+            LoadOutcome.Pending, 0, DateTimeOffset.UtcNow, TimeSpan.Zero, "");
         ledger.Note(entry);
         for (var attempt = 1; ; attempt++)
         {
@@ -81,6 +81,7 @@ public static class LoadDriver
 
     private static async Task<LoadEntry> TryAsync(HttpClient http, LoadEntry entry, int attempt)
     {
+        entry = entry with { Attempts = attempt, SentAt = DateTimeOffset.UtcNow };
         var waited = Stopwatch.StartNew();
         try
         {
@@ -102,6 +103,6 @@ public static class LoadDriver
         }
 
         LoadEntry Seen(LoadOutcome outcome, string answer) =>
-            entry with { Outcome = outcome, Attempts = attempt, Latency = waited.Elapsed, Answer = answer };
+            entry with { Outcome = outcome, Latency = waited.Elapsed, Answer = answer };
     }
 }

@@ -21,9 +21,9 @@ public enum LoadOutcome
     Failed,
 }
 
-/// <summary>One payment as its client saw it; Latency is that of the last attempt.</summary>
+/// <summary>One payment as its client saw it; SentAt and Latency are those of the last attempt.</summary>
 public sealed record LoadEntry(
-    Guid Id, decimal Amount, LoadOutcome Outcome, int Attempts, TimeSpan Latency, string Answer);
+    Guid Id, decimal Amount, LoadOutcome Outcome, int Attempts, DateTimeOffset SentAt, TimeSpan Latency, string Answer);
 
 /// <summary>Every payment that was sent, with its outcome. Any thread may write.</summary>
 public sealed class LoadLedger
@@ -46,9 +46,10 @@ public sealed class LoadLedger
     public string P99Ms => $"{Percentile(99).TotalMilliseconds:0.0}";
 
     /// <summary>The latency under which so many of a hundred payments stayed.</summary>
-    public TimeSpan Percentile(double percent)
+    public TimeSpan Percentile(double percent, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
-        var sorted = Entries.Select(entry => entry.Latency).Order().ToList();
+        var sorted = Entries.Where(entry => !(entry.SentAt < from) && !(entry.SentAt >= to))
+            .Select(entry => entry.Latency).Order().ToList();
         return sorted.Count == 0
             ? TimeSpan.Zero
             : sorted[Math.Min(sorted.Count - 1, (int)(sorted.Count * percent / 100))];

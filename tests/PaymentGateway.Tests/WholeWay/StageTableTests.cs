@@ -32,6 +32,7 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         var system = running.System;
         await system.ResetAsync();
         var ledger = new LoadLedger();
+        var begun = DateTimeOffset.UtcNow;
 
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
         var stages = PlayStagesAsync(system);
@@ -43,14 +44,25 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
 
         output.WriteLine($"lag at once {lags.AtOnce}, at the end of the last sleep {lags.AtEnd}");
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
-        output.WriteLine($"p50 {Ms(50)} ms, p99 {Ms(99)} ms, p99.9 {Ms(99.9)} ms");
+        ReportLatencies(ledger, begun);
         ledger.NoClientSawAnError();
         Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
         Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
         Assert.Equal(0, lags.AtEnd);
         Assert.Equal(0, audit.Fallback.TotalRequests);
+    }
 
-        string Ms(double percent) => $"{ledger.Percentile(percent).TotalMilliseconds:0.0}";
+    private void ReportLatencies(LoadLedger ledger, DateTimeOffset begun)
+    {
+        for (var from = TimeSpan.Zero; from < Duration; from += AuditInterval)
+            output.WriteLine($"from {from.TotalSeconds} s: {Percentiles(begun + from, begun + from + AuditInterval)}");
+        output.WriteLine($"whole: {Percentiles(null, null)}");
+
+        string Percentiles(DateTimeOffset? from, DateTimeOffset? to) =>
+            $"p50 {Ms(50, from, to)} ms, p99 {Ms(99, from, to)} ms, most {Ms(100, from, to)} ms";
+
+        string Ms(double percent, DateTimeOffset? from, DateTimeOffset? to) =>
+            $"{ledger.Percentile(percent, from, to).TotalMilliseconds:0.0}";
     }
 
     private static async Task PlayStagesAsync(GatewaySystem system)
