@@ -29,7 +29,8 @@ public final class OfficialLoad extends MeasuredSimulation {
             .on(PaymentCalls.pay(run.settings.url, run.traffic).pause(THINK_TIME)))
         .exec(this::leave);
     // As k6's ramping users: they come evenly, stay, and finish their last pause.
-    var ramp = payers.injectOpen(atOnceUsers(1), rampUsers(users - 1).during(Duration.ofMillis((long) (SECONDS * 1000))));
+    var length = Duration.ofMillis((long) (SECONDS * 1000));
+    var ramp = payers.injectOpen(atOnceUsers(1), rampUsers(users - 1).during(length));
     setUp(warmUpThen(ramp)).protocols(PaymentCalls.protocol());
   }
 

@@ -66,6 +66,16 @@ public final class Outcome {
     figures.put("scoresToBeat", Score.toBeat());
   }
 
+  /** The first and the last five minutes compared, or quarters of a run that is shorter than four times that. */
+  public void demandFlatMemory() {
+    var span = Math.min(300, run.elapsed() / 4);
+    var means = new LinkedHashMap<String, Object>();
+    run.memory.firstAndLast(span, run.elapsed())
+        .forEach((part, mean) -> means.put(part, List.of(Memory.round(mean[0]), Memory.round(mean[1]))));
+    figures.put("memoryMiBFirstAndLast", means);
+    run.memory.growth(span, run.elapsed()).forEach(run::report);
+  }
+
   /** Nothing left unsettled at the end, and no audit that found a difference. */
   public void demandFullScore() {
     if (lag != 0) run.report("lag " + lag + " at the end of the load");

@@ -64,7 +64,8 @@ public final class SelfTest {
   }
 
   private static String own(int requests, String amount) {
-    return "{\"totalRequests\":" + requests + ",\"totalAmount\":" + amount + ",\"totalFee\":1,\"feePerTransaction\":0.05}";
+    return "{\"totalRequests\":" + requests + ",\"totalAmount\":" + amount
+        + ",\"totalFee\":1,\"feePerTransaction\":0.05}";
   }
 
   private static void expect(String what, List<String> wrong, int count) {

@@ -29,7 +29,7 @@ public final class Settings {
   /** system.env of `eng/system up`: its pids tell whose CPU and memory to measure; empty measures none. */
   public final String systemEnv = text("systemEnv", "");
 
-  /** Files that count CPU per part, such as `nginx=/sys/fs/…/cpuacct.usage,…`; without them the process trees do. */
+  /** Files that count a part's CPU, such as `nginx=/sys/fs/…/cpuacct.usage,…`; without them its processes do. */
   public final String cpuFiles = text("cpuFiles", "");
 
   public static String text(String name, String otherwise) {

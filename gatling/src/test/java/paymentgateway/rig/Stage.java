@@ -1,6 +1,7 @@
 package paymentgateway.rig;
 
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** What the processors do from a second of the load on. */
 public record Stage(
@@ -16,9 +17,20 @@ public record Stage(
       new Stage(40, 20, false, 20, false),
       new Stage(50, 0, false, 5000, false));
 
+  /** The contract's table again and again, for a run of so many seconds. */
+  public static List<Stage> repeated(double seconds) {
+    return IntStream.range(0, (int) (seconds / OFFICIAL_SECONDS)).boxed()
+        .flatMap(round -> OFFICIAL.stream().map(stage -> stage.at(stage.second + round * OFFICIAL_SECONDS))).toList();
+  }
+
   /** The contract's table, shortened or stretched; the delays stay what they are. */
   public static List<Stage> official(double seconds) {
     return OFFICIAL.stream().map(stage -> stage.at(stage.second * seconds / OFFICIAL_SECONDS)).toList();
+  }
+
+  public Stage withDelayAtMost(int ms) {
+    return new Stage(
+        second, Math.min(ms, defaultDelayMs), defaultFailing, Math.min(ms, fallbackDelayMs), fallbackFailing);
   }
 
   public Stage at(double when) {

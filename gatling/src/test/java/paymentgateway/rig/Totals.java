@@ -9,7 +9,7 @@ public record Totals(long requests, BigDecimal amount) {
   public static final Totals NONE = new Totals(0, BigDecimal.ZERO);
 
   /** Reads the two members out of an object's JSON, in whatever order they come. */
-  static Totals parse(String json) {
+  public static Totals parse(String json) {
     return new Totals(Long.parseLong(number(json, "totalRequests")), new BigDecimal(number(json, "totalAmount")));
   }
 
