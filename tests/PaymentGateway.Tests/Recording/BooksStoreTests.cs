@@ -1,0 +1,113 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using Npgsql;
+using PaymentGateway.Recording;
+using PaymentGateway.Summarising;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Recording;
+
+public sealed class BooksStoreTests : IAsyncLifetime
+{
+    private static readonly PaymentsSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+
+    private readonly TestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task New_books_are_intact()
+    {
+        var state = await database.Books.StateAsync();
+
+        Assert.Equal(new BooksRow(1, 0, null, true), state);
+    }
+
+    [PostgresFact]
+    public async Task Of_many_instances_that_find_the_books_lost_one_counts_the_reset()
+    {
+        await database.ExecuteAsync("TRUNCATE books_intact");
+        Assert.False((await database.Books.StateAsync()).Intact);
+
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(database.Books.MarkResetAsync)));
+
+        var state = await database.Books.StateAsync();
+        Assert.Equal((1, true), (state.Resets, state.Intact));
+        Assert.NotNull(state.ResetAt);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_begins_books_that_were_not_reset()
+    {
+        await database.ExecuteAsync("TRUNCATE books_intact");
+        await database.Books.MarkResetAsync();
+
+        await database.Books.PurgeAsync();
+
+        var state = await database.Books.StateAsync();
+        Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
+        Assert.Null(state.ResetAt);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_amid_all_other_statements_breaks_none_and_leaves_nothing()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var failures = new ConcurrentBag<Exception>();
+        var limit = Stopwatch.StartNew();
+        var (purges, recorded, adopted) = (0, 0L, 0);
+
+        await Task.WhenAll(
+            RepeatAsync(() => StoreAndRecordAsync(1)), RepeatAsync(() => StoreAndRecordAsync(2)),
+            RepeatAsync(() => StoreAndRecordAsync(3)),
+            RepeatAsync(async () =>
+            {
+                var summary = await database.Ledger.SummariseAsync(null, null);
+                // One snapshot: whatever was purged, the sum is of whole payments of 19.90.
+                Assert.Equal(summary.Default.TotalRequests * 19.90m, summary.Default.TotalAmount);
+            }),
+            RepeatAsync(async () =>
+            {
+                var heir = await database.OpenEpochAsync();
+                adopted += (await database.Leases.AdoptAsync(new AdoptArgs(epoch, heir, Batches.Noon, 10))).Count;
+            }),
+            RepeatAsync(async () =>
+            {
+                await database.Books.PurgeAsync();
+                Interlocked.Increment(ref purges);
+            }));
+
+        await database.Books.PurgeAsync();
+        Assert.Equal(Empty, await database.Ledger.SummariseAsync(null, null));
+        Assert.All(failures, failure => Assert.Equal(
+            PostgresErrorCodes.DeadlockDetected, Assert.IsType<PostgresException>(failure).SqlState));
+        Assert.True(
+            purges > 10 && recorded > 100 && adopted > 0, $"{purges} purges, {recorded} recorded, {adopted} adopted");
+
+        async Task StoreAndRecordAsync(int instance)
+        {
+            var batch = Batches.ToStore(Batches.SortedIds(50), epoch);
+            await database.Payments.StoreAsync(batch);
+            var entered = await database.Ledger.RecordAsync(Batches.ToRecord(batch, instance: instance));
+            Interlocked.Add(ref recorded, entered);
+            await database.Payments.FindAsync(batch.Ids);
+        }
+
+        Task RepeatAsync(Func<Task> statement) => Task.Run(async () =>
+        {
+            while (limit.Elapsed < TimeSpan.FromSeconds(3))
+            {
+                try
+                {
+                    await statement();
+                }
+                catch (Exception failed)
+                {
+                    failures.Add(failed);
+                }
+            }
+        });
+    }
+}

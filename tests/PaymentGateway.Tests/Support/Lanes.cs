@@ -1,0 +1,43 @@
+using Microsoft.Extensions.DependencyInjection;
+using PaymentGateway.Settling;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>Both lanes as the gateway builds them, without the rest of it.</summary>
+internal sealed class Lanes : IAsyncDisposable
+{
+    private readonly ServiceProvider services;
+
+    private Lanes(ServiceProvider services)
+    {
+        this.services = services;
+        var lanes = services.GetRequiredService<ProcessorLanes>();
+        (Default, Fallback) = (lanes.Default, lanes.Fallback);
+    }
+
+    public ProcessorLane Default { get; }
+
+    public ProcessorLane Fallback { get; }
+
+    public static Lanes Build(
+        Uri cheap, Uri dear, TimeProvider clock, params (string Key, string? Value)[] settings)
+    {
+        var options = TestSettings.Read(
+        [
+            ("Gateway:Processors:Default:BaseUrl", cheap.AbsoluteUri),
+            ("Gateway:Processors:Fallback:BaseUrl", dear.AbsoluteUri), .. settings,
+        ]);
+        var collection = new ServiceCollection();
+        collection.AddSingleton(clock);
+        collection.AddSettling(options);
+        return new Lanes(collection.BuildServiceProvider());
+    }
+
+    /// <summary>A payment whose charge would be sent now.</summary>
+    public static Payment NewPayment(long cents = 1990) => new(Guid.NewGuid(), cents, Batches.Noon, 1)
+    {
+        RequestedAt = Batches.Noon.AddMicroseconds(123_456),
+    };
+
+    public ValueTask DisposeAsync() => services.DisposeAsync();
+}
