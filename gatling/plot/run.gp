@@ -1,6 +1,6 @@
 # One picture of a run: gnuplot -e "folder='…'; out='…'; headline='…'; books=0|1" run.gp
 # stages.gp, made beside the tables, shades the stages and names them.
-set terminal pngcairo size 1280,(books ? 1060 : 520) font "DejaVu Sans,10" background rgb "#ffffff"
+set terminal pngcairo size 1280,(books ? 1060 : 520) font "DejaVu Sans,10.5" background rgb "#ffffff"
 set output out
 set datafile separator comma
 set border 3 lc rgb "#8a8f98"
@@ -10,7 +10,7 @@ set key top left horizontal Left reverse samplen 1.6 textcolor rgb "#33373d"
 set lmargin 11
 set rmargin 3
 stats folder.'/latency.csv' using 1 skip 1 nooutput
-end = STATS_max + 1
+end = ceil(STATS_max + 0.5)
 set xrange [0:end]
 set multiplot
 set label 1 headline at screen 0.012,(books ? 0.978 : 0.955) font "DejaVu Sans Bold,12" textcolor rgb "#1f2329"
@@ -22,7 +22,7 @@ set bmargin at screen (books ? 0.56 : 0.12)
 set logscale y
 set yrange [0.1:*<10000]
 set format y "%g"
-set ylabel "answer to POST /payments, ms" textcolor rgb "#4a4f57"
+set ylabel "answer time, ms" textcolor rgb "#4a4f57"
 if (!books) set xlabel "seconds" textcolor rgb "#4a4f57"
 if (books) set format x ""
 plot folder.'/latency.csv' using 1:6 skip 1 with points pt 7 ps 0.35 lc rgb "#b8bcc4" title "slowest", \

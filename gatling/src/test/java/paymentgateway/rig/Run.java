@@ -102,7 +102,8 @@ public final class Run {
   /** Calm processors, everything settled, books compared; then the tables for the picture. */
   public void closeBooks() throws IOException, InterruptedException {
     end();
-    tables.write(settings.results, traffic.latencies, stages, elapsed);
+    // What comes after the load's last second is the final summary only.
+    tables.write(settings.results, traffic.latencies, stages, Math.min(elapsed, seconds));
     if (traffic.sent() == 0) report("nothing was sent");
     if (settings.bare) return;
     uncounted.set(new Stage(0, 0, false, 0, false));
