@@ -34,9 +34,9 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return settlements;
     }
 
-    /// <summary>Accepted payments that are not in the books yet.</summary>
+    /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
-        "payments LEFT JOIN settlements USING (correlation_id) WHERE settlements.correlation_id IS NULL");
+        "payments LEFT JOIN settlements USING (correlation_id) WHERE requested_at IS NULL AND owner <> -1");
 
     /// <param name="rows">What follows SELECT count(*) FROM.</param>
     public async Task<long> CountAsync(string rows)

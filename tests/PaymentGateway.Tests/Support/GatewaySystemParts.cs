@@ -3,8 +3,8 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>What a whole system is made of, and where it is found: the scripts and what was published.</summary>
 public static class GatewaySystemParts
 {
-    /// <summary>The clone.</summary>
-    public static string Root { get; } = FindRoot();
+    /// <summary>The script that starts and stops a system and its parts.</summary>
+    public static string Script { get; } = Repository.PathOf("eng", "system");
 
     /// <summary>The gateway's published native binary.</summary>
     public static string Gateway { get; } = Binary("GATEWAY_BIN", "PaymentGateway");
@@ -46,15 +46,7 @@ public static class GatewaySystemParts
 
     private static string Binary(string variable, string project) =>
         Environment.GetEnvironmentVariable(variable)
-        ?? Path.Combine(Root, "artifacts", "publish", project, "release_linux-x64", project);
-
-    private static string FindRoot()
-    {
-        var folder = new DirectoryInfo(AppContext.BaseDirectory);
-        while (folder is not null && !File.Exists(Path.Combine(folder.FullName, "PaymentGateway.sln")))
-            folder = folder.Parent;
-        return folder?.FullName ?? throw new InvalidOperationException("The tests must be built inside the clone.");
-    }
+        ?? Repository.PathOf("artifacts", "publish", project, "release_linux-x64", project);
 }
 
 /// <summary>A fact that needs a whole system; skipped on a machine that cannot run one.</summary>

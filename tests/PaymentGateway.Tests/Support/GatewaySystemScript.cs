@@ -78,9 +78,9 @@ public sealed class GatewaySystemScript
     /// <summary>Runs the script to its end; what it says is in the failure when it fails.</summary>
     public async Task RunAsync(string[] arguments)
     {
-        var start = new ProcessStartInfo(Path.Combine(GatewaySystemParts.Root, "eng", "system"), arguments)
+        var start = new ProcessStartInfo(GatewaySystemParts.Script, arguments)
         {
-            WorkingDirectory = GatewaySystemParts.Root,
+            WorkingDirectory = Repository.Root,
             RedirectStandardInput = true,
             RedirectStandardOutput = true,
             RedirectStandardError = true,

@@ -96,7 +96,8 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData(100_000, true, true)]
     [InlineData(BodyMax + 1, false, false)]
     [InlineData(BodyMax + 1, true, false)]
-    public async Task A_body_over_4_KB_is_refused_by_nginx_and_by_the_instance(int length, bool chunked, bool throughNginx)
+    public async Task A_body_over_4_KB_is_refused_by_nginx_and_by_the_instance(
+        int length, bool chunked, bool throughNginx)
     {
         using var request = Post(LoadDriver.Body(Padded(length)));
         request.Headers.TransferEncodingChunked = chunked;

@@ -68,6 +68,23 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await ReportAsync(drained);
     }
 
+    [GatewaySystemFact]
+    public async Task An_instance_that_stands_still_and_goes_on_charges_nobody_twice()
+    {
+        // What it was asked while it stood still it may refuse when it goes on; the client asks again.
+        var retry = new LoadRetry(Times: 10, TimeSpan.FromMilliseconds(200));
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(7), retry);
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
+        await Task.Delay(TimeSpan.FromSeconds(8));
+        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
+        await load;
+        var drained = await BooksCheck.AgreesAsync(system, ledger);
+
+        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        await ReportAsync(drained);
+    }
+
     // Without a single payment handed over in doubt the test would have shown nothing.
     private async Task ReportAsync(TimeSpan drained)
     {
