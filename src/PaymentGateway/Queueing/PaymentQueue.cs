@@ -60,9 +60,22 @@ internal sealed class PaymentQueue(IntakeOptions options)
         return false;
     }
 
-    /// <summary>Waits for something to take.</summary>
-    /// <returns>False when the queue is latched and empty.</returns>
-    public ValueTask<bool> WaitAsync(CancellationToken cancellation) => channel.Reader.WaitToReadAsync(cancellation);
+    /// <summary>Takes the oldest payment, waiting for one.</summary>
+    /// <returns>Null when the queue is latched and empty.</returns>
+    public async ValueTask<Payment?> TakeAsync()
+    {
+        try
+        {
+            // ReadAsync without a token: a bounded channel completes every other wait in another thread.
+            while (true)
+                if (TryTake(out var payment) || (payment = await channel.Reader.ReadAsync()) is not null)
+                    return payment;
+        }
+        catch (ChannelClosedException)
+        {
+            return null;
+        }
+    }
 
     /// <summary>Takes no more; what is inside can still be taken.</summary>
     public void Latch() => channel.Writer.TryComplete();

@@ -35,12 +35,11 @@ internal sealed partial class SettlementWorker(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        while (await queue.WaitAsync(stoppingToken))
-            while (queue.TryTake(out var payment))
-                if (await ChooseAsync(payment, stoppingToken) is { } lane)
-                    _ = SettleAsync(payment, lane);
-                else
-                    open.Remove(payment);
+        while (await queue.TakeAsync() is { } payment)
+            if (await ChooseAsync(payment, stoppingToken) is { } lane)
+                _ = SettleAsync(payment, lane);
+            else
+                open.Remove(payment);
     }
 
     /// <summary>Waits for a lane with a free place, or gives null when the payment is not ours any more.</summary>

@@ -60,28 +60,33 @@ public sealed class PaymentQueueTests
         Assert.Equal([returned, .. queued], TakeAll());
     }
 
-    [Fact]
-    public async Task A_reader_that_waits_is_woken_by_an_addition()
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_reader_that_waits_is_woken_by_an_addition_and_by_a_return(bool added)
     {
-        var waiting = queue.WaitAsync(CancellationToken.None).AsTask();
+        var payment = At(0);
+        var waiting = queue.TakeAsync().AsTask();
         Assert.False(waiting.IsCompleted);
 
-        queue.TryAdd(At(0));
+        if (added)
+            queue.TryAdd(payment);
+        else
+            queue.Return(payment);
 
-        Assert.True(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
-        Assert.True(queue.TryTake(out _));
+        Assert.Same(payment, await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.Equal(0, queue.Count);
     }
 
     [Fact]
-    public async Task A_reader_that_waits_is_woken_by_a_return()
+    public async Task A_reader_that_need_not_wait_takes_what_is_returned_first()
     {
-        var waiting = queue.WaitAsync(CancellationToken.None).AsTask();
-        Assert.False(waiting.IsCompleted);
+        var (returned, queued) = (At(0), At(1));
+        queue.TryAdd(queued);
+        queue.Return(returned);
 
-        queue.Return(At(0));
-
-        Assert.True(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
-        Assert.True(queue.TryTake(out _));
+        Assert.Same(returned, await queue.TakeAsync());
+        Assert.Same(queued, await queue.TakeAsync());
     }
 
     [Fact]
@@ -93,9 +98,29 @@ public sealed class PaymentQueueTests
         queue.Latch();
 
         Assert.False(queue.TryAdd(At(1)));
-        Assert.True(await queue.WaitAsync(CancellationToken.None));
-        Assert.Equal([inside], TakeAll());
-        Assert.False(await queue.WaitAsync(CancellationToken.None));
+        Assert.Same(inside, await queue.TakeAsync());
+        Assert.Null(await queue.TakeAsync());
+    }
+
+    [Fact]
+    public async Task A_latch_wakes_a_reader_that_waits()
+    {
+        var waiting = queue.TakeAsync().AsTask();
+
+        queue.Latch();
+
+        Assert.Null(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+    }
+
+    [Fact]
+    public async Task What_is_returned_to_a_latched_queue_can_be_taken()
+    {
+        var returned = At(0);
+        queue.Latch();
+
+        queue.Return(returned);
+
+        Assert.Same(returned, await queue.TakeAsync());
     }
 
     [Fact]
