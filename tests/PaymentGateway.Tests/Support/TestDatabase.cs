@@ -94,6 +94,13 @@ public sealed class EmptyTestDatabase : TestDatabase
 /// <summary>The same on a server of its own, which the test may stop and freeze.</summary>
 public sealed class OwnServerDatabase : TestDatabase
 {
+    /// <summary>Starts the server again; our own connections to the one before it are forgotten.</summary>
+    public async Task StartAgainAsync()
+    {
+        await Server.StartAgainAsync();
+        Source.Clear();
+    }
+
     public override async Task DisposeAsync()
     {
         if (!PostgresServer.IsInstalled)

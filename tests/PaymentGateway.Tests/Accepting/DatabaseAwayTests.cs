@@ -1,0 +1,106 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Net;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Accepting;
+
+/// <summary>A whole gateway whose PostgreSQL stops, stands still, and comes back.</summary>
+public sealed class DatabaseAwayTests : IAsyncLifetime
+{
+    // The contract of the intake is 2 s; the rest is for a busy machine.
+    private static readonly TimeSpan AnswerMax = TimeSpan.FromSeconds(2.5);
+
+    private readonly OwnServerDatabase database = new();
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_database_that_is_gone_is_said_in_time_and_used_again_when_it_is_back()
+    {
+        var gateway = await rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await database.Server.StopAsync();
+
+        var answers = await PayForAsync(gateway, TimeSpan.FromSeconds(3));
+
+        AssertUnavailableInTime(answers);
+        await Eventually.HoldsAsync(
+            async () => await gateway.ReadyAsync() == HttpStatusCode.ServiceUnavailable, "it is not ready");
+        await database.StartAgainAsync();
+        await Eventually.HoldsAsync(
+            async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
+        await rig.BooksReachAsync(byDefault: 2);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_database_that_stands_still_is_said_in_time_and_what_it_stored_is_settled_afterwards()
+    {
+        var gateway = await rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        List<(HttpStatusCode Status, TimeSpan Took)> answers;
+        database.Server.Freeze();
+        try
+        {
+            answers = await PayForAsync(gateway, TimeSpan.FromSeconds(8));
+        }
+        finally
+        {
+            database.Server.Thaw();
+        }
+
+        AssertUnavailableInTime(answers);
+        await Eventually.HoldsAsync(
+            async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
+        await Eventually.HoldsAsync(
+            async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
+            "everything that was stored is settled");
+        Assert.True(await rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task Received_payments_are_acknowledged_without_the_database_and_stored_when_it_is_back()
+    {
+        var gateway = await rig.StartGatewayAsync("Intake:Acknowledge=Received");
+        await database.Server.StopAsync();
+
+        var ids = new List<Guid>();
+        for (var i = 0; i < 20; i++)
+            ids.Add(await gateway.PayAsync());
+
+        await database.StartAgainAsync();
+        await rig.BooksReachAsync(byDefault: 20);
+        await rig.AssertBooksAgreeAsync();
+        Assert.Equal(ids.Order(), (await rig.Default.PaymentsAsync()).Keys.Order());
+    }
+
+    private static void AssertUnavailableInTime(List<(HttpStatusCode Status, TimeSpan Took)> answers)
+    {
+        Assert.All(answers, answer => Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.Status));
+        Assert.True(answers.Max(answer => answer.Took) < AnswerMax, $"{answers.Max(answer => answer.Took)}");
+    }
+
+    // One every 50 ms, whatever became of those before it: each meets the outage at another moment.
+    private static async Task<List<(HttpStatusCode Status, TimeSpan Took)>> PayForAsync(
+        GatewayHost gateway, TimeSpan duration)
+    {
+        var answers = new ConcurrentBag<(HttpStatusCode, TimeSpan)>();
+        var calls = new List<Task>();
+        using var next = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
+        for (var outage = Stopwatch.StartNew(); outage.Elapsed < duration; await next.WaitForNextTickAsync())
+            calls.Add(CallAsync());
+        await Task.WhenAll(calls);
+        return [.. answers];
+
+        async Task CallAsync()
+        {
+            var took = Stopwatch.StartNew();
+            answers.Add((await gateway.PayAsync(Guid.NewGuid()), took.Elapsed));
+        }
+    }
+}

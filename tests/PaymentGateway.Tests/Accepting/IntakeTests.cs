@@ -1,0 +1,220 @@
+using PaymentGateway.Accepting;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Accepting;
+
+/// <summary>The group commit, on a real table; the clock stands still, so nothing here waits for a timer.</summary>
+public sealed class IntakeTests : IAsyncLifetime
+{
+    private readonly TestDatabase database = new();
+    private readonly ManualTimeProvider clock = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_lone_payment_is_stored_before_it_is_acknowledged_and_waits_for_no_timer()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock);
+        var id = Guid.NewGuid();
+
+        var result = await rig.AcceptAsync(id);
+
+        Assert.Equal(AcceptResult.Accepted, result);
+        var row = Assert.Single(await database.Payments.FindAsync([id]));
+        Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.Owner));
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "it is in the queue");
+        Assert.Equal(id, Assert.Single(rig.TakeAll()));
+    }
+
+    [PostgresFact]
+    public async Task Concurrent_payments_share_statements()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock);
+        var ids = Batches.SortedIds(1_000);
+
+        var results = await Task.WhenAll(ids.Select(id => rig.AcceptAsync(id)));
+
+        Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
+        // A statement is a transaction, and its number is on every row that it wrote.
+        var statements = await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
+        Assert.InRange(statements, 2, 50);
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 1_000, "all are in the queue");
+        Assert.Equal(ids, rig.TakeAll().Order());
+    }
+
+    [PostgresFact]
+    public async Task No_batch_is_larger_than_the_limit()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
+
+        await Task.WhenAll(Batches.SortedIds(200).Select(id => rig.AcceptAsync(id)));
+
+        Assert.InRange(
+            await database.ScalarAsync<long>(
+                "SELECT max(rows) FROM (SELECT count(*) AS rows FROM payments GROUP BY xmin::text) AS statements"),
+            2, 10);
+    }
+
+    [PostgresFact]
+    public async Task Payments_of_one_instance_are_queued_in_the_order_of_their_acceptance()
+    {
+        var rig = await IntakeByHand.StartAsync(
+            database, TimeProvider.System, ("Gateway:Intake:MaxBatchesInFlight", "1"));
+
+        await Task.WhenAll(Batches.SortedIds(500).Select(id => rig.AcceptAsync(id)));
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 500, "all are in the queue");
+
+        var times = new List<DateTime>();
+        while (rig.Queue.TryTake(out var payment))
+            times.Add(payment.AcceptedAt);
+        Assert.Equal(times.Distinct().Order(), times);
+    }
+
+    [PostgresFact]
+    public async Task The_same_payment_twice_in_a_batch_is_acknowledged_twice_and_queued_once()
+    {
+        var rig = await WithOneBatchAtATimeAsync();
+        var id = Guid.NewGuid();
+
+        var results = await Task.WhenAll(rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id), rig.AcceptAsync(id));
+
+        Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
+        Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments"));
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "they are in the queue");
+        Assert.Single(rig.TakeAll(), queued => queued == id);
+    }
+
+    [PostgresFact]
+    public async Task The_same_id_twice_in_a_batch_with_two_amounts_is_accepted_once()
+    {
+        var rig = await WithOneBatchAtATimeAsync();
+        var id = Guid.NewGuid();
+
+        var results = await Task.WhenAll(
+            rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id, 100), rig.AcceptAsync(id, 200));
+
+        Assert.Equal([AcceptResult.Accepted, AcceptResult.Conflict], results[1..].Order());
+        var stored = Assert.Single(await database.Payments.FindAsync([id]));
+        Assert.Equal(results[1] == AcceptResult.Accepted ? 100 : 200, stored.AmountCents);
+    }
+
+    [PostgresFact]
+    public async Task An_id_that_is_known_is_acknowledged_with_its_amount_and_a_conflict_with_another()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock);
+        var id = Guid.NewGuid();
+        await rig.AcceptAsync(id);
+
+        Assert.Equal(AcceptResult.Accepted, await rig.AcceptAsync(id));
+        Assert.Equal(AcceptResult.Conflict, await rig.AcceptAsync(id, 1991));
+
+        await Eventually.HoldsAsync(() => rig.Queue.Count > 0, "it is in the queue");
+        Assert.Equal(id, Assert.Single(rig.TakeAll()));
+    }
+
+    [PostgresFact]
+    public async Task Two_instances_that_take_the_same_ids_at_once_queue_each_once()
+    {
+        var one = await IntakeByHand.StartAsync(database, clock);
+        var other = await IntakeByHand.StartAsync(database, clock);
+        var ids = Batches.SortedIds(500);
+
+        var results = await Task.WhenAll(
+            ids.Select(id => one.AcceptAsync(id)).Concat(Enumerable.Reverse(ids).Select(id => other.AcceptAsync(id))));
+
+        Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
+        await Eventually.HoldsAsync(() => one.Queue.Count + other.Queue.Count == 500, "all are queued");
+        Assert.Equal(ids, one.TakeAll().Concat(other.TakeAll()).Order());
+    }
+
+    [PostgresFact]
+    public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock);
+        await database.Leases.CloseAsync(rig.Lease.Epoch);
+        var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
+
+        var result = await rig.AcceptAsync(Guid.NewGuid());
+
+        Assert.Equal(AcceptResult.Unavailable, result);
+        await woken.WaitAsync(TimeSpan.FromSeconds(20));
+        Assert.Equal(0, rig.Queue.Count);
+        Assert.Equal(0, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+    }
+
+    [PostgresFact]
+    public async Task What_does_not_fit_into_the_queue_waits_in_the_table_and_newer_ones_behind_it()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
+        for (var queued = 1; queued <= 2; queued++)
+        {
+            await rig.AcceptAsync(Guid.NewGuid());
+            await Eventually.HoldsAsync(() => rig.Queue.Count == queued, "it is in the queue");
+        }
+
+        await rig.AcceptAsync(Guid.NewGuid());
+        await Eventually.HoldsAsync(() => rig.Backlog.HasOverflow, "the third one waits in the table");
+        Assert.Equal(2, rig.TakeAll().Count);
+
+        var newer = await rig.AcceptAsync(Guid.NewGuid());
+
+        Assert.Equal(AcceptResult.Accepted, newer);
+        await Eventually.HoldsAsync(
+            () => rig.Backlog.Next() is { } range && range.To - range.From >= TimeSpan.FromMicroseconds(1),
+            "the newer one waits behind it");
+        Assert.Equal(0, rig.Queue.Count);
+    }
+
+    [PostgresFact]
+    public async Task More_than_may_wait_is_refused_at_once()
+    {
+        var rig = await IntakeByHand.StartAsync(
+            database, clock, ("Gateway:Intake:MaxWaiting", "5"), ("Gateway:Intake:MaxBatchesInFlight", "1"));
+        await using var held = await HoldTableAsync();
+        var taken = Enumerable.Range(0, 6).Select(_ => rig.AcceptAsync(Guid.NewGuid())).ToList();
+
+        var refused = rig.AcceptAsync(Guid.NewGuid());
+
+        Assert.True(refused.IsCompleted);
+        Assert.Equal(AcceptResult.Overloaded, await refused);
+        Assert.DoesNotContain(taken, task => task.IsCompleted);
+        await held.DisposeAsync();
+        Assert.All(await Task.WhenAll(taken), result => Assert.Equal(AcceptResult.Accepted, result));
+    }
+
+    [PostgresFact]
+    public async Task A_statement_that_does_not_answer_is_given_up_in_time_and_what_it_stores_is_queued_all_the_same()
+    {
+        var rig = await WithOneBatchAtATimeAsync();
+        var (first, second) = (Guid.NewGuid(), Guid.NewGuid());
+        await using var held = await HoldTableAsync();
+        var stuck = rig.AcceptAsync(first);
+        var waiting = rig.AcceptAsync(second);
+        await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the time limit runs");
+
+        clock.Advance(TimeSpan.FromSeconds(1.8));
+
+        Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.Equal(AcceptResult.Unavailable, await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.Equal(AcceptResult.Overloaded, await rig.AcceptAsync(Guid.NewGuid()));
+        await held.DisposeAsync();
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "the stored one is queued");
+        Assert.Equal(first, Assert.Single(rig.TakeAll()));
+        Assert.Empty(await database.Payments.FindAsync([second]));
+    }
+
+    private Task<IntakeByHand> WithOneBatchAtATimeAsync() => IntakeByHand.StartAsync(
+        database, clock, ("Gateway:Intake:MaxBatchesInFlight", "1"));
+
+    // Statements on the table wait until this is disposed.
+    private async Task<IAsyncDisposable> HoldTableAsync()
+    {
+        var connection = await database.Source.OpenConnectionAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = "BEGIN; LOCK TABLE payments";
+        await command.ExecuteNonQueryAsync();
+        return connection;
+    }
+}

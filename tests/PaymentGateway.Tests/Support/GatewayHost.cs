@@ -1,0 +1,94 @@
+using System.Net;
+using System.Net.Http.Json;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A gateway in this process, on a Unix socket of its own: the whole of it, as Program starts it.</summary>
+internal sealed class GatewayHost : IAsyncDisposable
+{
+    private readonly DirectoryInfo directory;
+    private readonly WebApplication app;
+    private readonly HttpClient client;
+
+    private GatewayHost(DirectoryInfo directory, WebApplication app)
+    {
+        (this.directory, this.app) = (directory, app);
+        var socket = SocketIn(directory);
+        client = new HttpClient(new SocketsHttpHandler
+        {
+            UseProxy = false,
+            ConnectCallback = async (_, cancellation) =>
+            {
+                var connection = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+                await connection.ConnectAsync(new UnixDomainSocketEndPoint(socket), cancellation);
+                return new NetworkStream(connection, ownsSocket: true);
+            },
+        })
+        {
+            BaseAddress = new Uri("http://gateway"),
+        };
+    }
+
+    public static async Task<GatewayHost> StartAsync(
+        TestDatabase database, SimulatedProcessor cheap, SimulatedProcessor dear, params string[] settings)
+    {
+        var directory = Directory.CreateTempSubdirectory("gateway");
+        string[] args =
+        [
+            $"--urls=http://unix:{SocketIn(directory)}",
+            $"--ConnectionStrings:Ledger={database.ConnectionString};Multiplexing=true",
+            $"--Gateway:Processors:Default:BaseUrl={cheap.BaseAddress}",
+            $"--Gateway:Processors:Fallback:BaseUrl={dear.BaseAddress}",
+            "--Gateway:Settling:DrainTimeout=1s",
+            "--Logging:LogLevel:Default=None",
+            .. settings.Select(setting => "--Gateway:" + setting),
+        ];
+        var app = GatewayApp.Create(args);
+        await app.StartAsync();
+        return new GatewayHost(directory, app);
+    }
+
+    /// <summary>A part of the gateway, to look at.</summary>
+    public T Part<T>() where T : notnull => app.Services.GetRequiredService<T>();
+
+    public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)
+    {
+        using var answer = await client.PostAsJsonAsync("payments", new { correlationId = id, amount });
+        return answer.StatusCode;
+    }
+
+    /// <summary>Posts a new payment, which must be taken.</summary>
+    public async Task<Guid> PayAsync()
+    {
+        var id = Guid.NewGuid();
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(id));
+        return id;
+    }
+
+    public async Task<HttpStatusCode> PurgeAsync()
+    {
+        using var answer = await client.PostAsync("purge-payments", null);
+        return answer.StatusCode;
+    }
+
+    public Task<string> GetAsync(string path) => client.GetStringAsync(path);
+
+    public async Task<HttpStatusCode> ReadyAsync()
+    {
+        using var answer = await client.GetAsync("readyz");
+        return answer.StatusCode;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        client.Dispose();
+        await app.StopAsync();
+        await app.DisposeAsync();
+        directory.Delete(recursive: true);
+    }
+
+    private static string SocketIn(DirectoryInfo directory) => Path.Combine(directory.FullName, "api.sock");
+}

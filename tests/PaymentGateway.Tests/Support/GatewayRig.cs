@@ -1,0 +1,94 @@
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A database, both processors, and gateways on them: what a test of a state machine needs.</summary>
+internal sealed class GatewayRig : IAsyncDisposable
+{
+    private readonly List<GatewayHost> gateways = [];
+
+    private GatewayRig(TestDatabase database) => Database = database;
+
+    public TestDatabase Database { get; }
+
+    public SimulatedProcessor Default { get; private set; } = null!;
+
+    public SimulatedProcessor Fallback { get; private set; } = null!;
+
+    public static async Task<GatewayRig> StartAsync(TestDatabase database)
+    {
+        var rig = new GatewayRig(database);
+        await database.InitializeAsync();
+        rig.Default = await SimulatedProcessor.StartAsync();
+        rig.Fallback = await SimulatedProcessor.StartAsync(feePerTransaction: 0.15m);
+        return rig;
+    }
+
+    /// <summary>Starts a gateway; settings as in <c>Routing:Patience=3s</c>.</summary>
+    public async Task<GatewayHost> StartGatewayAsync(params string[] settings)
+    {
+        var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, settings);
+        gateways.Add(gateway);
+        return gateway;
+    }
+
+    /// <summary>Waits until so many payments are in the books of each.</summary>
+    public async Task BooksReachAsync(long byDefault, long byFallback = 0)
+    {
+        PaymentsSummary? summary = null;
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                summary = await Database.Ledger.SummariseAsync(null, null);
+                return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
+            },
+            $"{byDefault} settled by default and {byFallback} by fallback");
+    }
+
+    public async Task<long> CountSettledAsync() =>
+        await Database.ScalarAsync<long>("SELECT count(*) FROM settlements");
+
+    public async Task<long> CountStoredAsync() =>
+        await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
+
+    /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
+    public async Task AssertBooksAgreeAsync()
+    {
+        var settled = new List<(Guid Id, short Processor, long Cents, DateTime At)>();
+        await using (var command = Database.Source.CreateCommand(
+            "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements"))
+        await using (var row = await command.ExecuteReaderAsync())
+        {
+            while (await row.ReadAsync())
+                settled.Add((row.GetGuid(0), row.GetInt16(1), row.GetInt64(2), row.GetDateTime(3)));
+        }
+
+        foreach (var (processor, number) in new[] { (Default, 1), (Fallback, 2) })
+        {
+            var stored = (await processor.PaymentsAsync()).Values.Select(payment => (
+                Id: payment.CorrelationId, (short)number, (long)(payment.Amount * 100),
+                payment.RequestedAt.UtcDateTime));
+            Assert.Equal(
+                settled.Where(one => one.Processor == number).OrderBy(one => one.Id), stored.OrderBy(one => one.Id));
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (Default is not null)
+        {
+            await Default.ClearFaultsAsync();
+            await Fallback.ClearFaultsAsync();
+        }
+
+        foreach (var gateway in gateways)
+            await gateway.DisposeAsync();
+        if (Default is not null)
+        {
+            await Default.DisposeAsync();
+            await Fallback.DisposeAsync();
+        }
+
+        await Database.DisposeAsync();
+    }
+}

@@ -1,0 +1,51 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using PaymentGateway.Accepting;
+using PaymentGateway.Owning;
+using PaymentGateway.Queueing;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The intake with all that it works with, and nothing that takes payments out of the queue.</summary>
+internal sealed class IntakeByHand
+{
+    private IntakeByHand(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
+    {
+        var options = TestSettings.Read(settings);
+        Lease = new Lease(clock, options.Owning);
+        Backlog = new StoredBacklog(clock);
+        Queue = new PaymentQueue(options.Intake);
+        var writer = new IntakeWriter(
+            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Open, options.Intake, clock,
+            NullLogger<IntakeWriter>.Instance);
+        Intake = new Intake(writer, options.Intake, clock);
+    }
+
+    public Intake Intake { get; }
+
+    public Lease Lease { get; }
+
+    public StoredBacklog Backlog { get; }
+
+    public PaymentQueue Queue { get; }
+
+    public OpenPayments Open { get; } = new();
+
+    public static async Task<IntakeByHand> StartAsync(
+        TestDatabase database, TimeProvider clock, params (string Key, string? Value)[] settings)
+    {
+        var intake = new IntakeByHand(database, clock, settings);
+        intake.Lease.Confirm(await database.OpenEpochAsync(), clock.GetTimestamp());
+        return intake;
+    }
+
+    public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
+
+    /// <summary>The ids of what is in the queue, in its order.</summary>
+    public List<Guid> TakeAll()
+    {
+        var ids = new List<Guid>();
+        while (Queue.TryTake(out var payment))
+            ids.Add(payment.Id);
+        return ids;
+    }
+}
