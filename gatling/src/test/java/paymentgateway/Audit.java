@@ -40,7 +40,8 @@ public final class Audit extends MeasuredSimulation {
   public Audit() {
     super(SECONDS, Stage.official(SECONDS).stream().map(stage -> stage.withDelayAtMost(DELAY_MAX_MS)).toList());
     var length = Duration.ofMillis((long) (SECONDS * 1000));
-    var payers = scenario("payers").exec(payOnce()).injectOpen(constantUsersPerSec(Settings.decimal("rate", 200)).during(length));
+    var payers = scenario("payers").exec(payOnce())
+        .injectOpen(constantUsersPerSec(Settings.decimal("rate", 200)).during(length));
     var auditors = scenario("auditors").exec(PaymentCalls.ready()).exec(this::chooseWindow).exec(askAll())
         .exec(this::compare)
         .injectOpen(constantUsersPerSec(Settings.decimal("audits", 50)).during(length));
@@ -88,7 +89,7 @@ public final class Audit extends MeasuredSimulation {
 
   @Override
   protected void conclude(Outcome outcome) throws IOException {
-    outcome.judge();
+    outcome.addSettled();
     var times = audits.latencies.all();
     var late = audits.sent() - audits.accepted();
     outcome.put("audits", audits.sent());

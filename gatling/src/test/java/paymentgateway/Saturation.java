@@ -69,7 +69,7 @@ public final class Saturation extends MeasuredSimulation {
 
   @Override
   protected synchronized void conclude(Outcome outcome) throws IOException {
-    outcome.judge();
+    outcome.addSettled();
     outcome.put("steps", steps);
     outcome.put("kneePerSecond", knee);
     outcome.put("stoppedBecause", stopped == null ? "the last step is reached" : stopped);

@@ -12,6 +12,7 @@ import java.util.Map;
 
 /** A run in figures: the JSON, and one row for docs/performance.md. */
 public final class Outcome {
+  private static final double FLAT_FROM_SECONDS = 600;
   private final Run run;
   private final Map<String, Object> figures = new LinkedHashMap<>();
   private final int[] times;
@@ -38,17 +39,23 @@ public final class Outcome {
     figures.put(name, figure);
   }
 
-  /** Settled, lag and money as of the end of the load, at once. */
-  public void judge() throws IOException {
+  /** What is settled as of the end of the load, at once. */
+  public void addSettled() {
     if (run.settings.bare) return;
     var settled = run.lastSummary();
     lag = run.traffic.accepted() - settled.all().requests();
-    score = Score.of(Latencies.percentile(times, 99), settled, run.uncounted.byDefault.feePerTransaction(),
-        run.uncounted.byFallback.feePerTransaction(), run.inconsistencies.get());
     figures.put("settled", settled.all().requests());
     figures.put("settledByDefault", settled.byDefault().requests());
     figures.put("settledByFallback", settled.byFallback().requests());
     figures.put("lag", lag);
+  }
+
+  /** The money, and official figures beside it: of the official machine, so the p99 in them is another machine's. */
+  public void addScore(boolean official) throws IOException {
+    if (run.settings.bare) return;
+    var settled = run.lastSummary();
+    score = Score.of(Latencies.percentile(times, 99), settled, run.uncounted.byDefault.feePerTransaction(),
+        run.uncounted.byFallback.feePerTransaction(), run.inconsistencies.get());
     figures.put("inconsistencies", run.inconsistencies.get());
     figures.put("gross", score.gross());
     figures.put("fees", score.fees());
@@ -57,23 +64,19 @@ public final class Outcome {
     figures.put("penalty", score.penalty());
     figures.put("score", score.score());
     figures.put("disqualified", lag < 0);
-  }
-
-  /** Official figures beside it, from the official machine: the money compares, the p99 is another machine's. */
-  public void compareWithTable(boolean official) {
-    if (run.settings.bare) return;
     figures.put("comparable", official);
     figures.put("scoresToBeat", Score.toBeat());
   }
 
-  /** The first and the last five minutes compared, or quarters of a run that is shorter than four times that. */
+  /** The first and the last five minutes compared, or quarters of a run that is shorter; judged from ten minutes on. */
   public void demandFlatMemory() {
     var span = Math.min(300, run.elapsed() / 4);
     var means = new LinkedHashMap<String, Object>();
     run.memory.firstAndLast(span, run.elapsed())
         .forEach((part, mean) -> means.put(part, List.of(Memory.round(mean[0]), Memory.round(mean[1]))));
     figures.put("memoryMiBFirstAndLast", means);
-    run.memory.growth(span, run.elapsed()).forEach(run::report);
+    // Before that a pool still fills and a heap still finds its size.
+    if (run.elapsed() >= FLAT_FROM_SECONDS) run.memory.growth(span, run.elapsed()).forEach(run::report);
   }
 
   /** Nothing left unsettled at the end, and no audit that found a difference. */
@@ -113,7 +116,7 @@ public final class Outcome {
     var cells = new ArrayList<>(List.of(
         figures.get("date"), figures.get("commit"), figures.get("mode"),
         String.format(Locale.ROOT, "%.2f / %.2f", (Double) figures.get("p50Ms"), (Double) figures.get("p99Ms")),
-        score == null ? "" : lag, score == null ? "" : run.inconsistencies.get(),
+        run.settings.bare ? "" : lag, score == null ? "" : run.inconsistencies.get(),
         score == null ? "" : score.score(),
         measured ? cpuPer1000() : "", measured ? Math.round(run.memory.peakMiB()) + " MiB" : ""));
     return "| " + String.join(" | ", cells.stream().map(String::valueOf).toList()) + " |";

@@ -27,6 +27,11 @@ public record Summary(Totals byDefault, Totals byFallback) {
         + Math.abs(byFallback.requests() - other.byFallback.requests());
   }
 
+  @Override
+  public String toString() {
+    return "default " + byDefault + ", fallback " + byFallback;
+  }
+
   private static String object(String json, String name) {
     var found = Pattern.compile('"' + name + "\"\\s*:\\s*\\{([^}]*)}").matcher(json);
     if (!found.find()) throw new IllegalArgumentException("no " + name + " in " + json);
