@@ -18,7 +18,7 @@ public sealed class HealthCallTests(RunningSystem running, ITestOutputHelper out
         var seen = new Dictionary<SimulatedProcessor, List<TimeSpan>> { [system.Default] = [], [system.Fallback] = [] };
 
         var clock = Stopwatch.StartNew();
-        while (clock.Elapsed < TimeSpan.FromSeconds(11.5))
+        while (clock.Elapsed < TimeSpan.FromSeconds(13))
         {
             foreach (var (processor, times) in seen)
                 for (var calls = (await processor.CallsAsync()).HealthCalls; times.Count < calls;)
