@@ -6,8 +6,12 @@ namespace PaymentGateway.Tests.WholeWay;
 
 /// <summary>How the published gateway starts, and how it does not.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class StartTests(RunningSystem running, ITestOutputHelper output)
+public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
+    private readonly string folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+
+    public void Dispose() => Directory.Delete(folder, recursive: true);
+
     [GatewaySystemTheory]
     [InlineData("ConnectionStrings__Ledger", "")]
     [InlineData("ConnectionStrings__Ledger", "Nonsense=1")]
@@ -102,9 +106,9 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output)
     }
 
     // A socket and a database of its own, so that a start that should fail and does not disturbs nobody.
-    private static Dictionary<string, string> Settings() => new()
+    private Dictionary<string, string> Settings() => new()
     {
-        ["ASPNETCORE_URLS"] = $"http://unix:{Path.GetTempPath()}payment-gateway-tests.{Guid.NewGuid():N}.sock",
+        ["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock",
         ["ConnectionStrings__Ledger"] = "Host=/nowhere;Username=nobody;Database=none",
         ["Gateway__Processors__Default__BaseUrl"] = "http://127.0.0.1:9",
         ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9",
