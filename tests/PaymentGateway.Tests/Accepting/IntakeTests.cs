@@ -44,6 +44,23 @@ public sealed class IntakeTests : IAsyncLifetime
         Assert.Equal(ids, rig.TakeAll().Order());
     }
 
+    // Two instances that store the same ids in another order would deadlock.
+    [PostgresFact]
+    public async Task A_batch_is_stored_in_the_order_of_its_ids()
+    {
+        var rig = await IntakeByHand.StartAsync(database, clock);
+
+        await Task.WhenAll(Enumerable.Reverse(Batches.SortedIds(200)).Select(id => rig.AcceptAsync(id)));
+
+        Assert.Equal(0, await database.ScalarAsync<long>("""
+            SELECT count(*) FROM (
+                SELECT correlation_id < lag(correlation_id) OVER (PARTITION BY xmin::text ORDER BY accepted_at) AS wrong
+                FROM payments
+            ) AS pairs WHERE wrong
+            """));
+        Assert.True(await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments") < 100);
+    }
+
     [PostgresFact]
     public async Task No_batch_is_larger_than_the_limit()
     {
