@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test publish clean
+.PHONY: help run up down test publish bench official stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,27 @@ test: ## all tests: unit, storage, and the whole way on the published binaries
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
+
+bench: ## POST at saturation beside nginx alone, sides in turn (SIDES, ROUNDS, SECONDS_EACH)
+	@eng/bench
+
+official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
+	@eng/gatling official $(ARGS)
+
+stress: ## three times the official volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
+	@eng/gatling stress $(ARGS)
+
+saturation: ## more arrivals per second until it refuses or is slow: the knee
+	@eng/gatling saturation $(ARGS)
+
+soak: ## few payments for hours, an outage every minute (ARGS=-Dhours=8)
+	@eng/gatling soak $(ARGS)
+
+audit: ## summaries fifty times a second while paying: never wrong, never late
+	@eng/gatling audit $(ARGS)
+
+compare: ## gateway, stub and nginx alone under the same load, interleaved, medians (ARGS=5)
+	@eng/gatling compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built
 	@eng/system down

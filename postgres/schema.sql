@@ -54,6 +54,10 @@ CREATE TABLE IF NOT EXISTS leases (
     adopted_at     timestamptz
 );
 
+-- What a clean stop freed belongs to epoch 0; its row is there to be locked by whoever adopts from it.
+INSERT INTO leases (epoch, instance, expires_at, closed_at) OVERRIDING SYSTEM VALUE
+VALUES (0, 'nobody', '-infinity', '-infinity') ON CONFLICT DO NOTHING;
+
 -- The processors' health, polled by one instance for all of them.
 CREATE TABLE IF NOT EXISTS processor_health (
     processor       smallint PRIMARY KEY,

@@ -6,6 +6,8 @@ namespace PaymentGateway.Accepting;
 /// </summary>
 internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock) : IHostedService
 {
+    private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
+
     private readonly object gate = new();
     private List<PendingAcceptance> waiting = [];
     private int underWay;
@@ -28,12 +30,12 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     /// </returns>
     public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents)
     {
-        var acceptance = new PendingAcceptance(id, amountCents);
+        var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp());
         List<PendingAcceptance>? batch;
         lock (gate)
         {
-            // With every place stuck in a statement that does not answer, waiting would only be a slower no.
-            if (waiting.Count >= options.MaxWaiting || stuck >= options.MaxBatchesInFlight)
+            // While a statement does not answer, waiting would only be a slower no.
+            if (waiting.Count >= options.MaxWaiting || stuck > 0)
                 return new ValueTask<AcceptResult>(AcceptResult.Overloaded);
 
             waiting.Add(acceptance);
@@ -106,13 +108,15 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
     private async Task StoreAsync(List<PendingAcceptance> batch)
     {
+        // The first is the oldest, and it may have waited for a place already.
+        var limit = options.StoreTimeout - clock.GetElapsedTime(batch[0].ArrivedAt);
         var storing = writer.StoreAsync(batch);
         try
         {
             // Received payments are acknowledged already: they wait for as long as it takes.
             await (AcknowledgesReceived || storing.IsCompleted
                 ? storing
-                : storing.WaitAsync(options.StoreTimeout, clock));
+                : storing.WaitAsync(limit > LeastWait ? limit : LeastWait, clock));
         }
         catch (TimeoutException)
         {
@@ -130,12 +134,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     {
         List<PendingAcceptance> refused;
         lock (gate)
-        {
-            if (stuck < options.MaxBatchesInFlight)
-                return;
-
             (refused, waiting) = (waiting, []);
-        }
 
         PendingAcceptance.CompleteAll(refused, AcceptResult.Unavailable);
     }

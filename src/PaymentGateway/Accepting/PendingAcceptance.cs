@@ -21,7 +21,7 @@ internal enum AcceptResult
 /// <summary>
 /// One request that waits for its row. Completed once, by whoever comes first: the store or the time limit.
 /// </summary>
-internal sealed class PendingAcceptance(Guid id, long amountCents) : IValueTaskSource<AcceptResult>
+internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedAt) : IValueTaskSource<AcceptResult>
 {
     // Runs on in the storing thread: the 202 leaves without a hop.
     private ManualResetValueTaskSourceCore<AcceptResult> source;
@@ -30,6 +30,9 @@ internal sealed class PendingAcceptance(Guid id, long amountCents) : IValueTaskS
     public Guid Id { get; } = id;
 
     public long AmountCents { get; } = amountCents;
+
+    /// <summary>Monotonic timestamp of the request.</summary>
+    public long ArrivedAt { get; } = arrivedAt;
 
     public ValueTask<AcceptResult> Result => new(this, source.Version);
 

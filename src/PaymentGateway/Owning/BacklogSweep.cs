@@ -11,6 +11,9 @@ internal sealed partial class BacklogSweep(
     private const int PageMax = 1_000;
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
 
+    // A server that stood still until now may run the INSERT, which it had received, only after this look.
+    private static readonly TimeSpan AnswersWithin = TimeSpan.FromSeconds(1);
+
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         while (true)
@@ -33,9 +36,16 @@ internal sealed partial class BacklogSweep(
     private async Task LoadAsync(StoredRange range, int epoch)
     {
         var limit = Math.Min(PageMax, queue.Room);
+        var askedAt = clock.GetTimestamp();
         var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
         if (epoch != lease.Epoch)
             return;
+
+        if (range.IsUncertain && clock.GetElapsedTime(askedAt) > AnswersWithin)
+        {
+            backlog.Postpone(range);
+            return;
+        }
 
         foreach (var row in page)
         {

@@ -38,10 +38,14 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <summary>
     /// Ends when the keeper has looked at epoch and books once more, and put right what had changed.
     /// </summary>
-    public Task NextCheckAsync()
+    public async Task NextCheckAsync(CancellationToken cancellation)
     {
-        CheckSoon.Set();
-        return Volatile.Read(ref nextCheck).Task;
+        // Twice: the first to end may have looked before it was asked for.
+        for (var looks = 0; looks < 2; looks++)
+        {
+            CheckSoon.Set();
+            await Volatile.Read(ref nextCheck).Task.WaitAsync(cancellation);
+        }
     }
 
     /// <summary>The keeper looked.</summary>

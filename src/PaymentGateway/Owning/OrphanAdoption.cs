@@ -1,4 +1,5 @@
 using System.Data.Common;
+using Npgsql;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
@@ -14,14 +15,10 @@ internal sealed partial class OrphanAdoption(
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
-    private const int NobodysEpoch = 0;
-
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
-        await AdoptAsync(NobodysEpoch, Earliest, TimeSpan.Zero);
         foreach (var orphaned in await leases.OrphanedAsync())
             if (await AdoptAsync(orphaned.Epoch, orphaned.SettledBefore, TimeSpan.FromSeconds(orphaned.LapsedSeconds)))
                 await leases.MarkAdoptedAsync(orphaned.Epoch);
@@ -54,9 +51,10 @@ internal sealed partial class OrphanAdoption(
         {
             return await leases.AdoptAsync(page);
         }
-        catch (Exception uncertain) when (uncertain is DbException or TimeoutException)
+        catch (Exception uncertain) when (uncertain is (DbException or TimeoutException) and not PostgresException)
         {
-            // The rows may be ours now without our knowing them. A new epoch adopts them with everything else.
+            // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
+            // everything else. A PostgresException is the server's word that it was not.
             await leases.CloseAsync(page.To);
             throw;
         }

@@ -18,7 +18,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
         get
         {
             lock (gate)
-                return ranges.Exists(range => range.NotBefore == 0);
+                return ranges.Exists(range => !range.IsUncertain);
         }
     }
 
@@ -26,8 +26,20 @@ internal sealed class StoredBacklog(TimeProvider clock)
     public void AddOverflow(AcceptanceBatch batch) => Add(batch, 0);
 
     /// <summary>A batch whose INSERT broke: it is looked for when it can no longer appear.</summary>
-    public void AddUncertain(AcceptanceBatch batch) =>
-        Add(batch, clock.GetTimestamp() + clock.TicksOf(UncertainFor));
+    public void AddUncertain(AcceptanceBatch batch) => Add(batch, Later());
+
+    /// <summary>The database was too slow to be believed that nothing of the range can still appear.</summary>
+    public void Postpone(StoredRange range)
+    {
+        lock (gate)
+        {
+            var at = ranges.FindIndex(known => known.From == range.From);
+            if (at >= 0)
+                ranges[at] = ranges[at] with { NotBefore = Later() };
+        }
+    }
+
+    private long Later() => clock.GetTimestamp() + clock.TicksOf(UncertainFor);
 
     private void Add(AcceptanceBatch batch, long notBefore)
     {
@@ -36,7 +48,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
             // Neighbours of one kind become one range, so a long outage does not grow a list. Only neighbours: a
             // batch between them that went to memory would be read, and charged, a second time.
             if (ranges.Count > 0 && ranges[^1] is var last && last.LastBatch == batch.Number - 1
-                && last.NotBefore == 0 == (notBefore == 0))
+                && last.IsUncertain == (notBefore != 0))
                 ranges[^1] = last with { To = batch.To, LastBatch = batch.Number, NotBefore = notBefore };
             else
                 ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, notBefore));
@@ -84,4 +96,8 @@ internal sealed class StoredBacklog(TimeProvider clock)
 }
 
 /// <summary>An inclusive range of acceptance times; NotBefore is a monotonic timestamp, 0 for at once.</summary>
-internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, long NotBefore);
+internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, long NotBefore)
+{
+    /// <summary>Nobody knows whether its payments are in the table.</summary>
+    public bool IsUncertain => NotBefore != 0;
+}

@@ -22,17 +22,21 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
 
     private const string OrphanedSql = """
         SELECT epoch, settled_before,
-               extract(epoch FROM now() - least(expires_at, closed_at))::float8 AS lapsed_seconds
+               CASE WHEN epoch = 0 THEN 0 ELSE extract(epoch FROM now() - least(expires_at, closed_at)) END::float8
+                 AS lapsed_seconds
         FROM leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL ORDER BY epoch
         """;
 
-    // The owner is looked at again in the UPDATE: two instances may adopt from the same epoch at the same time.
+    // One heir at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
+    // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen.
     private const string AdoptSql = """
-        WITH orphans AS (
+        WITH claim AS (
+            SELECT epoch FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
+        ), orphans AS (
             SELECT payments.correlation_id, payments.accepted_at
             FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
-            WHERE settlements.correlation_id IS NULL AND payments.owner = @From
+            WHERE settlements.correlation_id IS NULL AND payments.owner = (SELECT epoch FROM claim)
               AND payments.accepted_at >= @SettledBefore
             ORDER BY payments.accepted_at LIMIT @Limit
         ), widened AS (
@@ -46,7 +50,11 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
 
     private const string MarkAdoptedSql = """
         UPDATE leases SET adopted_at = now()
-        WHERE epoch = @Epoch AND adopted_at IS NULL AND closed_at < now() - interval '10 seconds'
+        WHERE epoch = @Epoch AND epoch <> 0 AND adopted_at IS NULL AND closed_at < now() - interval '10 seconds'
+          AND NOT EXISTS (
+              SELECT 1 FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
+              WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
+                AND payments.accepted_at >= leases.settled_before)
         """;
 
     // What is surely unsent is free at once for anybody, what is in doubt stays in doubt.
@@ -85,7 +93,7 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         await connection.ExecuteAsync(CloseLapsedSql, closing);
     }
 
-    /// <summary>The closed epochs whose payments have perhaps not all been adopted.</summary>
+    /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was freed.</summary>
     public async Task<List<OrphanedEpoch>> OrphanedAsync()
     {
         await using var connection = ledger.CreateConnection();
@@ -99,7 +107,9 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         return (await connection.QueryAsync<StoredPayment>(AdoptSql, page)).AsList();
     }
 
-    /// <summary>Ends the search in an epoch, once no statement of its time can still be running.</summary>
+    /// <summary>
+    /// Ends the search in an epoch that has nothing unsettled left, once no statement of its time can still be running.
+    /// </summary>
     public async Task MarkAdoptedAsync(int epoch)
     {
         await using var connection = ledger.CreateConnection();

@@ -10,26 +10,38 @@ namespace PaymentGateway.Recording;
 internal static class SqlSeam
 {
     /// <summary>Runs a statement and gives the number of rows that it changed.</summary>
-    public static async Task<int> ExecuteAsync(
+    /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
+    public static Task<int> ExecuteAsync(
         this NpgsqlConnection connection, string sql, ISqlArgs? args = null, NpgsqlTransaction? transaction = null)
     {
-        await OpenAsync(connection);
-        await using var command = Command(connection, sql, args, transaction);
-        return await command.ExecuteNonQueryAsync();
+        return BoundAsync(connection, RunAsync());
+
+        async Task<int> RunAsync()
+        {
+            await OpenAsync(connection);
+            await using var command = Command(connection, sql, args, transaction);
+            return await command.ExecuteNonQueryAsync();
+        }
     }
 
     /// <summary>Runs a query and gives all its rows.</summary>
-    public static async Task<IEnumerable<TRow>> QueryAsync<TRow>(
+    /// <exception cref="TimeoutException">No answer.</exception>
+    public static Task<IEnumerable<TRow>> QueryAsync<TRow>(
         this NpgsqlConnection connection, string sql, ISqlArgs? args = null, NpgsqlTransaction? transaction = null)
         where TRow : ISqlRow<TRow>
     {
-        await OpenAsync(connection);
-        await using var command = Command(connection, sql, args, transaction);
-        await using var reader = await command.ExecuteReaderAsync();
-        var rows = new List<TRow>();
-        while (await reader.ReadAsync())
-            rows.Add(TRow.Read(reader));
-        return rows;
+        return BoundAsync(connection, RunAsync());
+
+        async Task<IEnumerable<TRow>> RunAsync()
+        {
+            await OpenAsync(connection);
+            await using var command = Command(connection, sql, args, transaction);
+            await using var reader = await command.ExecuteReaderAsync();
+            var rows = new List<TRow>();
+            while (await reader.ReadAsync())
+                rows.Add(TRow.Read(reader));
+            return rows;
+        }
     }
 
     /// <summary>The rows of a query as the list that they are.</summary>
@@ -41,6 +53,13 @@ internal static class SqlSeam
         this NpgsqlConnection connection, string sql, ISqlArgs? args = null, NpgsqlTransaction? transaction = null)
         where TRow : ISqlRow<TRow> =>
         (await connection.QueryAsync<TRow>(sql, args, transaction)).Single();
+
+    // Multiplexed commands do not end at their Command Timeout (seen with a server that was stopped by SIGSTOP), and a
+    // loop that waits for ever would not notice that the server is back. The second leaves a plain one its own word.
+    private static Task<T> BoundAsync<T>(NpgsqlConnection connection, Task<T> running) =>
+        running.IsCompleted
+            ? running
+            : running.WaitAsync(TimeSpan.FromSeconds(connection.CommandTimeout + 1), TimeProvider.System);
 
     private static Task OpenAsync(NpgsqlConnection connection) =>
         connection.State == ConnectionState.Closed ? connection.OpenAsync() : Task.CompletedTask;

@@ -17,15 +17,17 @@ internal sealed partial class SettlementWorker(
 
     private readonly Pulse progress = new(clock);
     private int inFlight;
+    private volatile bool draining;
 
     /// <summary>
     /// Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.
     /// </summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
+        draining = true;
         queue.Latch();
         var deadline = clock.GetTimestamp() + clock.TicksOf(options.Settling.DrainTimeout);
-        while ((queue.Count > 0 || Volatile.Read(ref inFlight) > 0)
+        while ((ExecuteTask is { IsCompleted: false } || Volatile.Read(ref inFlight) > 0)
                && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
             await Task.Delay(LookAgain / 5, clock, CancellationToken.None);
         if (Volatile.Read(ref inFlight) is > 0 and var left)
@@ -49,6 +51,10 @@ internal sealed partial class SettlementWorker(
         {
             if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane && lane.TryEnter())
                 return lane;
+
+            // Nobody takes it, and no charge under way will change that soon: another instance may have more luck.
+            if (draining && Volatile.Read(ref inFlight) == 0)
+                throw new OperationCanceledException("The queue is handed over.");
 
             await progress.WaitAsync(LookAgain, stopping);
         }

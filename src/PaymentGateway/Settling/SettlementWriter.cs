@@ -71,7 +71,7 @@ internal sealed partial class SettlementWriter(
 
                 // Known before, or purged: well. Or a crash of the database emptied the books: then the keeper stores
                 // the payments again, and the outcomes find them at the second try.
-                await lease.NextCheckAsync().WaitAsync(stopping);
+                await lease.NextCheckAsync(stopping);
                 await ledger.RecordAsync(args);
                 return;
             }

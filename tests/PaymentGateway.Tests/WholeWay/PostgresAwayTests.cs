@@ -47,6 +47,23 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
+    public async Task A_summary_that_PostgreSQL_does_not_answer_ends_with_a_problem_before_the_audit_gives_up()
+    {
+        foreach (var instance in new[] { system.Api1, system.Api2 })
+            await BooksSummary.AskAsync(instance);
+
+        system.Database.Freeze();
+        var waited = Stopwatch.StartNew();
+        using var answer = await system.Client.GetAsync("payments-summary");
+        system.Database.Thaw();
+
+        output.WriteLine($"answered after {waited.Elapsed.TotalSeconds:0.00} s; the audit waits 1.5 s");
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+        Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
+        Assert.Contains("Books out of reach", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+    }
+
+    [GatewaySystemFact]
     public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_books_later()
     {
         await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
