@@ -1,0 +1,60 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>
+/// Payments at a fixed open rate through nginx, some of them posted twice at the same instant at both instances.
+/// Whoever gets no answer, or 503, asks again with the same id.
+/// </summary>
+public sealed class ChaosLoad(GatewaySystem system)
+{
+    private const int PerSecond = 120;
+    private const int EveryTwin = 12;
+    private const int InFlightMax = 4_000;
+
+    // A client that gives up in the end would make its payment prove less: any fault of the schedule is over by then.
+    private static readonly LoadRetry Retry = new(Times: 60, TimeSpan.FromMilliseconds(300));
+
+    /// <summary>What the clients know.</summary>
+    public LoadLedger Ledger { get; } = new();
+
+    public int Twins { get; private set; }
+
+    /// <summary>Runs until <paramref name="end"/> completes, and until the last client has its answer.</summary>
+    public async Task RunWhileAsync(Task end)
+    {
+        var clock = Stopwatch.StartNew();
+        var running = new List<Task>();
+        for (var sent = 0; !end.IsCompleted; sent++)
+        {
+            var due = TimeSpan.FromSeconds((double)sent / PerSecond);
+            if (due > clock.Elapsed)
+                await Task.Delay(due - clock.Elapsed);
+            running.RemoveAll(post => post.IsCompletedSuccessfully);
+            Assert.True(running.Count < InFlightMax, $"{running.Count} payments wait for an answer");
+            running.Add(sent % EveryTwin == 0
+                ? PostTwinsAsync(0.01m + sent % 9_973 / 100m)
+                : LoadDriver.PostAsync(system.Client, Ledger, retry: Retry));
+        }
+
+        await Task.WhenAll(running);
+    }
+
+    // Each of the two has its own notes: what one was told stands, whatever the other hears, and a 4xx is an error.
+    private async Task PostTwinsAsync(decimal amount)
+    {
+        Twins++;
+        var id = Guid.NewGuid();
+        var both = await Task.WhenAll(new[] { system.Api1, system.Api2 }.Select(
+            instance => Task.Run(() => LoadDriver.PostAsync(instance, new LoadLedger(), id, amount, Retry))));
+        Ledger.Note(both.MinBy(Weight)!);
+    }
+
+    private static int Weight(LoadEntry entry) => entry.Outcome switch
+    {
+        LoadOutcome.Refused => 0,
+        LoadOutcome.Acknowledged => 1,
+        _ => 2,
+    };
+}

@@ -1,0 +1,250 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>An instance that was killed: which epoch it had then is in its log.</summary>
+public sealed record ChaosKill(string Part, DateTime At);
+
+/// <summary>Charges that reached a processor while its failure switch was on, after the first second of it.</summary>
+public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Within)
+{
+    public double PerSecond => Calls / Within.TotalSeconds;
+}
+
+/// <summary>Does to a system what the schedule says, each of its two lines in order.</summary>
+public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDisposable
+{
+    private const int Hangup = 1;
+    private const string Postgres = "postgres";
+
+    // So that there always are charges under way when something dies.
+    private static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
+
+    // What was under way when a processor began to fail is no retry.
+    private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
+
+    private readonly Stopwatch clock = new();
+    private readonly SemaphoreSlim processorsAreMine = new(1);
+    private readonly List<string> journal = [];
+
+    public List<ChaosKill> Kills { get; } = [];
+
+    public List<ChaosDeadCalls> DeadCalls { get; } = [];
+
+    /// <summary>When the database went, and when it was back.</summary>
+    public List<(DateTime Gone, DateTime Back)> DatabaseAway { get; } = [];
+
+    public TimeSpan LongestStop { get; private set; }
+
+    /// <summary>What was really done, and when.</summary>
+    public string Journal
+    {
+        get
+        {
+            lock (journal)
+                return string.Join('\n', journal);
+        }
+    }
+
+    /// <summary>Everything in the schedule, to its end.</summary>
+    public async Task ToTheEndAsync()
+    {
+        clock.Start();
+        await HealAsync(ChaosStep.Both);
+        await Task.WhenAll(DoAllAsync(schedule.Parts, DoToPartAsync), DoAllAsync(schedule.Processors, DisturbAsync));
+    }
+
+    /// <summary>Everything runs and nobody fails any more.</summary>
+    public async Task HealAllAsync()
+    {
+        foreach (var processor in Chosen(ChaosStep.Both))
+        {
+            await HealAsync(processor);
+            await processor.SetDelayAsync(TimeSpan.Zero);
+        }
+
+        // Only a schedule that broke off has left anything to start.
+        foreach (var part in new[] { Postgres, GatewaySystem.First, GatewaySystem.Second })
+            if (!system.Runs(part))
+                await system.StartAsync(part);
+    }
+
+    public void Dispose() => processorsAreMine.Dispose();
+
+    private async Task DoAllAsync(IEnumerable<ChaosStep> steps, Func<ChaosStep, Task> doItAsync)
+    {
+        foreach (var step in steps)
+        {
+            await PassAsync(step.At - clock.Elapsed);
+            var began = clock.Elapsed;
+            await doItAsync(step);
+            lock (journal)
+                journal.Add(
+                    $"{began.TotalSeconds,6:0.0} to {clock.Elapsed.TotalSeconds,6:0.0} s  {step.Kind} {step.Target}");
+        }
+    }
+
+    // The pauses of the schedule; what happens in them is what the rig is about.
+    private static Task PassAsync(TimeSpan pause) => pause > TimeSpan.Zero ? Task.Delay(pause) : Task.CompletedTask;
+
+    private Task DoToPartAsync(ChaosStep step) => step.Kind switch
+    {
+        ChaosKind.Kill => KillAsync(step),
+        ChaosKind.Pause => PauseAsync(step),
+        ChaosKind.PauseInOutage => PauseInOutageAsync(step),
+        ChaosKind.Terminate => TerminateAsync(step),
+        ChaosKind.DatabaseRestart => AwayAsync(step, () => system.StopAsync(Postgres)),
+        ChaosKind.DatabaseCrash => AwayAsync(step, CrashAsync),
+        ChaosKind.Reload => ReloadAsync(),
+        _ => throw new InvalidOperationException($"{step.Kind} is for processors"),
+    };
+
+    private async Task KillAsync(ChaosStep step)
+    {
+        Kills.Add(new ChaosKill(step.Target, DateTime.UtcNow));
+        await system.KillAsync(step.Target);
+        await PassAsync(step.Hold);
+        await system.StartAsync(step.Target);
+    }
+
+    private async Task PauseAsync(ChaosStep step)
+    {
+        var pid = system.PidOf(step.Target);
+        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+        try
+        {
+            await PassAsync(step.Hold);
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+        }
+    }
+
+    // What the instance holds has been adopted and, past the patience, charged at fallback when it goes on; and default
+    // is healthy just then, so one without fencing charges it all there.
+    private async Task PauseInOutageAsync(ChaosStep step)
+    {
+        await processorsAreMine.WaitAsync();
+        try
+        {
+            await system.Default.SetFailureAsync(true);
+            await PassAsync(OutageSettles);
+            var paused = PauseAsync(step);
+            await PassAsync(step.Hold - TimeSpan.FromSeconds(0.3));
+            await system.Default.SetFailureAsync(false);
+            await paused;
+        }
+        finally
+        {
+            processorsAreMine.Release();
+        }
+    }
+
+    private async Task TerminateAsync(ChaosStep step)
+    {
+        var stopping = Stopwatch.StartNew();
+        await system.StopAsync(step.Target);
+        LongestStop = stopping.Elapsed > LongestStop ? stopping.Elapsed : LongestStop;
+        await PassAsync(step.Hold);
+        await system.StartAsync(step.Target);
+    }
+
+    private async Task AwayAsync(ChaosStep step, Func<Task> goAsync)
+    {
+        var gone = DateTime.UtcNow;
+        await goAsync();
+        await PassAsync(step.Hold);
+        await system.StartAsync(Postgres);
+        DatabaseAway.Add((gone, DateTime.UtcNow));
+    }
+
+    private async Task CrashAsync()
+    {
+        await system.Database.CrashAsync();
+        await system.StopAsync(Postgres);
+    }
+
+    private Task ReloadAsync()
+    {
+        GatewaySystemInstance.Signal(system.PidOf("nginx"), Hangup);
+        return Task.CompletedTask;
+    }
+
+    private async Task DisturbAsync(ChaosStep step)
+    {
+        await processorsAreMine.WaitAsync();
+        try
+        {
+            await Task.WhenAll(Chosen(step.Target).Select(processor => DisturbAsync(processor, step)));
+        }
+        finally
+        {
+            await HealAsync(step.Target);
+            processorsAreMine.Release();
+        }
+    }
+
+    private async Task DisturbAsync(SimulatedProcessor processor, ChaosStep step)
+    {
+        switch (step.Kind)
+        {
+            case ChaosKind.Outage:
+                await FailAsync(processor, step.Hold);
+                return;
+            case ChaosKind.Slow:
+                await processor.SetDelayAsync(TimeSpan.FromMilliseconds(step.Amount!.Value));
+                break;
+            default:
+                await processor.SetFaultsAsync(FaultOf(step));
+                break;
+        }
+
+        await PassAsync(step.Hold);
+    }
+
+    private async Task FailAsync(SimulatedProcessor processor, TimeSpan hold)
+    {
+        await processor.SetFailureAsync(true);
+        await PassAsync(OutageSettles);
+        var before = (await processor.CallsAsync()).Posts;
+        var counted = Stopwatch.StartNew();
+        await PassAsync(hold - OutageSettles);
+        var calls = (await processor.CallsAsync()).Posts - before;
+        lock (DeadCalls)
+            DeadCalls.Add(new ChaosDeadCalls(
+                processor == system.Default ? ChaosStep.Default : ChaosStep.Fallback, calls, counted.Elapsed));
+    }
+
+    private static object FaultOf(ChaosStep step) => step.Kind switch
+    {
+        ChaosKind.StoredThenReset => new { afterInsert = "reset", times = step.Amount },
+        ChaosKind.StoredThenError => new { afterInsert = "errorBody", times = step.Amount },
+        ChaosKind.StoredThenHang => new { afterInsert = "hang", times = step.Amount },
+        ChaosKind.Hang => new { beforeInsert = "hang", times = step.Amount },
+        ChaosKind.TooMany => new { tooMany = true, times = step.Amount },
+        ChaosKind.Garbage => new { garbage = true, times = step.Amount },
+        _ => throw new InvalidOperationException($"{step.Kind} is no fault of a processor"),
+    };
+
+    private async Task HealAsync(string target)
+    {
+        foreach (var processor in Chosen(target))
+            await HealAsync(processor);
+    }
+
+    private static async Task HealAsync(SimulatedProcessor processor)
+    {
+        await processor.ClearFaultsAsync();
+        await processor.SetDelayAsync(RestDelay);
+        await processor.SetFailureAsync(false);
+    }
+
+    private IEnumerable<SimulatedProcessor> Chosen(string target) => target switch
+    {
+        ChaosStep.Default => [system.Default],
+        ChaosStep.Fallback => [system.Fallback],
+        _ => [system.Default, system.Fallback],
+    };
+}

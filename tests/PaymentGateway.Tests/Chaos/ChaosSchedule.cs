@@ -1,0 +1,122 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>
+/// What is done to a system and when, all of it from the seed. Two lines run side by side: one does things to
+/// instances, PostgreSQL and nginx, one at a time, so that nginx always has an instance; the other to the processors.
+/// </summary>
+public sealed class ChaosSchedule
+{
+    /// <summary>
+    /// Longer than a call can take to be stored: <see cref="SlowMs"/> plus <see cref="HangHold"/>, as a call that a
+    /// slow processor still delays may run into a hang; counted from a death of the owner right after sending.
+    /// </summary>
+    public static readonly TimeSpan Horizon = TimeSpan.FromSeconds(5);
+
+    public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(2);
+
+    public static readonly TimeSpan Patience = TimeSpan.FromSeconds(5);
+
+    /// <summary>Above the gateway's limit of a call, so that it gives up what will be charged all the same.</summary>
+    public const int SlowMs = 2_600;
+
+    private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(10);
+
+    // What stopping and starting a part takes beside the hold, and the gap before the next one.
+    private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
+
+    private readonly Random random;
+    private readonly TimeSpan length;
+
+    private ChaosSchedule(int seed, bool durable, TimeSpan length)
+    {
+        random = new Random(seed);
+        this.length = length;
+        Parts = Deal(durable
+            ? [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Crashed, Reloaded]
+            : [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Reloaded]);
+        Processors = Deal([Failing, Failing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling]);
+    }
+
+    /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
+    public IReadOnlyList<ChaosStep> Parts { get; }
+
+    /// <summary>Steps on the processors, in order.</summary>
+    public IReadOnlyList<ChaosStep> Processors { get; }
+
+    /// <summary>The same seed, profile and length give the same schedule.</summary>
+    public static ChaosSchedule Plan(int seed, bool durable, TimeSpan length) => new(seed, durable, length);
+
+    public override string ToString() =>
+        string.Join('\n', Parts.Concat(Processors).OrderBy(step => step.At).Select(step => step.ToString()));
+
+    // Each comes once before any comes again, so that a short run shows all of them.
+    private List<ChaosStep> Deal(Func<TimeSpan, ChaosStep>[] deck)
+    {
+        var steps = new List<ChaosStep>();
+        var at = TimeSpan.FromSeconds(1.5);
+        while (true)
+        {
+            random.Shuffle(deck);
+            foreach (var next in deck)
+            {
+                var step = next(at);
+                var end = at + step.Hold + (step.Kind < ChaosKind.Outage ? PartTakes : TimeSpan.Zero);
+                if (end > length)
+                    return steps;
+                steps.Add(step);
+                at = end + Seconds(0.2, 2);
+            }
+        }
+    }
+
+    private ChaosStep Killed(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), TimeSpan.Zero);
+
+    // Long enough for the other instance to adopt first.
+    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), Seconds(5.5, 7));
+
+    private ChaosStep Paused(TimeSpan at) => new(at, ChaosKind.Pause, Instance(), PauseHold);
+
+    private ChaosStep PausedInOutage(TimeSpan at) => new(at, ChaosKind.PauseInOutage, Instance(), PauseHold);
+
+    private ChaosStep Terminated(TimeSpan at) => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2));
+
+    private ChaosStep Restarted(TimeSpan at) => new(at, ChaosKind.DatabaseRestart, "postgres", Seconds(0, 2));
+
+    private ChaosStep Crashed(TimeSpan at) => new(at, ChaosKind.DatabaseCrash, "postgres", Seconds(0, 2));
+
+    private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
+
+    // Longer than the patience at times, so that fallback is used.
+    private ChaosStep Failing(TimeSpan at) => new(
+        at, ChaosKind.Outage, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 9));
+
+    private ChaosStep Slow(TimeSpan at) => new(
+        at, ChaosKind.Slow, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 8), SlowMs);
+
+    // Beyond the patience: whoever forgets the doubt sends it to fallback then.
+    private ChaosStep Resetting(TimeSpan at) => new(
+        at, ChaosKind.StoredThenReset, ChaosStep.Default, Patience + Seconds(2, 4));
+
+    private ChaosStep Wrong(TimeSpan at) => new(
+        at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), random.Next(20, 60));
+
+    private ChaosStep Mute(TimeSpan at) => new(at, ChaosKind.StoredThenHang, Processor(), Seconds(2, 4), 30);
+
+    private ChaosStep Hanging(TimeSpan at) => new(at, ChaosKind.Hang, Processor(), HangHold, random.Next(20, 60));
+
+    private ChaosStep Busy(TimeSpan at) => new(at, ChaosKind.TooMany, Processor(), Seconds(2, 4));
+
+    private ChaosStep Babbling(TimeSpan at) => new(at, ChaosKind.Garbage, Processor(), Seconds(1, 3), 40);
+
+    private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);
+
+    private string Processor() => Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Fallback);
+
+    private string Any(params string[] names) => names[random.Next(names.Length)];
+
+    private TimeSpan Seconds(double least, double most) =>
+        TimeSpan.FromSeconds(Math.Round(least + (most - least) * random.NextDouble(), 1));
+}

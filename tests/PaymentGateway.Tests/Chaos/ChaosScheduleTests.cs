@@ -1,0 +1,61 @@
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>What the rig is going to do is known before, and is enough to be worth the time.</summary>
+public sealed class ChaosScheduleTests
+{
+    private static readonly TimeSpan Short = TimeSpan.FromSeconds(75);
+
+    [Fact]
+    public void The_same_seed_gives_the_same_schedule_and_another_seed_another()
+    {
+        var first = Plan(seed: 7).ToString();
+
+        Assert.Equal(first, Plan(seed: 7).ToString());
+        Assert.NotEqual(first, Plan(seed: 8).ToString());
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public void A_short_run_holds_every_kind_of_fault(int seed)
+    {
+        var schedule = Plan(seed);
+
+        var kinds = schedule.Parts.Concat(schedule.Processors).Select(step => step.Kind).Distinct().Order();
+        Assert.Equal(Enum.GetValues<ChaosKind>(), kinds);
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public void One_thing_at_a_time_is_done_to_the_parts_and_one_to_the_processors(int seed)
+    {
+        var schedule = ChaosSchedule.Plan(seed, durable: true, TimeSpan.FromMinutes(10));
+
+        foreach (var line in new[] { schedule.Parts, schedule.Processors })
+            Assert.All(line.Zip(line.Skip(1)), pair => Assert.True(pair.First.At + pair.First.Hold < pair.Second.At));
+    }
+
+    [Fact]
+    public void Books_that_a_crash_would_empty_see_no_crash()
+    {
+        var schedule = ChaosSchedule.Plan(1, durable: false, TimeSpan.FromMinutes(10));
+
+        Assert.DoesNotContain(schedule.Parts, step => step.Kind == ChaosKind.DatabaseCrash);
+    }
+
+    // Else a 404 after it would say nothing, and a charge of both processors would be the rig's own doing.
+    [Fact]
+    public void Nothing_delays_a_charge_for_longer_than_the_horizon()
+    {
+        var hangs = ChaosSchedule.Plan(1, durable: true, TimeSpan.FromMinutes(10)).Processors
+            .Where(step => step.Kind == ChaosKind.Hang);
+
+        Assert.All(hangs, hang => Assert.True(
+            hang.Hold + TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs) < ChaosSchedule.Horizon));
+    }
+
+    private static ChaosSchedule Plan(int seed) => ChaosSchedule.Plan(seed, durable: true, Short);
+}
