@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test publish bench official stress saturation soak audit compare clean
+.PHONY: help run up down test publish bench official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ bench: ## POST at saturation beside nginx alone, sides in turn (SIDES, ROUNDS, S
 
 official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
 	@eng/gatling official $(ARGS)
+
+official-short: ## fifteen seconds of it, scaled, as .ci/run does; says so when it cannot run
+	@eng/gatling official --short
 
 stress: ## three times the official volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
 	@eng/gatling stress $(ARGS)
