@@ -17,19 +17,22 @@ public static class ChaosLedger
         var audit = await BooksAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
         var text = new StringBuilder();
-        Line("seed", $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s");
+        Line("seed", $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, "
+            + $"{settings.Length.TotalSeconds} s");
         Line("payments", $"{entries.Count}, {load.Twins} of them posted twice at once, "
             + $"{entries.Count(entry => entry.Attempts > 1)} repeated by their client");
         Line("acknowledged", $"{load.Ledger.Acknowledged}; refused {load.Ledger.CountOf(LoadOutcome.Refused)}, "
             + $"given up {entries.Count - load.Ledger.Acknowledged - load.Ledger.CountOf(LoadOutcome.Refused)}");
         Line("settled", $"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
             + $"drained in {verdict.Drained.TotalSeconds:0.0} s");
-        Line("instances", $"{Count(ChaosKind.Kill)} kills, {Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage)} "
-            + $"pauses, {Count(ChaosKind.Terminate)} restarts (the slowest stop {run.LongestStop.TotalSeconds:0.0} s), "
+        Line("instances", $"{Count(ChaosKind.Kill)} kills, "
+            + $"{Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage)} pauses, "
+            + $"{Count(ChaosKind.Terminate)} restarts (the slowest stop {run.LongestStop.TotalSeconds:0.0} s), "
             + $"{Count(ChaosKind.Reload)} nginx reloads");
         Line("database", $"{Count(ChaosKind.DatabaseRestart)} restarts, {Count(ChaosKind.DatabaseCrash)} crashes");
         Line("processors", $"{Count(ChaosKind.Outage) + Count(ChaosKind.PauseInOutage)} outages, "
-            + $"{Count(ChaosKind.Slow)} delays, {schedule.Processors.Count(step => step.Kind > ChaosKind.Slow)} faults");
+            + $"{Count(ChaosKind.Slow)} delays, "
+            + $"{schedule.Processors.Count(step => step.Kind > ChaosKind.Slow)} faults");
         Line("adopted", $"{adoptions.FromEpochs} in doubt, {adoptions.FromStops} freed by a stop");
         Line("time to adopt", $"{Longest(after.Where(one => one.DatabaseWasSteady))} at most, "
             + $"{Longest(after.Where(one => !one.DatabaseWasSteady))} near an outage of the database "

@@ -34,10 +34,14 @@ public sealed class ChaosSchedule
     {
         random = new Random(seed);
         this.length = length;
-        Parts = Deal(durable
-            ? [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Crashed, Reloaded]
-            : [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Reloaded]);
-        Processors = Deal([Failing, Failing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling]);
+        List<Func<TimeSpan, ChaosStep>> parts =
+            [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Reloaded];
+        if (durable)
+            parts.Add(Crashed);
+        // Parts follow one another closely, processors are well in between, so that default is used, too.
+        Parts = Deal([.. parts], () => Seconds(0.2, 2));
+        Processors = Deal(
+            [Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling], () => Seconds(1, 3));
     }
 
     /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
@@ -53,7 +57,7 @@ public sealed class ChaosSchedule
         string.Join('\n', Parts.Concat(Processors).OrderBy(step => step.At).Select(step => step.ToString()));
 
     // Each comes once before any comes again, so that a short run shows all of them.
-    private List<ChaosStep> Deal(Func<TimeSpan, ChaosStep>[] deck)
+    private List<ChaosStep> Deal(Func<TimeSpan, ChaosStep>[] deck, Func<TimeSpan> gap)
     {
         var steps = new List<ChaosStep>();
         var at = TimeSpan.FromSeconds(1.5);
@@ -67,7 +71,7 @@ public sealed class ChaosSchedule
                 if (end > length)
                     return steps;
                 steps.Add(step);
-                at = end + Seconds(0.2, 2);
+                at = end + gap();
             }
         }
     }
@@ -90,8 +94,9 @@ public sealed class ChaosSchedule
     private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
 
     // Longer than the patience at times, so that fallback is used.
-    private ChaosStep Failing(TimeSpan at) => new(
-        at, ChaosKind.Outage, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 9));
+    private ChaosStep Failing(TimeSpan at) => new(at, ChaosKind.Outage, Processor(), Seconds(5, 9));
+
+    private ChaosStep BothFailing(TimeSpan at) => new(at, ChaosKind.Outage, ChaosStep.Both, Seconds(4, 8));
 
     private ChaosStep Slow(TimeSpan at) => new(
         at, ChaosKind.Slow, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 8), SlowMs);
