@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test publish bench official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test publish chaos bench official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: ## all tests: unit, storage, and the whole way on the published binaries
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
+
+chaos: ## everything breaks at once, by SEED, PROFILE and SECONDS; every payment is compared
+	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),durable)" "$(or $(SECONDS),300)"
 
 bench: ## POST at saturation beside nginx alone, sides in turn (SIDES, ROUNDS, SECONDS_EACH)
 	@eng/bench

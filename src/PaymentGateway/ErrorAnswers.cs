@@ -42,7 +42,10 @@ internal static partial class ErrorAnswers
     /// <summary>404 for unknown paths, 405 for known ones with another method.</summary>
     public static void MapErrors(this IEndpointRouteBuilder routes) => routes.MapFallback("{**path}", static context =>
     {
-        if (!AllowedMethods.TryGetValue(context.Request.Path.Value ?? "", out var allowed))
+        var path = context.Request.Path.Value ?? "";
+        if (!AllowedMethods.TryGetValue(path, out var allowed) && ParkedEndpoints.IsReplay(path))
+            allowed = "POST";
+        if (allowed is null)
             return ProblemAnswer.WriteAsync(context, 404, "Not found", "There is nothing at this path.");
 
         context.Response.Headers.Allow = allowed;

@@ -11,7 +11,7 @@ internal enum AcceptResult
     /// <summary>The id is known with another amount.</summary>
     Conflict,
 
-    /// <summary>Too much is waiting, or this instance stops.</summary>
+    /// <summary>Too much is waiting, or a statement does not answer.</summary>
     Overloaded,
 
     /// <summary>It could not be stored in time; it may be repeated.</summary>

@@ -34,9 +34,13 @@ internal sealed partial class BooksWatch(
     {
         var mine = open.Snapshot().Where(lease.Owns).OrderBy(payment => payment.Id).ToList();
         foreach (var page in mine.Chunk(PageMax))
-            await payments.StoreAsync(new StoreArgs(
+            await payments.StoreAgainAsync(new StoreAgainArgs(
                 Array.ConvertAll(page, payment => payment.Id), Array.ConvertAll(page, payment => payment.AmountCents),
-                Array.ConvertAll(page, payment => payment.AcceptedAt), lease.Epoch));
+                Array.ConvertAll(page, payment => payment.AcceptedAt),
+                Array.ConvertAll(page, payment => payment.InDoubt
+                    ? StoredPayment.HandedOverInDoubt
+                    : StoredPayment.HandedOverUnsent),
+                lease.Epoch));
         Log.StoredAgain(log, mine.Count);
     }
 

@@ -36,9 +36,12 @@ internal sealed partial class LeaseKeeper(
         if (epoch == 0)
             return;
 
-        var inDoubt = open.Snapshot().Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
+        // What is held is listed before the lease is lost, as stations drop what they do not own any more; what of it
+        // is in doubt is read afterwards, as no charge can begin then.
+        var held = open.Snapshot();
         var before = SettledBefore();
         lease.Lose();
+        var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         try
         {
             var freed = await leases.ReleaseAsync(new ReleaseArgs(epoch, before, inDoubt));
@@ -79,7 +82,7 @@ internal sealed partial class LeaseKeeper(
             lease.Checked();
             await leases.CloseLapsedAsync(new CloseLeasesArgs(
                 instance.IsProof ? instance.Identity : "", lease.Epoch,
-                clock.GetElapsedTime(steadySince) > options.LeaseDuration));
+                lease.IsHeld && clock.GetElapsedTime(steadySince) > options.LeaseDuration));
             await adoption.AdoptAllAsync();
             away = false;
         }

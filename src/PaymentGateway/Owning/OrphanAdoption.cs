@@ -29,7 +29,7 @@ internal sealed partial class OrphanAdoption(
     private async Task<bool> AdoptAsync(int from, DateTime settledBefore, TimeSpan lapsed)
     {
         var limit = Math.Min(PageMax, Math.Min(DoubtsMax - doubts.Count, queue.Room));
-        if (limit <= 0)
+        if (limit <= 0 || !lease.IsHeld)
             return false;
 
         var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
@@ -54,7 +54,9 @@ internal sealed partial class OrphanAdoption(
         catch (Exception uncertain) when (uncertain is (DbException or TimeoutException) and not PostgresException)
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
-            // everything else. A PostgresException is the server's word that it was not.
+            // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
+            // quicker than its lapse. A PostgresException is the server's word that it was not committed.
+            lease.Lose();
             await leases.CloseAsync(page.To);
             throw;
         }

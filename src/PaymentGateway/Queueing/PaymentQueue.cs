@@ -17,7 +17,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
     public int Count => channel.Reader.Count + Volatile.Read(ref returnedCount);
 
     /// <summary>How many more fit.</summary>
-    public int Room => options.QueueCapacity - channel.Reader.Count;
+    public int Room => options.QueueCapacity - Count;
 
     /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
     public bool TryAdd(Payment payment) => channel.Writer.TryWrite(payment);
@@ -34,8 +34,9 @@ internal sealed class PaymentQueue(IntakeOptions options)
             returnedCount = returned.Count;
         }
 
-        // Wakes a reader that waits; a full channel has none waiting.
-        channel.Writer.TryWrite(null);
+        // Wakes a reader that waits; beside something else nobody waits, and the wake-ups would fill the channel.
+        if (channel.Reader.Count == 0)
+            channel.Writer.TryWrite(null);
     }
 
     /// <summary>Takes the oldest payment that is here.</summary>

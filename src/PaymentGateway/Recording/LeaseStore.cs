@@ -29,7 +29,8 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
 
     // One heir at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
-    // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen.
+    // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
+    // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
     private const string AdoptSql = """
         WITH claim AS (
             SELECT epoch FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
@@ -41,10 +42,11 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
             ORDER BY payments.accepted_at LIMIT @Limit
         ), widened AS (
             UPDATE leases SET settled_before = least(settled_before, (SELECT min(accepted_at) FROM orphans))
-            WHERE epoch = @To
+            WHERE epoch = @To AND closed_at IS NULL RETURNING epoch
         )
         UPDATE payments SET owner = @To, handover = CASE WHEN @From = 0 THEN greatest(handover, 1) ELSE 2 END
         WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner = @From
+          AND EXISTS (SELECT 1 FROM widened)
         RETURNING correlation_id, amount_cents, accepted_at, owner, handover
         """;
 
@@ -65,7 +67,8 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
             WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
               AND payments.accepted_at >= @SettledBefore
         )
-        UPDATE payments SET owner = 0, handover = CASE WHEN correlation_id = ANY(@InDoubt) THEN 2 ELSE 1 END
+        UPDATE payments
+        SET owner = 0, handover = CASE WHEN correlation_id = ANY(@InDoubt) THEN 2 ELSE greatest(handover, 1) END
         WHERE correlation_id IN (SELECT correlation_id FROM unsettled) AND owner = @Epoch
         """;
 

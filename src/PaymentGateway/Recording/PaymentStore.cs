@@ -16,6 +16,16 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger)
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
+    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory.
+    private const string StoreAgainSql = """
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner)
+        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @Owner
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
+          AS kept (correlation_id, amount_cents, accepted_at, handover)
+        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+        ON CONFLICT (correlation_id) DO NOTHING
+        """;
+
     private const string FindSql = """
         SELECT correlation_id, amount_cents, accepted_at, owner, handover FROM payments
         WHERE correlation_id = ANY(@Ids)
@@ -40,6 +50,13 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger)
     {
         await using var connection = ledger.CreateConnection();
         return await connection.ExecuteAsync(StoreSql, batch);
+    }
+
+    /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
+    public async Task StoreAgainAsync(StoreAgainArgs kept)
+    {
+        await using var connection = ledger.CreateConnection();
+        await connection.ExecuteAsync(StoreAgainSql, kept);
     }
 
     /// <summary>The stored payments among these ids, in no order.</summary>
@@ -69,6 +86,20 @@ internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] Acc
     }
 }
 
+/// <summary>Payments to store again, all arrays of one length.</summary>
+internal sealed record StoreAgainArgs(
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner) : ISqlArgs
+{
+    public void AddTo(NpgsqlParameterCollection parameters)
+    {
+        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
+        parameters.Add(new NpgsqlParameter<long[]>(nameof(AmountsCents), AmountsCents));
+        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(AcceptedAts), AcceptedAts));
+        parameters.Add(new NpgsqlParameter<short[]>(nameof(Handovers), Handovers));
+        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+    }
+}
+
 /// <summary>The ids to look for.</summary>
 internal sealed record FindArgs(Guid[] Ids) : ISqlArgs
 {
@@ -94,6 +125,9 @@ internal sealed record StoredPayment(
 {
     /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
     public const short HandedOverUnsent = 1;
+
+    /// <summary>Handed over, and perhaps sent by an owner that is gone.</summary>
+    public const short HandedOverInDoubt = 2;
 
     public static StoredPayment Read(DbDataReader row) =>
         new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetInt32(3), row.GetInt16(4));

@@ -53,14 +53,15 @@ internal sealed partial class DoubtResolver(
                     if (step.Done)
                         return;
 
-                    retryAfter = step.RetryAfter;
-                }
+                    // Only after a try: while nothing could be asked, time alone is no reason.
+                    if (clock.GetElapsedTime(began) >= options.ParkAfter)
+                    {
+                        var where = payment.ChargedAt?.ToString() ?? "either";
+                        await parking.ParkAsync(payment, $"in doubt at {where} for {options.ParkAfter}");
+                        return;
+                    }
 
-                if (clock.GetElapsedTime(began) >= options.ParkAfter)
-                {
-                    await parking.ParkAsync(
-                        payment, $"in doubt at {payment.ChargedAt?.ToString() ?? "either"} for {options.ParkAfter}");
-                    return;
+                    retryAfter = step.RetryAfter;
                 }
 
                 await Task.Delay(retryAfter + Jittered(backOff), clock, stopping.Token);

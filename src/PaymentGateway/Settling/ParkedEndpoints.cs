@@ -8,6 +8,10 @@ internal static class ParkedEndpoints
 {
     public const string ListPath = "/admin/parked";
 
+    public static bool IsReplay(string path) =>
+        path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
+        && path.EndsWith("/replay", StringComparison.OrdinalIgnoreCase);
+
     public static void MapParked(this IEndpointRouteBuilder routes)
     {
         var parked = routes.ServiceProvider.GetRequiredService<ParkedStore>();

@@ -12,6 +12,10 @@ namespace PaymentGateway.Settling;
 /// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
 internal sealed class ProcessorClient(HttpClient http, Processor processor, TimeProvider clock)
 {
+    // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
+    private const double RetryAfterSecondsMax = 30;
+
+    private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
     private static readonly Uri PaymentsPath = new("payments", UriKind.Relative);
     private static readonly Uri HealthPath = new("payments/service-health", UriKind.Relative);
     private static readonly MediaTypeHeaderValue Json = new("application/json");
@@ -105,7 +109,7 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
             case 422:
                 return new ChargeOutcome(ChargeResult.AlreadyStored);
             case 429:
-                return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response), "429");
+                return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response) ?? WithoutRetryAfter, "429");
             case 500:
                 // The failure switch answers without a body; a body comes from the database path, after the row
                 // may have been stored (contract.md, what follows).
@@ -138,7 +142,8 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {
         var header = response.Headers.RetryAfter;
-        return header?.Delta ?? (header?.Date is { } date ? date - clock.GetUtcNow() : null);
+        var asked = header?.Delta ?? (header?.Date is { } date ? date - clock.GetUtcNow() : null);
+        return asked is { } wait ? TimeSpan.FromSeconds(Math.Clamp(wait.TotalSeconds, 0, RetryAfterSecondsMax)) : null;
     }
 
     // A timestamp without a zone is the processor's UTC.

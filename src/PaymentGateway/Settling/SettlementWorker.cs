@@ -37,7 +37,7 @@ internal sealed partial class SettlementWorker(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        while (await queue.TakeAsync() is { } payment)
+        while (!stoppingToken.IsCancellationRequested && await queue.TakeAsync() is { } payment)
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
             else

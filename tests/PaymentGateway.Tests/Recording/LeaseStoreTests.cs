@@ -158,6 +158,19 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task An_heir_that_was_closed_itself_gets_nothing()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        await StoreAsync(dead, 3);
+        await Leases.CloseAsync(heir);
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+
+        Assert.Empty(adopted);
+        Assert.Equal(3, await database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner = {dead}"));
+    }
+
+    [PostgresFact]
     public async Task The_search_in_an_epoch_does_not_end_while_it_has_unsettled_payments()
     {
         var (dead, _) = await DeadAndHeirAsync();
