@@ -65,6 +65,8 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         }
 
         await load;
+        // The load may have ended before the last purge.
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
         await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
 
         ledger.NoClientSawAnError();
