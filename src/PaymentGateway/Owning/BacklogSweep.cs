@@ -11,9 +11,6 @@ internal sealed partial class BacklogSweep(
     private const int PageMax = 1_000;
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
 
-    // A server that stood still until now may run the INSERT, which it had received, only after this look.
-    private static readonly TimeSpan AnswersWithin = TimeSpan.FromSeconds(1);
-
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         while (true)
@@ -24,7 +21,9 @@ internal sealed partial class BacklogSweep(
                 // Half empty first: small pages would cost more than they bring.
                 while (lease.Epoch is not 0 and var epoch && queue.Room * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
-                    await LoadAsync(range, epoch);
+                    await (range.Search is { } search
+                        ? SearchAsync(range, search, epoch)
+                        : LoadAsync(range, epoch));
             }
             catch (Exception away) when (away is not OperationCanceledException)
             {
@@ -36,26 +35,45 @@ internal sealed partial class BacklogSweep(
     private async Task LoadAsync(StoredRange range, int epoch)
     {
         var limit = Math.Min(PageMax, queue.Room);
-        var askedAt = clock.GetTimestamp();
         var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
         if (epoch != lease.Epoch)
             return;
 
-        if (range.IsUncertain && clock.GetElapsedTime(askedAt) > AnswersWithin)
-        {
-            backlog.Postpone(range);
-            return;
-        }
-
         foreach (var row in page)
-        {
-            var payment = row.ToPayment();
-            open.Add(payment);
-            if (!queue.TryAdd(payment))
-                queue.Return(payment);
-        }
-
+            Take(row);
         backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
+    }
+
+    // The whole range each time, as a late INSERT may come through anywhere in it. What an earlier look has loaded is
+    // told by its id: it may be settled between this reading and any other question.
+    private async Task SearchAsync(StoredRange range, Search search, int epoch)
+    {
+        var beganAt = clock.GetTimestamp();
+        for (var from = range.From; queue.Room > 0;)
+        {
+            var page = await store.OpenPageAsync(new OpenPageArgs(epoch, from, range.To, PageMax));
+            if (epoch != lease.Epoch)
+                return;
+
+            foreach (var row in page)
+                if (search.Loaded.Add(row.CorrelationId))
+                    Take(row);
+            if (page.Count < PageMax)
+            {
+                backlog.Looked(range, beganAt);
+                return;
+            }
+
+            from = page[^1].AcceptedAt.AddTicks(TimeSpan.TicksPerMicrosecond);
+        }
+    }
+
+    private void Take(StoredPayment row)
+    {
+        var payment = row.ToPayment();
+        open.Add(payment);
+        if (!queue.TryAdd(payment))
+            queue.Return(payment);
     }
 
     private static partial class Log

@@ -15,13 +15,41 @@ internal sealed partial class OrphanAdoption(
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
+    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
+
+    // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
+    private readonly Dictionary<int, EmptyLook> empty = [];
 
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
-        foreach (var orphaned in await leases.OrphanedAsync())
-            if (await AdoptAsync(orphaned.Epoch, orphaned.SettledBefore, TimeSpan.FromSeconds(orphaned.LapsedSeconds)))
-                await leases.MarkAdoptedAsync(orphaned.Epoch);
+        var orphans = await leases.OrphanedAsync();
+        foreach (var (epoch, settledBefore, lapsedSeconds) in orphans)
+        {
+            if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
+                continue;
+
+            if (!await AdoptAsync(epoch, settledBefore, TimeSpan.FromSeconds(lapsedSeconds)))
+            {
+                empty.Remove(epoch);
+                continue;
+            }
+
+            await leases.MarkAdoptedAsync(epoch);
+            // What clean stops freed is always looked for.
+            if (epoch != 0)
+                empty[epoch] = Later(last.Wait);
+        }
+
+        foreach (var ended in empty.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
+            empty.Remove(ended);
+    }
+
+    private EmptyLook Later(TimeSpan waited)
+    {
+        var wait = waited == default ? LookFirst : waited * 2 < LookMost ? waited * 2 : LookMost;
+        return new EmptyLook(clock.GetTimestamp() + clock.TicksOf(wait), wait);
     }
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
@@ -76,6 +104,9 @@ internal sealed partial class OrphanAdoption(
         payment.DoubtSince = doubtSince;
         doubts.Add(payment);
     }
+
+    /// <summary>When an epoch is looked at again; NextAt is a monotonic timestamp.</summary>
+    private readonly record struct EmptyLook(long NextAt, TimeSpan Wait);
 
     private static partial class Log
     {

@@ -6,8 +6,11 @@ namespace PaymentGateway.Owning;
 /// </summary>
 internal sealed class StoredBacklog(TimeProvider clock)
 {
-    // A statement that the client gave up on may still run until the server's statement_timeout (5 s) ends it.
-    private static readonly TimeSpan UncertainFor = TimeSpan.FromSeconds(6);
+    // A statement that we gave up on runs until the server's statement_timeout (5 s) ends it; one backend that stands
+    // still meanwhile may run it much later, and no look before that can tell.
+    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(6);
+    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan LookFor = TimeSpan.FromMinutes(2);
 
     private readonly object gate = new();
     private readonly List<StoredRange> ranges = [];
@@ -23,35 +26,33 @@ internal sealed class StoredBacklog(TimeProvider clock)
     }
 
     /// <summary>The payments of a stored batch that did not fit into the queue.</summary>
-    public void AddOverflow(AcceptanceBatch batch) => Add(batch, 0);
+    public void AddOverflow(AcceptanceBatch batch) => Add(batch, null);
 
-    /// <summary>A batch whose INSERT broke: it is looked for when it can no longer appear.</summary>
-    public void AddUncertain(AcceptanceBatch batch) => Add(batch, Later());
-
-    /// <summary>The database was too slow to be believed that nothing of the range can still appear.</summary>
-    public void Postpone(StoredRange range)
+    /// <summary>
+    /// A batch whose INSERT broke: it is looked for when it should have ended, and again for two minutes.
+    /// </summary>
+    public void AddUncertain(AcceptanceBatch batch)
     {
-        lock (gate)
-        {
-            var at = ranges.FindIndex(known => known.From == range.From);
-            if (at >= 0)
-                ranges[at] = ranges[at] with { NotBefore = Later() };
-        }
+        var now = clock.GetTimestamp();
+        Add(batch, new Search(now + clock.TicksOf(LookFirst), now + clock.TicksOf(LookFor), LookFirst, []));
     }
 
-    private long Later() => clock.GetTimestamp() + clock.TicksOf(UncertainFor);
-
-    private void Add(AcceptanceBatch batch, long notBefore)
+    private void Add(AcceptanceBatch batch, Search? search)
     {
         lock (gate)
         {
             // Neighbours of one kind become one range, so a long outage does not grow a list. Only neighbours: a
             // batch between them that went to memory would be read, and charged, a second time.
             if (ranges.Count > 0 && ranges[^1] is var last && last.LastBatch == batch.Number - 1
-                && last.IsUncertain == (notBefore != 0))
-                ranges[^1] = last with { To = batch.To, LastBatch = batch.Number, NotBefore = notBefore };
+                && last.IsUncertain == search is not null)
+                ranges[^1] = last with
+                {
+                    To = batch.To,
+                    LastBatch = batch.Number,
+                    Search = last.Search is { } known ? search! with { Loaded = known.Loaded } : null,
+                };
             else
-                ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, notBefore));
+                ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, search));
         }
     }
 
@@ -60,7 +61,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
     {
         var now = clock.GetTimestamp();
         lock (gate)
-            return ranges.Find(range => range.NotBefore <= now);
+            return ranges.Find(range => (range.Search?.NotBefore ?? 0) <= now);
     }
 
     /// <summary>What was read up to and with <paramref name="upTo"/> is in memory now.</summary>
@@ -80,6 +81,31 @@ internal sealed class StoredBacklog(TimeProvider clock)
         }
     }
 
+    /// <summary>
+    /// An uncertain range was read from end to end: it is read again later, unless the look began at its very end.
+    /// </summary>
+    /// <param name="read">As it was when the look began.</param>
+    /// <param name="beganAt">Monotonic timestamp from before the look.</param>
+    public void Looked(StoredRange read, long beganAt)
+    {
+        lock (gate)
+        {
+            var at = ranges.FindIndex(range => range.From == read.From && range.LastBatch == read.LastBatch);
+            if (at < 0 || ranges[at].Search is not { } search)
+                return; // Cleared meanwhile, or grown: then it is read from the start when that is due.
+
+            if (beganAt >= search.Until)
+            {
+                ranges.RemoveAt(at);
+                return;
+            }
+
+            var wait = search.Wait * 2 < LookMost ? search.Wait * 2 : LookMost;
+            var next = Math.Min(clock.GetTimestamp() + clock.TicksOf(wait), search.Until);
+            ranges[at] = ranges[at] with { Search = search with { NotBefore = next, Wait = wait } };
+        }
+    }
+
     /// <summary>The lower end of everything that waits here; null when nothing does.</summary>
     public DateTime? Oldest()
     {
@@ -95,9 +121,13 @@ internal sealed class StoredBacklog(TimeProvider clock)
     }
 }
 
-/// <summary>An inclusive range of acceptance times; NotBefore is a monotonic timestamp, 0 for at once.</summary>
-internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, long NotBefore)
+/// <summary>An inclusive range of acceptance times; it has a search when it is uncertain.</summary>
+internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, Search? Search)
 {
     /// <summary>Nobody knows whether its payments are in the table.</summary>
-    public bool IsUncertain => NotBefore != 0;
+    public bool IsUncertain => Search is not null;
 }
+
+/// <summary>When an uncertain range is looked at; NotBefore and Until are monotonic timestamps.</summary>
+/// <param name="Loaded">What earlier looks brought into memory; only the reader of ranges touches it.</param>
+internal sealed record Search(long NotBefore, long Until, TimeSpan Wait, HashSet<Guid> Loaded);

@@ -52,7 +52,7 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
 
     private const string MarkAdoptedSql = """
         UPDATE leases SET adopted_at = now()
-        WHERE epoch = @Epoch AND epoch <> 0 AND adopted_at IS NULL AND closed_at < now() - interval '10 seconds'
+        WHERE epoch = @Epoch AND epoch <> 0 AND adopted_at IS NULL AND closed_at < now() - interval '2 minutes'
           AND NOT EXISTS (
               SELECT 1 FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
               WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
@@ -111,7 +111,8 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     }
 
     /// <summary>
-    /// Ends the search in an epoch that has nothing unsettled left, once no statement of its time can still be running.
+    /// Ends the search in an epoch that has nothing unsettled left, two minutes after its end: a backend that stood
+    /// still may run a statement of its time long after it.
     /// </summary>
     public async Task MarkAdoptedAsync(int epoch)
     {

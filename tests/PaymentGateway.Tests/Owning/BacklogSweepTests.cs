@@ -55,4 +55,21 @@ public sealed class BacklogSweepTests : IAsyncLifetime
         Assert.Equal(2, (await rig.Default.PaymentsAsync()).Count); // The one that was out already, and the new one.
         Assert.Contains(id, (await rig.Default.PaymentsAsync()).Keys);
     }
+
+    [PostgresFact]
+    public async Task What_a_stalled_backend_adds_to_a_closed_epoch_late_is_adopted_by_a_later_look()
+    {
+        var dead = await rig.Database.OpenEpochAsync();
+        await rig.Database.Leases.CloseAsync(dead);
+        await rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        for (var rows = 1; rows <= 3; rows++)
+        {
+            await rig.Database.ExecuteAsync(
+                $"INSERT INTO payments VALUES (gen_random_uuid(), 1990, clock_timestamp(), {dead})");
+
+            await rig.BooksReachAsync(byDefault: rows);
+        }
+
+        await rig.AssertBooksAgreeAsync();
+    }
 }

@@ -76,7 +76,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void An_uncertain_batch_waits_until_it_can_no_longer_appear()
+    public void An_uncertain_batch_waits_until_its_statement_should_have_ended()
     {
         var batch = acceptances.Begin(10);
 
@@ -89,6 +89,44 @@ public sealed class StoredBacklogTests
         Assert.Null(backlog.Next());
         clock.Advance(Microsecond);
         Assert.Equal((batch.From, batch.To), Bounds(backlog.Next()));
+    }
+
+    [Fact]
+    public void An_uncertain_batch_is_looked_for_again_and_again_for_two_minutes()
+    {
+        var batch = acceptances.Begin(10);
+        backlog.AddUncertain(batch);
+
+        var began = clock.GetTimestamp();
+        var looks = new List<double>();
+        while (backlog.Oldest() is not null)
+        {
+            if (backlog.Next() is { } range)
+            {
+                looks.Add(clock.GetElapsedTime(began).TotalSeconds);
+                backlog.Looked(range, clock.GetTimestamp());
+            }
+
+            clock.Advance(TimeSpan.FromSeconds(1));
+        }
+
+        Assert.Equal([6, 18, 42, 72, 102, 120], looks);
+    }
+
+    [Fact]
+    public void A_range_that_grew_while_it_was_read_is_read_from_its_start_again()
+    {
+        backlog.AddUncertain(acceptances.Begin(10));
+        clock.Advance(TimeSpan.FromMinutes(3));
+        var read = backlog.Next()!;
+        backlog.AddUncertain(acceptances.Begin(10));
+
+        backlog.Looked(read, clock.GetTimestamp());
+
+        Assert.Equal(read.From, backlog.Oldest());
+        clock.Advance(UncertainFor);
+        Assert.Equal(read.From, backlog.Next()!.From);
+        Assert.Same(read.Search!.Loaded, backlog.Next()!.Search!.Loaded);
     }
 
     [Fact]

@@ -283,7 +283,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         await Leases.CloseAsync(epoch);
         await database.ExecuteAsync(
-            $"UPDATE leases SET closed_at = closed_at - interval '11 seconds' WHERE epoch = {epoch}");
+            $"UPDATE leases SET closed_at = closed_at - interval '121 seconds' WHERE epoch = {epoch}");
     }
 
     private Task<long> CountOwnedAsync(int owner) =>
