@@ -22,8 +22,8 @@ publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
 
-chaos: ## everything breaks at once, by SEED, PROFILE and SECONDS; every payment is compared
-	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),durable)" "$(or $(SECONDS),300)"
+chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
+	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
 bench: ## POST at saturation beside nginx alone, sides in turn (SIDES, ROUNDS, SECONDS_EACH)
 	@eng/bench

@@ -5,36 +5,45 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>The figures of a run, for people.</summary>
-public static class ChaosLedger
+public sealed class ChaosLedger
 {
-    public static async Task<string> WriteAsync(
+    private readonly StringBuilder text = new();
+
+    /// <summary>The run itself; to be called before anything is purged.</summary>
+    public async Task AddRunAsync(
         ChaosSettings settings, ChaosSchedule schedule, GatewaySystem system, ChaosRun run, ChaosLoad load,
-        ChaosVerdict verdict)
+        ChaosAudits audits, ChaosVerdict verdict)
     {
         var adoptions = new ChaosAdoptions(system);
         var after = adoptions.After(run.Kills, run.DatabaseAway).ToList();
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var audit = await BooksAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
-        var text = new StringBuilder();
-        Line("seed", $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, "
-            + $"{settings.Length.TotalSeconds} s");
+        var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
+        var pauses = Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage);
+        var outages = Count(ChaosKind.Outage) + Count(ChaosKind.PauseInOutage);
+        var faults = schedule.Processors.Count(step => step.Kind > ChaosKind.Slow);
+        var adopted = Longest(after.Where(one => one.DatabaseWasSteady));
+        var dead = run.DeadCalls.Select(one => one.PerSecond).DefaultIfEmpty().Max();
+        Line("seed", name + (settings.Without.Count == 0 ? "" : $", without {string.Join(", ", settings.Without)}"));
         Line("payments", $"{entries.Count}, {load.Twins} of them posted twice at once, "
-            + $"{entries.Count(entry => entry.Attempts > 1)} repeated by their client");
+            + $"{entries.Count(entry => entry.Attempts > 1)} repeated by their client, "
+            + $"{load.CameAgain} when everything was over");
         Line("acknowledged", $"{load.Ledger.Acknowledged}; refused {load.Ledger.CountOf(LoadOutcome.Refused)}, "
             + $"given up {entries.Count - load.Ledger.Acknowledged - load.Ledger.CountOf(LoadOutcome.Refused)}");
         Line("settled", $"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
             + $"drained in {verdict.Drained.TotalSeconds:0.0} s");
         Line("instances", $"{Count(ChaosKind.Kill)} kills, "
-            + $"{Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage)} pauses, "
+            + $"{pauses} pauses, "
             + $"{Count(ChaosKind.Terminate)} restarts (the slowest stop {run.LongestStop.TotalSeconds:0.0} s), "
             + $"{Count(ChaosKind.Reload)} nginx reloads");
-        Line("database", $"{Count(ChaosKind.DatabaseRestart)} restarts, {Count(ChaosKind.DatabaseCrash)} crashes");
-        Line("processors", $"{Count(ChaosKind.Outage) + Count(ChaosKind.PauseInOutage)} outages, "
-            + $"{Count(ChaosKind.Slow)} delays, "
-            + $"{schedule.Processors.Count(step => step.Kind > ChaosKind.Slow)} faults");
+        Line("database", $"{Count(ChaosKind.DatabaseRestart)} restarts, {Count(ChaosKind.DatabaseCrash)} crashes, "
+            + $"{Count(ChaosKind.FrozenDatabase)} times frozen, {Count(ChaosKind.StalledBackend)} backends stalled");
+        Line("processors", $"{outages} outages, {Count(ChaosKind.Slow)} delays, {faults} faults");
+        Line("audits", $"{audits.Judged} answers about closed windows were judged, in {audits.Rounds} rounds and "
+            + $"after the drain; up to {audits.Largest} payments in a window");
         Line("adopted", $"{adoptions.FromEpochs} in doubt, {adoptions.FromStops} freed by a stop");
-        Line("time to adopt", $"{Longest(after.Where(one => one.DatabaseWasSteady))} at most, "
+        Line("time to adopt", $"{adopted} at most, "
             + $"{Longest(after.Where(one => !one.DatabaseWasSteady))} near an outage of the database "
             + $"({after.Count} of {run.Kills.Count} kills left something)");
         Line("doubts", $"{byDefault.Lookups} look-ups at default, {byFallback.Lookups} at fallback, "
@@ -44,17 +53,35 @@ public static class ChaosLedger
             one => string.Create(CultureInfo.InvariantCulture, $"{one.Processor} {one.PerSecond:0.0}/s"))));
         Line("lost", $"{verdict.Lost}");
         Line("double", $"{verdict.ChargedTwice}");
-        Line("verdict", verdict.Problems.Count == 0 ? "the books agree" : "THE BOOKS DO NOT AGREE");
-        text.AppendLine("as planned:").AppendLine($"{schedule}").AppendLine("as done:").AppendLine(run.Journal);
-        foreach (var problem in verdict.Problems)
-            text.AppendLine(problem);
-        return text.ToString();
-
-        void Line(string name, string figures) =>
-            text.AppendLine(CultureInfo.InvariantCulture, $"{name,-15}{figures}");
+        Line("row", string.Create(CultureInfo.InvariantCulture, $"| {name} | {entries.Count:N0} "
+            + $"| {audit.Default.TotalRequests:N0} / {audit.Fallback.TotalRequests:N0} "
+            + $"| {Count(ChaosKind.Kill)}, {pauses}, {Count(ChaosKind.Terminate)} "
+            + $"| {Count(ChaosKind.DatabaseRestart)}, {Count(ChaosKind.DatabaseCrash)}, "
+            + $"{Count(ChaosKind.FrozenDatabase)}, {Count(ChaosKind.StalledBackend)} "
+            + $"| {outages}, {Count(ChaosKind.Slow)}, {faults} "
+            + $"| {adoptions.FromEpochs:N0} / {adoptions.FromStops:N0} | {adopted} | {audits.Judged} | {dead:0.0} "
+            + $"| {verdict.Drained.TotalSeconds:0.0} s | {verdict.Lost} / {verdict.ChargedTwice} |"));
+        Line("as planned", $"\n{schedule}");
+        Line("as done", $"\n{run.Journal}");
 
         int Count(ChaosKind kind) => schedule.Parts.Concat(schedule.Processors).Count(step => step.Kind == kind);
     }
+
+    /// <summary>The purges under load that followed.</summary>
+    public void AddPurges(ChaosPurges purges) => Line("purges", $"{purges}");
+
+    /// <summary>The last line, and everything that was wrong.</summary>
+    public void Close(IReadOnlyCollection<string> problems)
+    {
+        Line("verdict", problems.Count == 0 ? "the books agree" : "THE BOOKS DO NOT AGREE");
+        foreach (var problem in problems)
+            text.AppendLine(problem);
+    }
+
+    public override string ToString() => text.ToString();
+
+    private void Line(string name, string figures) =>
+        text.AppendLine(CultureInfo.InvariantCulture, $"{name,-15}{figures}");
 
     private static string Longest(IEnumerable<(ChaosKill Kill, TimeSpan Took, bool DatabaseWasSteady)> adoptions)
     {

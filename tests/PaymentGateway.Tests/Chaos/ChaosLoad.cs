@@ -5,13 +5,17 @@ namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
 /// Payments at a fixed open rate through nginx, some of them posted twice at the same instant at both instances.
-/// Whoever gets no answer, or 503, asks again with the same id.
+/// Whoever gets no answer, or 503, asks again with the same id, most of them soon, a few when everything is over.
 /// </summary>
-public sealed class ChaosLoad(GatewaySystem system)
+/// <param name="asksOnce">Nobody asks again, and nothing is posted twice.</param>
+public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
 {
     private const int PerSecond = 120;
-    private const int EveryTwin = 12;
     private const int InFlightMax = 4_000;
+
+    // One of so many is posted twice, and another one comes again only after everything.
+    private const int Dozen = 12;
+    private const int LateOne = 7;
 
     // A client that gives up in the end would make its payment prove less: any fault of the schedule is over by then.
     private static readonly LoadRetry Retry = new(Times: 60, TimeSpan.FromMilliseconds(300));
@@ -20,6 +24,8 @@ public sealed class ChaosLoad(GatewaySystem system)
     public LoadLedger Ledger { get; } = new();
 
     public int Twins { get; private set; }
+
+    public int CameAgain { get; private set; }
 
     /// <summary>Runs until <paramref name="end"/> completes, and until the last client has its answer.</summary>
     public async Task RunWhileAsync(Task end)
@@ -33,12 +39,27 @@ public sealed class ChaosLoad(GatewaySystem system)
                 await Task.Delay(due - clock.Elapsed);
             running.RemoveAll(post => post.IsCompletedSuccessfully);
             Assert.True(running.Count < InFlightMax, $"{running.Count} payments wait for an answer");
-            running.Add(sent % EveryTwin == 0
+            running.Add(!asksOnce && sent % Dozen == 0
                 ? PostTwinsAsync(0.01m + sent % 9_973 / 100m)
-                : LoadDriver.PostAsync(system.Client, Ledger, retry: Retry));
+                : LoadDriver.PostAsync(
+                    system.Client, Ledger, retry: asksOnce || sent % Dozen == LateOne ? null : Retry));
         }
 
         await Task.WhenAll(running);
+    }
+
+    /// <summary>
+    /// Whoever has no word yet asks again: what was stored long ago without anyone's knowledge is acknowledged now, and
+    /// must be settled, whoever forgot it.
+    /// </summary>
+    public async Task ComeAgainAsync()
+    {
+        var late = Ledger.Entries
+            .Where(entry => entry.Outcome is not (LoadOutcome.Acknowledged or LoadOutcome.Refused)).ToList();
+        CameAgain = late.Count;
+        foreach (var some in late.Chunk(PerSecond))
+            await Task.WhenAll(some.Select(
+                entry => LoadDriver.PostAsync(system.Client, Ledger, entry.Id, entry.Amount, Retry)));
     }
 
     // Each of the two has its own notes: what one was told stands, whatever the other hears, and a 4xx is an error.

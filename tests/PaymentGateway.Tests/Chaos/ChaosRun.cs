@@ -18,12 +18,13 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private const int Hangup = 1;
     private const string Postgres = "postgres";
 
-    // So that there always are charges under way when something dies.
-    private static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
+    /// <summary>So that there always are charges under way when something dies.</summary>
+    public static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
 
     // What was under way when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
 
+    private readonly ChaosDatabase database = new(system);
     private readonly Stopwatch clock = new();
     private readonly SemaphoreSlim processorsAreMine = new(1);
     private readonly List<string> journal = [];
@@ -32,7 +33,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     public List<ChaosDeadCalls> DeadCalls { get; } = [];
 
-    /// <summary>When the database went, and when it was back.</summary>
+    /// <summary>When the database, or a part of it, went, and when it was back.</summary>
     public List<(DateTime Gone, DateTime Back)> DatabaseAway { get; } = [];
 
     public TimeSpan LongestStop { get; private set; }
@@ -96,6 +97,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Terminate => TerminateAsync(step),
         ChaosKind.DatabaseRestart => AwayAsync(step, () => system.StopAsync(Postgres)),
         ChaosKind.DatabaseCrash => AwayAsync(step, CrashAsync),
+        ChaosKind.FrozenDatabase => FreezeAsync(step),
+        ChaosKind.StalledBackend => StallAsync(step),
         ChaosKind.Reload => ReloadAsync(),
         _ => throw new InvalidOperationException($"{step.Kind} is for processors"),
     };
@@ -158,6 +161,38 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await PassAsync(step.Hold);
         await system.StartAsync(Postgres);
         DatabaseAway.Add((gone, DateTime.UtcNow));
+    }
+
+    private async Task FreezeAsync(ChaosStep step)
+    {
+        var gone = DateTime.UtcNow;
+        system.Database.Freeze();
+        try
+        {
+            await PassAsync(step.Hold);
+        }
+        finally
+        {
+            system.Database.Thaw();
+            DatabaseAway.Add((gone, DateTime.UtcNow));
+        }
+    }
+
+    private async Task StallAsync(ChaosStep step)
+    {
+        var backends = await database.GatewayBackendsAsync();
+        var pid = backends[step.Amount!.Value % backends.Count];
+        var gone = DateTime.UtcNow;
+        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+        try
+        {
+            await PassAsync(step.Hold);
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+            DatabaseAway.Add((gone, DateTime.UtcNow));
+        }
     }
 
     private async Task CrashAsync()
@@ -225,6 +260,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Hang => new { beforeInsert = "hang", times = step.Amount },
         ChaosKind.TooMany => new { tooMany = true, times = step.Amount },
         ChaosKind.Garbage => new { garbage = true, times = step.Amount },
+        ChaosKind.Trickle => new { trickle = true, times = step.Amount },
         _ => throw new InvalidOperationException($"{step.Kind} is no fault of a processor"),
     };
 

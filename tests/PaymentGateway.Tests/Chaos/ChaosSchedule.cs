@@ -21,6 +21,11 @@ public sealed class ChaosSchedule
     /// <summary>Above the gateway's limit of a call, so that it gives up what will be charged all the same.</summary>
     public const int SlowMs = 2_600;
 
+    private const string Postgres = "postgres";
+
+    // Two pools of eight; which of those that are there is taken modulo their number.
+    private const int BackendsMax = 16;
+
     private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(10);
 
@@ -29,19 +34,22 @@ public sealed class ChaosSchedule
 
     private readonly Random random;
     private readonly TimeSpan length;
+    private readonly IReadOnlySet<ChaosKind> without;
 
-    private ChaosSchedule(int seed, bool durable, TimeSpan length)
+    private ChaosSchedule(int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind> without)
     {
         random = new Random(seed);
         this.length = length;
+        this.without = without;
         List<Func<TimeSpan, ChaosStep>> parts =
-            [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Reloaded];
+            [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Frozen, Stalled, Reloaded];
         if (durable)
             parts.Add(Crashed);
         // Parts follow one another closely, processors are well in between, so that default is used, too.
-        Parts = Deal([.. parts], () => Seconds(0.2, 2));
+        Parts = Deal([.. parts], () => Seconds(0.2, 1));
         Processors = Deal(
-            [Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling], () => Seconds(1, 3));
+            [Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling],
+            () => Seconds(0.5, 2));
     }
 
     /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
@@ -50,8 +58,10 @@ public sealed class ChaosSchedule
     /// <summary>Steps on the processors, in order.</summary>
     public IReadOnlyList<ChaosStep> Processors { get; }
 
-    /// <summary>The same seed, profile and length give the same schedule.</summary>
-    public static ChaosSchedule Plan(int seed, bool durable, TimeSpan length) => new(seed, durable, length);
+    /// <summary>The same seed, profile, length and exclusions give the same schedule.</summary>
+    public static ChaosSchedule Plan(
+        int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null) =>
+        new(seed, durable, length, without ?? new HashSet<ChaosKind>());
 
     public override string ToString() =>
         string.Join('\n', Parts.Concat(Processors).OrderBy(step => step.At).Select(step => step.ToString()));
@@ -63,16 +73,22 @@ public sealed class ChaosSchedule
         var at = TimeSpan.FromSeconds(1.5);
         while (true)
         {
+            var before = steps.Count;
             random.Shuffle(deck);
             foreach (var next in deck)
             {
                 var step = next(at);
+                if (without.Contains(step.Kind))
+                    continue;
                 var end = at + step.Hold + (step.Kind < ChaosKind.Outage ? PartTakes : TimeSpan.Zero);
                 if (end > length)
                     return steps;
                 steps.Add(step);
                 at = end + gap();
             }
+
+            if (steps.Count == before)
+                return steps; // Everything is excluded.
         }
     }
 
@@ -87,9 +103,16 @@ public sealed class ChaosSchedule
 
     private ChaosStep Terminated(TimeSpan at) => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2));
 
-    private ChaosStep Restarted(TimeSpan at) => new(at, ChaosKind.DatabaseRestart, "postgres", Seconds(0, 2));
+    private ChaosStep Restarted(TimeSpan at) => new(at, ChaosKind.DatabaseRestart, Postgres, Seconds(0, 2));
 
-    private ChaosStep Crashed(TimeSpan at) => new(at, ChaosKind.DatabaseCrash, "postgres", Seconds(0, 2));
+    private ChaosStep Crashed(TimeSpan at) => new(at, ChaosKind.DatabaseCrash, Postgres, Seconds(0, 2));
+
+    // Longer than an acceptance waits for its row, at times than a lease.
+    private ChaosStep Frozen(TimeSpan at) => new(at, ChaosKind.FrozenDatabase, Postgres, Seconds(2.5, 6));
+
+    // At times for longer than the gateway waits before it looks for what an INSERT may have stored.
+    private ChaosStep Stalled(TimeSpan at) => new(
+        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 20), random.Next(BackendsMax));
 
     private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
 
@@ -115,6 +138,9 @@ public sealed class ChaosSchedule
     private ChaosStep Busy(TimeSpan at) => new(at, ChaosKind.TooMany, Processor(), Seconds(2, 4));
 
     private ChaosStep Babbling(TimeSpan at) => new(at, ChaosKind.Garbage, Processor(), Seconds(1, 3), 40);
+
+    private ChaosStep Trickling(TimeSpan at) => new(
+        at, ChaosKind.Trickle, Processor(), Seconds(2, 4), random.Next(10, 30));
 
     private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);
 

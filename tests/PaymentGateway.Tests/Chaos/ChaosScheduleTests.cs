@@ -46,6 +46,30 @@ public sealed class ChaosScheduleTests
         Assert.DoesNotContain(schedule.Parts, step => step.Kind == ChaosKind.DatabaseCrash);
     }
 
+    [Fact]
+    public void What_is_excluded_by_name_is_not_played_and_an_unknown_name_is_refused()
+    {
+        var without = ChaosSettings.Kinds(["stalled-backend", "purge"]);
+
+        var schedule = ChaosSchedule.Plan(1, durable: true, TimeSpan.FromMinutes(10), without);
+
+        Assert.Equal([ChaosKind.StalledBackend], without);
+        Assert.DoesNotContain(schedule.Parts, step => step.Kind == ChaosKind.StalledBackend);
+        Assert.Contains(schedule.Parts, step => step.Kind == ChaosKind.FrozenDatabase);
+        Assert.Throws<InvalidOperationException>(() => ChaosSettings.Kinds(["stalled"]));
+    }
+
+    [Fact]
+    public void A_frozen_database_outlasts_an_acceptance_and_a_stalled_backend_the_look_for_its_rows()
+    {
+        var parts = ChaosSchedule.Plan(1, durable: true, TimeSpan.FromMinutes(10)).Parts;
+
+        Assert.All(
+            parts.Where(step => step.Kind == ChaosKind.FrozenDatabase),
+            step => Assert.True(step.Hold > TimeSpan.FromSeconds(2)));
+        Assert.Contains(parts, step => step.Kind == ChaosKind.StalledBackend && step.Hold > TimeSpan.FromSeconds(14));
+    }
+
     // Else a 404 after it would say nothing, and a charge of both processors would be the rig's own doing.
     [Fact]
     public void Nothing_delays_a_charge_for_longer_than_the_horizon()

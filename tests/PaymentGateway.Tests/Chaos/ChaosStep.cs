@@ -23,6 +23,12 @@ public enum ChaosKind
     /// <summary>kill -9 of all of PostgreSQL, and its start after the hold.</summary>
     DatabaseCrash,
 
+    /// <summary>SIGSTOP of all of PostgreSQL, SIGCONT after the hold.</summary>
+    FrozenDatabase,
+
+    /// <summary>SIGSTOP of one backend that serves the gateway, SIGCONT after the hold; the others go on.</summary>
+    StalledBackend,
+
     /// <summary>SIGHUP of nginx: new workers, the old ones end.</summary>
     Reload,
 
@@ -49,9 +55,15 @@ public enum ChaosKind
 
     /// <summary>200 with a body that is no answer, nothing charged.</summary>
     Garbage,
+
+    /// <summary>Charged, and then the answer comes at two bytes a second.</summary>
+    Trickle,
 }
 
-/// <summary>One thing that the rig does; Amount is milliseconds of a delay or how many calls a fault hits.</summary>
+/// <summary>
+/// One thing that the rig does; Amount is milliseconds of a delay, how many calls a fault hits, or which backend
+/// stalls.
+/// </summary>
 public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeSpan Hold, int? Amount = null)
 {
     public const string Default = "default";

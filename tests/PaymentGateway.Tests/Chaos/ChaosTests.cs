@@ -1,20 +1,26 @@
 using PaymentGateway.Tests.Support;
-using PaymentGateway.Tests.WholeWay;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Chaos;
 
+/// <summary>Beside nothing else, like the whole-way tests, and without the system that those share.</summary>
+[CollectionDefinition(Name, DisableParallelization = true)]
+public sealed class ChaosAlone
+{
+    public const string Name = "Chaos";
+}
+
 /// <summary>
 /// Everything that single tests break one by one, in a seeded order and under load; then every payment is compared.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(ChaosAlone.Name)]
 public sealed class ChaosTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]
     public async Task Whatever_dies_hangs_or_lies_nothing_acknowledged_is_lost_and_nobody_is_charged_twice()
     {
         var settings = ChaosSettings.Read();
-        var schedule = ChaosSchedule.Plan(settings.Seed, settings.Durable, settings.Length);
+        var schedule = ChaosSchedule.Plan(settings.Seed, settings.Durable, settings.Length, settings.Without);
         await using var system = await GatewaySystem.UpAsync(
             ("PROFILE", settings.Durable ? "durable" : "unlogged"),
             ("Gateway__Settling__InDoubtHorizon", Seconds(ChaosSchedule.Horizon)),
@@ -22,26 +28,43 @@ public sealed class ChaosTests(ITestOutputHelper output)
             ("Gateway__Routing__Patience", Seconds(ChaosSchedule.Patience)));
         using var run = new ChaosRun(system, schedule);
         var load = new ChaosLoad(system);
+        var audits = new ChaosAudits(system, settings.Seed);
+        var problems = new List<string>();
+        var ledger = new ChaosLedger();
 
-        var brokeOff = await Record.ExceptionAsync(async () =>
+        await TryAsync(problems, async () =>
         {
             var steps = run.ToTheEndAsync();
-            await load.RunWhileAsync(steps);
-            await steps;
+            await Task.WhenAll(steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps));
         });
         await run.HealAllAsync();
+        await load.ComeAgainAsync();
         var verdict = (await ChaosVerdict.FindAsync(system, load.Ledger)).Judge(
             new ChaosAdoptions(system).After(run.Kills, run.DatabaseAway), run.DeadCalls);
-        if (brokeOff is not null)
-            verdict = verdict with { Problems = [.. verdict.Problems, $"the rig itself broke off: {brokeOff}"] };
-        var ledger = await ChaosLedger.WriteAsync(settings, schedule, system, run, load, verdict);
+        await TryAsync(problems, audits.AfterDrainAsync);
+        problems.AddRange([.. verdict.Problems, .. audits.Problems]);
+        await ledger.AddRunAsync(settings, schedule, system, run, load, audits, verdict);
+        if (settings.Purges)
+        {
+            var purges = new ChaosPurges(system, settings.Seed);
+            await TryAsync(problems, purges.PlayAsync);
+            problems.AddRange(purges.Problems);
+            ledger.AddPurges(purges);
+        }
 
-        output.WriteLine(ledger);
-        await KeepAsync(settings, system, ledger, withLogs: verdict.Problems.Count > 0);
-        Assert.True(verdict.Problems.Count == 0, ledger);
+        ledger.Close(problems);
+        output.WriteLine($"{ledger}");
+        await KeepAsync(settings, system, $"{ledger}", withLogs: problems.Count > 0);
+        Assert.True(problems.Count == 0, $"{ledger}");
     }
 
     private static string Seconds(TimeSpan time) => $"{(int)time.TotalSeconds}s";
+
+    private static async Task TryAsync(List<string> problems, Func<Task> playAsync)
+    {
+        if (await Record.ExceptionAsync(playAsync) is { } broken)
+            problems.Add($"the rig itself broke off: {broken}");
+    }
 
     private static async Task KeepAsync(ChaosSettings settings, GatewaySystem system, string ledger, bool withLogs)
     {

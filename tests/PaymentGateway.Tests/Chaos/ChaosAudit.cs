@@ -1,0 +1,39 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>What one instance and both processors said about one window.</summary>
+/// <param name="Asked">Whom of the gateway: nginx, api1, api2.</param>
+/// <param name="Gateway">Its answer, asked for before the processors' own.</param>
+public sealed record ChaosAudit(
+    string Asked, DateTimeOffset From, DateTimeOffset To, BooksSummary Gateway, BooksSummary Processors)
+{
+    // The order of the books' two clocks within one machine: a row is seen, and charged, well after its acceptance.
+    private static readonly TimeSpan Margin = TimeSpan.FromMilliseconds(50);
+
+    /// <summary>
+    /// The end of the windows in which no outcome can be outstanding, and never can be again: before the oldest payment
+    /// without a settlement was accepted. A payment is charged only after its row was seen, so what was not to be seen
+    /// yet gets a later requestedAt, even when its INSERT stood still for long.
+    /// </summary>
+    /// <param name="askedAt">Before the books were asked for the oldest.</param>
+    public static DateTimeOffset ClosedBefore(DateTimeOffset askedAt, DateTime? oldestOpen)
+    {
+        var closed = askedAt - Margin;
+        return oldestOpen is { } open && open < closed.UtcDateTime
+            ? new DateTimeOffset(open).AddMicroseconds(-1)
+            : closed;
+    }
+
+    /// <summary>Of a closed window: the same to the cent, whatever is being broken meanwhile.</summary>
+    public string? DifferenceIfClosed() => Gateway == Processors ? null : Say("differ");
+
+    /// <summary>Of any window: a settlement enters the books only after the processor has stored the charge.</summary>
+    public string? ExcessIfOpen() => Exceeds(Gateway.Default, Processors.Default)
+        || Exceeds(Gateway.Fallback, Processors.Fallback) ? Say("has more than the processors") : null;
+
+    private static bool Exceeds(BooksTotals books, BooksTotals processor) =>
+        books.TotalRequests > processor.TotalRequests || books.TotalAmount > processor.TotalAmount;
+
+    private string Say(string what) => $"audit {From:O} to {To:O}, {Asked} {what}: {Gateway}, processors {Processors}";
+}

@@ -1,0 +1,54 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>The auditor of the rig judges what can be judged, and can find fault.</summary>
+public sealed class ChaosAuditTests
+{
+    private static readonly DateTimeOffset Now = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
+    private static readonly BooksSummary Processors = new(new BooksTotals(10, 100m), new BooksTotals(5, 50m));
+
+    [Fact]
+    public void A_window_is_closed_before_the_oldest_open_payment_was_accepted()
+    {
+        var open = Now.UtcDateTime.AddSeconds(-9);
+
+        Assert.Equal(Now.AddSeconds(-9).AddMicroseconds(-1), ChaosAudit.ClosedBefore(Now, open));
+    }
+
+    [Fact]
+    public void Without_an_open_payment_a_window_is_closed_shortly_before_the_question()
+    {
+        Assert.InRange(ChaosAudit.ClosedBefore(Now, null), Now.AddSeconds(-1), Now.AddTicks(-1));
+        Assert.InRange(ChaosAudit.ClosedBefore(Now, Now.UtcDateTime), Now.AddSeconds(-1), Now.AddTicks(-1));
+    }
+
+    [Fact]
+    public void Books_that_agree_are_neither_different_nor_more()
+    {
+        Assert.Null(Of(Processors).DifferenceIfClosed());
+        Assert.Null(Of(Processors).ExcessIfOpen());
+    }
+
+    [Fact]
+    public void Missing_payments_are_a_difference_of_a_closed_window_only()
+    {
+        var fewer = Processors with { Fallback = new BooksTotals(4, 40m) };
+
+        Assert.Contains("differ", Of(fewer).DifferenceIfClosed(), StringComparison.Ordinal);
+        Assert.Null(Of(fewer).ExcessIfOpen());
+    }
+
+    [Theory]
+    [InlineData(11, 100)]
+    [InlineData(10, 101)]
+    public void More_than_one_processor_has_is_wrong_in_any_window(long requests, decimal amount)
+    {
+        var more = Processors with { Default = new BooksTotals(requests, amount) };
+
+        Assert.NotNull(Of(more).DifferenceIfClosed());
+        Assert.Contains("more than the processors", Of(more).ExcessIfOpen(), StringComparison.Ordinal);
+    }
+
+    private static ChaosAudit Of(BooksSummary gateway) => new("nginx", Now.AddMinutes(-1), Now, gateway, Processors);
+}

@@ -1,0 +1,133 @@
+using System.Data.Common;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>
+/// The auditor who comes while everything breaks: closed windows must agree to the cent at once, and no window may ever
+/// hold more than the processors. An answer that is refused or late is none, as instances and database are being
+/// broken.
+/// </summary>
+public sealed class ChaosAudits(GatewaySystem system, int seed)
+{
+    private const int AfterwardsMax = 50;
+
+    private static readonly TimeSpan Interval = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
+
+    private readonly Random random = new(seed);
+    private readonly ChaosDatabase database = new(system);
+    private readonly List<string> problems = [];
+    private DateTimeOffset began;
+
+    /// <summary>How often the auditor came.</summary>
+    public int Rounds { get; private set; }
+
+    /// <summary>Answers about closed windows that were compared with both processors.</summary>
+    public int Judged { get; private set; }
+
+    /// <summary>Payments in the largest closed window.</summary>
+    public long Largest { get; private set; }
+
+    /// <summary>What was wrong, and that too little was judged.</summary>
+    public IEnumerable<string> Problems => Judged >= Rounds && Rounds > 0
+        ? problems
+        : problems.Append($"only {Judged} answers about closed windows in {Rounds} rounds of audits");
+
+    public async Task RunWhileAsync(Task end)
+    {
+        began = Cut(DateTimeOffset.UtcNow);
+        while (!end.IsCompleted)
+        {
+            await Task.WhenAny(end, Task.Delay(Interval));
+            Rounds++;
+            if (await FindClosedAsync() is { } closed && closed > began)
+                await JudgeClosedAsync(Between(began, closed), Cut(closed));
+            await JudgeOpenAsync();
+        }
+    }
+
+    /// <summary>When everything is settled, any window is a closed one, at each instance.</summary>
+    public async Task AfterDrainAsync()
+    {
+        var end = DateTimeOffset.UtcNow;
+        for (var i = 0; i < AfterwardsMax; i++)
+        {
+            var from = Between(began, end);
+            await JudgeClosedAsync(from, Between(from, end));
+        }
+    }
+
+    private async Task JudgeClosedAsync(DateTimeOffset from, DateTimeOffset to)
+    {
+        var said = await AskGatewayAsync(from, to);
+        var processors = await AskProcessorsAsync(from, to);
+        Judged += said.Count;
+        Largest = Math.Max(Largest, processors.Default.TotalRequests + processors.Fallback.TotalRequests);
+        problems.AddRange(said
+            .Select(one => new ChaosAudit(one.Asked, from, to, one.Summary, processors).DifferenceIfClosed())
+            .OfType<string>());
+    }
+
+    private async Task JudgeOpenAsync()
+    {
+        var end = DateTimeOffset.UtcNow.AddHours(1);
+        var said = await AskGatewayAsync(began, end);
+        var processors = await AskProcessorsAsync(began, end);
+        problems.AddRange(said
+            .Select(one => new ChaosAudit(one.Asked, began, end, one.Summary, processors).ExcessIfOpen())
+            .OfType<string>());
+    }
+
+    private async Task<DateTimeOffset?> FindClosedAsync()
+    {
+        var askedAt = DateTimeOffset.UtcNow;
+        try
+        {
+            return ChaosAudit.ClosedBefore(askedAt, await database.OldestOpenAsync());
+        }
+        catch (Exception away) when (away is DbException or TimeoutException)
+        {
+            return null;
+        }
+    }
+
+    private async Task<List<(string Asked, BooksSummary Summary)>> AskGatewayAsync(
+        DateTimeOffset from, DateTimeOffset to)
+    {
+        var said = await Task.WhenAll(
+            AskAsync("nginx", system.Client, from, to), AskAsync(GatewaySystem.First, system.Api1, from, to),
+            AskAsync(GatewaySystem.Second, system.Api2, from, to));
+        return [.. said.Where(one => one.Summary is not null).Select(one => (one.Asked, one.Summary!))];
+    }
+
+    private static async Task<(string Asked, BooksSummary? Summary)> AskAsync(
+        string asked, HttpClient http, DateTimeOffset from, DateTimeOffset to)
+    {
+        try
+        {
+            return (asked, await BooksSummary.AskAsync(http, from, to).WaitAsync(AnswerLimit));
+        }
+        catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException
+            or IOException)
+        {
+            return (asked, null);
+        }
+    }
+
+    private async Task<BooksSummary> AskProcessorsAsync(DateTimeOffset from, DateTimeOffset to)
+    {
+        var byDefault = await system.Default.SummariseAsync(from, to);
+        var byFallback = await system.Fallback.SummariseAsync(from, to);
+        return new BooksSummary(
+            new BooksTotals(byDefault.TotalRequests, byDefault.TotalAmount),
+            new BooksTotals(byFallback.TotalRequests, byFallback.TotalAmount));
+    }
+
+    // Bounds between two microseconds are cut here and there in another way.
+    private static DateTimeOffset Cut(DateTimeOffset time) =>
+        time.AddTicks(-(time.Ticks % TimeSpan.TicksPerMicrosecond));
+
+    private DateTimeOffset Between(DateTimeOffset least, DateTimeOffset most) =>
+        least.AddMicroseconds(Math.Floor((most - least).TotalMicroseconds * random.NextDouble()));
+}

@@ -1,0 +1,82 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>
+/// What must hold of books that were purged under load, from what clients were told and what both processors hold.
+/// The processors are not purged: what they have charged stays the evidence.
+/// </summary>
+/// <param name="Entries">Every payment of the load, each posted once by its client.</param>
+public sealed record ChaosPurgeCheck(
+    IReadOnlyList<ChaosPurge> Purges, IReadOnlyList<LoadEntry> Entries,
+    IReadOnlyDictionary<Guid, BooksEntry> Books, IReadOnlyDictionary<Guid, ProcessorPayment> ByDefault,
+    IReadOnlyDictionary<Guid, ProcessorPayment> ByFallback)
+{
+    /// <summary>The summary of empty books.</summary>
+    public static readonly BooksSummary Nothing = new(new BooksTotals(0, 0m), new BooksTotals(0, 0m));
+
+    private const short Default = 1;
+    private const int ShownMax = 5;
+
+    /// <summary>Payments of old books that are in the present ones.</summary>
+    public static IEnumerable<string> Resurrected(
+        ChaosPurge purge, IEnumerable<LoadEntry> entries, IReadOnlyDictionary<Guid, BooksEntry> books) =>
+        Report($"purged ({purge.During}), and in the books again", entries
+            .Where(entry => purge.Empties(entry) && books.ContainsKey(entry.Id)).Select(entry => $"{entry}"));
+
+    /// <summary>All that is wrong when everything is settled, in words.</summary>
+    public IReadOnlyList<string> Find()
+    {
+        var last = Purges[^1];
+        var known = Entries.ToDictionary(entry => entry.Id);
+        return
+        [
+            .. Resurrected(last, Entries, Books),
+            .. Report("acknowledged after the purge, and not in the books", Entries
+                .Where(entry => last.Precedes(entry) && !Books.ContainsKey(entry.Id))
+                .Select(entry => $"{entry}, {Stored(entry.Id)}")),
+            .. Report("in the purged books, and not as it was sent", Books
+                .Where(row => !known.TryGetValue(row.Key, out var sent) || sent.Amount != row.Value.Amount)
+                .Select(row => $"{row}, sent {known.GetValueOrDefault(row.Key)}")),
+            .. Report("in the purged books, and not so at their processor", Books
+                .Where(row => !IsSame(row.Value, AtItsProcessor(row.Key, row.Value)))
+                .Select(row => $"{row}, {Stored(row.Key)}")),
+            .. Report("charged by both processors around a purge", ByDefault.Keys
+                .Where(id => ByFallback.ContainsKey(id) && !MayBeTwoPayments(known.GetValueOrDefault(id)))
+                .Select(Stored)),
+        ];
+    }
+
+    /// <summary>What both instances must say of a window: what the processors have, without what was purged.</summary>
+    public BooksSummary Expected(DateTimeOffset from, DateTimeOffset to)
+    {
+        return new BooksSummary(Sum(ByDefault), Sum(ByFallback));
+
+        BooksTotals Sum(IReadOnlyDictionary<Guid, ProcessorPayment> stored)
+        {
+            var within = stored.Values.Where(payment => Books.ContainsKey(payment.CorrelationId)
+                && payment.RequestedAt >= from && payment.RequestedAt <= to).ToList();
+            return new BooksTotals(within.Count, within.Sum(payment => payment.Amount));
+        }
+    }
+
+    // nginx may post one again whose first instance died: accepted before the purge and, as another payment, after it.
+    private bool MayBeTwoPayments(LoadEntry? entry) =>
+        entry is not null && Purges.Any(purge => purge.Overlaps(entry));
+
+    private ProcessorPayment? AtItsProcessor(Guid id, BooksEntry row) =>
+        (row.Processor == Default ? ByDefault : ByFallback).GetValueOrDefault(id);
+
+    private string Stored(Guid id) =>
+        $"{id} at default {ByDefault.GetValueOrDefault(id)}, at fallback {ByFallback.GetValueOrDefault(id)}";
+
+    private static bool IsSame(BooksEntry row, ProcessorPayment? stored) =>
+        stored is not null && stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
+
+    private static IEnumerable<string> Report(string what, IEnumerable<string> found)
+    {
+        var all = found.ToList();
+        if (all.Count > 0)
+            yield return $"{all.Count} {what}:\n  {string.Join("\n  ", all.Take(ShownMax))}";
+    }
+}

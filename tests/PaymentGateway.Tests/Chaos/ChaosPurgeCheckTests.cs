@@ -1,0 +1,118 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>What the rig knows of purges under load, and that it finds each thing that may be wrong.</summary>
+public sealed class ChaosPurgeCheckTests
+{
+    private const short Default = 1;
+
+    private static readonly DateTimeOffset Called = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
+    private static readonly ChaosPurge Purge = new("a test", Called, Called.AddMilliseconds(100));
+
+    private readonly List<LoadEntry> entries = [];
+    private readonly Dictionary<Guid, BooksEntry> books = [];
+    private readonly Dictionary<Guid, ProcessorPayment> byDefault = [];
+    private readonly Dictionary<Guid, ProcessorPayment> byFallback = [];
+
+    [Fact]
+    public void Old_payments_that_are_gone_and_new_ones_that_are_settled_are_right()
+    {
+        Charge(byDefault, Sent(-1_000));
+        Settle(Sent(200));
+
+        Assert.Empty(Find());
+    }
+
+    [Fact]
+    public void A_purged_payment_that_is_in_the_books_again_is_found()
+    {
+        Settle(Sent(-1_000));
+
+        Assert.StartsWith("1 purged (a test), and in the books again", Assert.Single(Find()));
+    }
+
+    [Fact]
+    public void A_payment_after_the_purge_that_is_not_in_the_books_is_found()
+    {
+        Sent(200);
+
+        Assert.StartsWith("1 acknowledged after the purge, and not in the books", Assert.Single(Find()));
+    }
+
+    [Fact]
+    public void One_whose_post_overlapped_the_purge_may_be_gone_or_there_and_be_two_payments()
+    {
+        Sent(50);
+        var there = Sent(-5, 10);
+        Settle(there);
+        Charge(byFallback, there);
+
+        Assert.Empty(Find());
+    }
+
+    [Fact]
+    public void A_charge_at_both_processors_is_found_of_a_purged_payment_too()
+    {
+        var old = Sent(-1_000);
+        Charge(byDefault, old);
+        Charge(byFallback, old);
+
+        Assert.StartsWith("1 charged by both processors", Assert.Single(Find()));
+    }
+
+    [Fact]
+    public void Another_amount_and_another_requestedAt_are_found()
+    {
+        var sent = Sent(200);
+        Settle(sent);
+        books[sent.Id] = books[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
+
+        Assert.Collection(
+            Find(), one => Assert.StartsWith("1 in the purged books, and not as it was sent", one),
+            two => Assert.StartsWith("1 in the purged books, and not so at their processor", two));
+    }
+
+    [Fact]
+    public void Books_of_nobody_are_found()
+    {
+        Settle(Entry(200, 10));
+
+        Assert.StartsWith("1 in the purged books, and not as it was sent", Assert.Single(Find()));
+    }
+
+    [Fact]
+    public void The_summary_has_to_be_what_the_processors_have_without_what_was_purged()
+    {
+        Charge(byDefault, Sent(-1_000));
+        Settle(Sent(200));
+
+        var expected = Check().Expected(Called.AddDays(-1), Called.AddDays(1));
+
+        Assert.Equal(new BooksSummary(new BooksTotals(1, 1m), new BooksTotals(0, 0m)), expected);
+        Assert.Equal(ChaosPurgeCheck.Nothing, Check().Expected(Called.AddDays(-1), Called));
+    }
+
+    private static LoadEntry Entry(int sentMs, int latencyMs) => new(
+        Guid.NewGuid(), 1m, LoadOutcome.Acknowledged, 1, Called.AddMilliseconds(sentMs),
+        TimeSpan.FromMilliseconds(latencyMs), "");
+
+    private LoadEntry Sent(int sentMs, int latencyMs = 10)
+    {
+        entries.Add(Entry(sentMs, latencyMs));
+        return entries[^1];
+    }
+
+    private void Settle(LoadEntry entry)
+    {
+        Charge(byDefault, entry);
+        books[entry.Id] = new BooksEntry(Default, entry.Amount, byDefault[entry.Id].RequestedAt.UtcDateTime);
+    }
+
+    private static void Charge(Dictionary<Guid, ProcessorPayment> processor, LoadEntry entry) =>
+        processor[entry.Id] = new ProcessorPayment(entry.Id, entry.Amount, entry.SentAt.AddMilliseconds(1));
+
+    private IReadOnlyList<string> Find() => Check().Find();
+
+    private ChaosPurgeCheck Check() => new([Purge], entries, books, byDefault, byFallback);
+}

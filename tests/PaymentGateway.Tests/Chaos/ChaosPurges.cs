@@ -1,0 +1,175 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>
+/// The last act: purges under load, each while something else is wrong. After the comparison of the run, because a
+/// purge takes away the evidence of everything that was under way before it.
+/// </summary>
+public sealed class ChaosPurges(GatewaySystem system, int seed)
+{
+    private const int WindowsMax = 20;
+
+    private static readonly TimeSpan PurgeLimit = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+
+    // So many charges are under way at each purge.
+    private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
+
+    // Until outcomes of the old books have been answered, written and overtaken by newer ones.
+    private static readonly TimeSpan Between = TimeSpan.FromSeconds(1.5);
+
+    // Longer than a lease, so that it finds its payments adopted, or purged.
+    private static readonly TimeSpan Pause = TimeSpan.FromSeconds(4);
+
+    private readonly Random random = new(seed);
+    private readonly ChaosLoad load = new(system, asksOnce: true);
+    private readonly List<ChaosPurge> purges = [];
+    private readonly List<string> problems = [];
+    private ChaosPurgeCheck? check;
+
+    /// <summary>What was wrong.</summary>
+    public IReadOnlyList<string> Problems => problems;
+
+    /// <summary>The figures, for people.</summary>
+    public override string ToString()
+    {
+        if (check is null)
+            return "broke off";
+        var last = purges[^1];
+        var late = check.Entries.Where(entry => purges.Any(purge => purge.Empties(entry)))
+            .Select(entry => ChargedAfterPurge(entry, check)).Where(after => after > TimeSpan.Zero).ToList();
+        return $"{purges.Count} ({string.Join(", ", purges.Select(purge => purge.During))}), the slowest "
+            + $"{purges.Max(purge => purge.Took).TotalSeconds:0.00} s; {check.Entries.Count(last.Empties)} purged, "
+            + $"{check.Entries.Count(last.Precedes)} of the new books, {check.Entries.Count(last.Overlaps)} either; "
+            + $"{late.Count} purged ones charged afterwards, {late.DefaultIfEmpty().Max().TotalSeconds:0.0} s at most";
+    }
+
+    /// <summary>Plays every kind of purge once, in an order from the seed, and compares what is left.</summary>
+    public async Task PlayAsync()
+    {
+        var rounds = new[] { UnderWayAsync, InOutageAsync, KilledAsync, PausedAsync };
+        random.Shuffle(rounds);
+        await system.Default.SetDelayAsync(Delay);
+        var end = new TaskCompletionSource();
+        var loading = load.RunWhileAsync(end.Task);
+        try
+        {
+            foreach (var playAsync in rounds)
+            {
+                await Task.Delay(Between);
+                await playAsync();
+                await Task.Delay(Between);
+                problems.AddRange(ChaosPurgeCheck.Resurrected(
+                    purges[^1], load.Ledger.Entries, await system.Database.SettlementsAsync()));
+            }
+        }
+        finally
+        {
+            end.SetResult();
+            await loading;
+        }
+
+        await system.Default.SetDelayAsync(TimeSpan.Zero);
+        await CompareAsync();
+    }
+
+    private Task UnderWayAsync() => PurgeAsync("charges under way", Any(), system.Api1, system.Api2);
+
+    // Everything waits in the memory of both instances.
+    private async Task InOutageAsync()
+    {
+        await system.Default.SetFailureAsync(true);
+        await Task.Delay(Between);
+        await PurgeAsync("outage", Any(), system.Api1, system.Api2);
+        await system.Default.SetFailureAsync(false);
+    }
+
+    // Its payments are purged before anyone could adopt them, and after its last client has had a word.
+    private async Task KilledAsync()
+    {
+        var dead = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
+        await system.KillAsync(dead);
+        var killed = DateTimeOffset.UtcNow;
+        await Eventually.HoldsAsync(
+            () => !load.Ledger.Entries.Any(entry => entry.Outcome == LoadOutcome.Pending && entry.SentAt < killed),
+            "whoever asked before the kill has an answer");
+        await PurgeAsync("instance killed", Other(dead), Other(dead));
+        await system.StartAsync(dead);
+    }
+
+    // It goes on with old payments in memory and answers to old charges in its sockets.
+    private async Task PausedAsync()
+    {
+        var paused = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
+        var pid = system.PidOf(paused);
+        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+        try
+        {
+            await PurgeAsync("instance paused", Other(paused), Other(paused));
+            await Task.Delay(Pause);
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+        }
+    }
+
+    // Newer payments have a later requestedAt: of everything before the call there is nothing, at once and everywhere.
+    private async Task PurgeAsync(string during, HttpClient through, params HttpClient[] askedAtOnce)
+    {
+        var called = DateTimeOffset.UtcNow;
+        var waited = Stopwatch.StartNew();
+        using var answer = await through.PostAsync("purge-payments", null);
+        var purge = new ChaosPurge(during, called, called + waited.Elapsed);
+        purges.Add(purge);
+        if (!answer.IsSuccessStatusCode || purge.Took > PurgeLimit)
+            problems.Add($"purge ({during}): {(int)answer.StatusCode} after {purge.Took.TotalSeconds:0.0} s");
+
+        var left = await Task.WhenAll(askedAtOnce.Select(http => BooksSummary.AskAsync(http, to: called)));
+        problems.AddRange(left.Where(summary => summary != ChaosPurgeCheck.Nothing)
+            .Select(summary => $"purge ({during}): older payments are in the summary at once after it, {summary}"));
+    }
+
+    private async Task CompareAsync()
+    {
+        var waited = Stopwatch.StartNew();
+        while (!await system.IsIdleAsync() && waited.Elapsed < DrainLimit)
+            await Task.Delay(LookAgain);
+        if (await system.Database.CountUnsettledAsync() is > 0 and var unsettled)
+            problems.Add($"{unsettled} payments are unsettled {DrainLimit.TotalSeconds} s after the purges");
+
+        check = new ChaosPurgeCheck(
+            purges, [.. load.Ledger.Entries], await system.Database.SettlementsAsync(),
+            await system.Default.PaymentsAsync(), await system.Fallback.PaymentsAsync());
+        problems.AddRange(check.Find());
+        var (first, end) = (purges[0].Called, DateTimeOffset.UtcNow);
+        await CompareSummariesAsync(first.AddDays(-1), end);
+        for (var i = 0; i < WindowsMax; i++)
+        {
+            var from = first + (end - first) * random.NextDouble();
+            await CompareSummariesAsync(from, from + (end - from) * random.NextDouble());
+        }
+    }
+
+    private async Task CompareSummariesAsync(DateTimeOffset from, DateTimeOffset to)
+    {
+        var expected = check!.Expected(from, to);
+        foreach (var instance in system.RunningInstances())
+            if (await BooksSummary.AskAsync(instance, from, to) is var said && said != expected)
+                problems.Add($"after the purges, {from:O} to {to:O}: {said}, the processors {expected}");
+    }
+
+    private TimeSpan ChargedAfterPurge(LoadEntry entry, ChaosPurgeCheck found)
+    {
+        var stored = found.ByDefault.GetValueOrDefault(entry.Id) ?? found.ByFallback.GetValueOrDefault(entry.Id);
+        var purged = purges.First(purge => purge.Empties(entry));
+        return stored is null ? TimeSpan.Zero : stored.RequestedAt - purged.Answered;
+    }
+
+    private HttpClient Any() => random.Next(2) == 0 ? system.Api1 : system.Api2;
+
+    private HttpClient Other(string part) => part == GatewaySystem.First ? system.Api2 : system.Api1;
+}
