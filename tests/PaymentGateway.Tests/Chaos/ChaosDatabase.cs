@@ -33,7 +33,8 @@ public sealed class ChaosDatabase(GatewaySystem system)
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = 'payment-gateway' ORDER BY pid", connection);
+            "SELECT pid FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend' "
+            + "AND application_name <> 'tests' ORDER BY pid", connection);
         await using var reader = await command.ExecuteReaderAsync();
         var backends = new List<int>();
         while (await reader.ReadAsync())

@@ -180,7 +180,9 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private async Task StallAsync(ChaosStep step)
     {
-        var backends = await database.GatewayBackendsAsync();
+        List<int> backends = [];
+        await Eventually.HoldsAsync(
+            async () => (backends = await database.GatewayBackendsAsync()).Count > 0, "the gateway has a connection");
         var pid = backends[step.Amount!.Value % backends.Count];
         var gone = DateTime.UtcNow;
         GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
