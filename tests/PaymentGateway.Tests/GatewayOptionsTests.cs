@@ -139,4 +139,17 @@ public sealed class GatewayOptionsTests
     }
 
     private static string InEnvironment(string key) => key.Replace(":", "__", StringComparison.Ordinal);
+
+    [Fact]
+    public void Limits_that_the_connection_string_leaves_open_are_set_and_others_stay()
+    {
+        using var open = PaymentGateway.Recording.LedgerSetup.DataSource("Host=x");
+        using var given = PaymentGateway.Recording.LedgerSetup.DataSource("Host=x;Timeout=7;Command Timeout=9");
+
+        var settings = new Npgsql.NpgsqlConnectionStringBuilder(open.ConnectionString);
+        Assert.Equal((2, 6, 8), (settings.Timeout, settings.CommandTimeout, settings.MaxPoolSize));
+        Assert.Equal("payment-gateway", settings.ApplicationName);
+        settings = new Npgsql.NpgsqlConnectionStringBuilder(given.ConnectionString);
+        Assert.Equal((7, 9), (settings.Timeout, settings.CommandTimeout));
+    }
 }

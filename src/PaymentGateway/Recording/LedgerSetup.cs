@@ -27,13 +27,14 @@ internal static class LedgerSetup
         try
         {
             var settings = new NpgsqlConnectionStringBuilder(connectionString);
-            if (!settings.ContainsKey("Timeout"))
+            // ShouldSerialize: ContainsKey is true for every keyword that Npgsql knows.
+            if (!settings.ShouldSerialize("Timeout"))
                 settings.Timeout = 2;
-            if (!settings.ContainsKey("Command Timeout"))
+            if (!settings.ShouldSerialize("Command Timeout"))
                 settings.CommandTimeout = StatementSecondsMax + 1;
-            if (!settings.ContainsKey("Maximum Pool Size"))
+            if (!settings.ShouldSerialize("Maximum Pool Size"))
                 settings.MaxPoolSize = 8;
-            if (!settings.ContainsKey("Application Name"))
+            if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             if (settings.Options?.Contains("statement_timeout", StringComparison.Ordinal) != true)
                 settings.Options = $"{settings.Options} -c statement_timeout={StatementSecondsMax}s".TrimStart();
