@@ -1,0 +1,54 @@
+using System.Globalization;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>The challenge's budget over the whole compose file, and the same shares in force natively.</summary>
+public sealed class ComposeBudgetTests(ITestOutputHelper output)
+{
+    private const decimal CpusMax = 1.5m;
+    private const int MegabytesMax = 350;
+
+    private static readonly string[] Parts = ["nginx", "api1", "api2", "postgres"];
+
+    [Fact]
+    public void All_services_together_stay_within_1_5_CPU_and_350_MB()
+    {
+        var services = ComposeProject.Challenge.Services.ToList();
+        foreach (var service in services)
+            output.WriteLine($"{service.Name}: {service.Cpus} CPU, {service.MemoryMegabytes} MB");
+        var (cpus, megabytes) = (services.Sum(one => one.Cpus), services.Sum(one => one.MemoryMegabytes));
+        output.WriteLine($"sum: {cpus} of {CpusMax} CPU, {megabytes} of {MegabytesMax} MB");
+
+        Assert.InRange(cpus, CpusMax, CpusMax); // What is not given out helps nobody.
+        Assert.InRange(megabytes, 1, MegabytesMax);
+        Assert.Equal(services.Single(one => one.Name == "api1").Cpus, services.Single(one => one.Name == "api2").Cpus);
+    }
+
+    [Fact]
+    public async Task Native_limits_are_the_shares_that_the_compose_file_says_and_are_read_from_it()
+    {
+        var run = await ProgramRun.RunAsync([Repository.PathOf("eng", "limits"), "split"]);
+        output.WriteLine(run.Output + run.Errors);
+
+        var expected = Parts.Select(part => ComposeProject.Challenge[part])
+            .Select(one => FormattableString.Invariant($"{one.Name} {one.Cpus:0.00} {one.MemoryMegabytes}"));
+        var lines = run.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Equal(0, run.ExitCode);
+        Assert.Equal(expected, lines[..^1]);
+        Assert.Equal(
+            string.Create(CultureInfo.InvariantCulture, $"sum {CpusMax:0.00} {ComposeProject.Challenge.Services.Sum(
+                one => one.MemoryMegabytes)}"),
+            lines[^1]);
+    }
+
+    [Fact]
+    public void No_override_changes_a_share_of_the_budget()
+    {
+        foreach (var project in ComposeProject.All)
+            Assert.All(Parts, part => Assert.Equal(
+                (ComposeProject.Challenge[part].Cpus, ComposeProject.Challenge[part].MemoryMegabytes),
+                (project[part].Cpus, project[part].MemoryMegabytes)));
+    }
+}

@@ -1,0 +1,203 @@
+using System.Text.Json.Nodes;
+using System.Text.RegularExpressions;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>What can be known of the compose files without an engine: form, names, how little each may.</summary>
+public sealed partial class ComposeFileTests
+{
+    private static readonly string[] Ours = ["nginx", "api1", "api2", "postgres"];
+
+    private static readonly SchemaCheck Schema = new(JsonNode.Parse(File.ReadAllText(
+        Repository.PathOf("tests", "PaymentGateway.Tests", "Compose", "compose-spec.json")))!.AsObject());
+
+    [Fact]
+    public void Every_file_and_every_project_is_valid_by_the_compose_specification()
+    {
+        var files = Directory.GetFiles(Repository.Root, "docker-compose*.yml").Select(Path.GetFileName).Order();
+        Assert.Equal(["docker-compose.durable.yml", "docker-compose.override.yml", ComposeProject.Main], files);
+
+        foreach (var file in files)
+            Assert.Empty(Schema.FaultsIn(ComposeProject.Read(file!)));
+        foreach (var project in ComposeProject.All)
+            Assert.Empty(Schema.FaultsIn(project.Root));
+    }
+
+    [Theory]
+    [InlineData("services.nginx.memory: 20M", "additional")]
+    [InlineData("services.nginx.read_only: 7", "type")]
+    [InlineData("services.nginx.ports: 9999", "type")]
+    [InlineData("services.nginx.depends_on.api1.condition: service_well", "enum, in a oneOf")]
+    [InlineData("services.nginx.healthcheck.intervall: 1s", "additional")]
+    [InlineData("service: {}", "additional, at the top")]
+    public void A_wrong_file_is_not(string wrong, string rule)
+    {
+        var root = ComposeProject.Challenge.Root.DeepClone().AsObject();
+        var (path, value) = (wrong.Split(": ")[0].Split('.'), wrong.Split(": ")[1]);
+        var at = path[..^1].Aggregate(root, (node, key) => node[key]!.AsObject());
+        at[path[^1]] = value is "7" or "9999" ? JsonNode.Parse(value) : value;
+
+        Assert.True(Schema.FaultsIn(root).Count > 0, $"{wrong} was not seen ({rule})");
+    }
+
+    [Fact]
+    public void The_challenge_file_has_the_four_services_and_the_override_adds_two_simulators()
+    {
+        Assert.Equal(Ours, ComposeProject.Challenge.Services.Select(service => service.Name));
+        Assert.Equal(
+            [.. Ours, "payment-processor-default", "payment-processor-fallback"],
+            ComposeProject.WithSimulators.Services.Select(service => service.Name));
+    }
+
+    [Fact]
+    public void Networks_are_bridges_and_the_processors_own_one_is_joined_by_the_instances_alone()
+    {
+        var challenge = ComposeProject.Challenge;
+        Assert.Equal("bridge", challenge.Find("networks", "backend")!["driver"]!.ToString());
+        Assert.True(challenge.Find("networks", "payment-processor")!["external"]!.GetValue<bool>());
+        Assert.Equal("payment-processor", challenge.Find("networks", "payment-processor")!["name"]!.ToString());
+        var own = ComposeProject.WithSimulators.Find("networks", "payment-processor")!;
+        Assert.False(own["external"]!.GetValue<bool>());
+        Assert.Equal("bridge", own["driver"]!.ToString());
+        Assert.NotEqual("payment-processor", own["name"]!.ToString());
+
+        foreach (var service in ComposeProject.WithSimulators.Services)
+        {
+            Assert.Null(service.Node["network_mode"]);
+            Assert.Equal(service.Name is not ("nginx" or "postgres"), service.Networks.Contains("payment-processor"));
+            Assert.Equal(Ours.Contains(service.Name), service.Networks.Contains("backend"));
+        }
+
+        Assert.Equal("9999:9999", Assert.Single(challenge["nginx"].Node["ports"]!.AsArray())!.ToString());
+        Assert.All(challenge.Services.Where(one => one.Name != "nginx"), one => Assert.Null(one.Node["ports"]));
+    }
+
+    [Fact]
+    public void No_service_may_more_than_it_needs()
+    {
+        foreach (var service in ComposeProject.Durable.Services)
+        {
+            Assert.True(service.Node["read_only"]?.GetValue<bool>() == true, $"{service.Name} can write to its root");
+            Assert.Equal("""["ALL"]""", service.Node["cap_drop"]!.ToJsonString());
+            Assert.Equal("""["no-new-privileges:true"]""", service.Node["security_opt"]!.ToJsonString());
+            Assert.Matches("^[1-9][0-9]*:[1-9][0-9]*$", service.User);
+            foreach (var key in new[] { "privileged", "cap_add", "pid", "ipc", "devices", "scale" })
+                Assert.Null(service.Node[key]);
+            Assert.Null(service.Node["deploy"]!["replicas"]);
+            Assert.Equal("linux/amd64", service.Text("platform"));
+            Assert.Matches(FixedTag(), service.Text("image"));
+            Assert.Matches("^[0-9]m$", service.Node["logging"]!["options"]!["max-size"]!.ToString());
+            Assert.Matches("^[0-9]$", service.Node["logging"]!["options"]!["max-file"]!.ToString());
+        }
+    }
+
+    [Fact]
+    public void Every_file_volume_network_and_stage_that_is_named_exists()
+    {
+        foreach (var project in ComposeProject.All)
+            foreach (var service in project.Services)
+            {
+                foreach (var mount in service.Mounts)
+                    if (mount.Type == "bind")
+                        Assert.True(mount.IsReadOnly && File.Exists(Repository.PathOf(mount.Source)), mount.Source);
+                    else
+                        Assert.True(project.Declares("volumes", mount.Source), mount.Source);
+                Assert.All(service.Networks, network => Assert.True(project.Declares("networks", network), network));
+                Assert.All(service.DependsOn.Keys, other => Assert.NotNull(project[other]));
+                if (service.Node["build"] is { } build)
+                {
+                    Assert.Equal(".", build["context"]!.ToString());
+                    Assert.NotNull(DockerfileText.OfRepository[build["target"]!.ToString()]);
+                }
+            }
+    }
+
+    [Fact]
+    public void Each_waits_until_what_it_needs_is_healthy_and_who_is_waited_for_says_so()
+    {
+        var challenge = ComposeProject.Challenge;
+        Assert.Equal(["api1", "api2"], challenge["nginx"].DependsOn.Keys.Order());
+        Assert.Equal(["postgres"], challenge["api1"].DependsOn.Keys);
+        Assert.Equal(["postgres"], challenge["api2"].DependsOn.Keys);
+        foreach (var service in challenge.Services)
+        {
+            Assert.All(service.DependsOn.Values, condition => Assert.Equal("service_healthy", condition));
+            var image = service.Node["build"]?["target"]?.ToString() is { } target
+                ? DockerfileText.OfRepository.Last(target, "HEALTHCHECK")
+                : null;
+            Assert.True(service.Node["healthcheck"]?["test"] is not null || image is not null, service.Name);
+        }
+    }
+
+    [Fact]
+    public void A_stop_goes_from_the_door_inwards_and_leaves_each_part_its_time()
+    {
+        Assert.Equal(
+            ["nginx", "api1 api2", "postgres"],
+            ComposeProject.Challenge.StopOrder().Select(step => string.Join(' ', step.Select(one => one.Name))));
+        // The simulators after the instances, whose charges end there.
+        Assert.Equal(
+            ["nginx", "api1 api2"],
+            ComposeProject.WithSimulators.StopOrder().Take(2)
+                .Select(step => string.Join(' ', step.Select(one => one.Name))));
+
+        var challenge = ComposeProject.Challenge;
+        var drain = TestSettings.Read().Settling.DrainTimeout;
+        var hostMargin = TimeSpan.FromSeconds(5);
+        var workerShutdown = WorkerShutdown().Match(File.ReadAllText(Repository.PathOf("nginx", "nginx.conf")));
+        Assert.True(challenge["api1"].StopGrace > drain + hostMargin);
+        Assert.True(challenge["api2"].StopGrace > drain + hostMargin);
+        Assert.True(challenge["nginx"].StopGrace > TimeSpan.FromSeconds(int.Parse(workerShutdown.Groups[1].Value)));
+        Assert.True(challenge["postgres"].StopGrace >= TimeSpan.FromSeconds(30));
+    }
+
+    [Fact]
+    public void Sockets_and_what_must_be_written_belong_to_who_writes_them()
+    {
+        var project = ComposeProject.Challenge;
+        Assert.Contains(Owner(project["api1"]), VolumeOptions(project, "gateway-sockets"));
+        Assert.Equal(project["api1"].User, project["api2"].User);
+        Assert.Contains(Owner(project["postgres"]), VolumeOptions(project, "postgres-socket"));
+        Assert.Contains(Owner(project["nginx"]), project["nginx"].Tmpfs["/run/nginx"]);
+        // nginx connects and makes nothing there; it has no way to the database at all.
+        Assert.True(project["nginx"].MountOf("gateway-sockets").IsReadOnly);
+        Assert.DoesNotContain(project["nginx"].Mounts, mount => mount.Source == "postgres-socket");
+        Assert.DoesNotContain(project["postgres"].Mounts, mount => mount.Source == "gateway-sockets");
+        Assert.Equal(project["api1"].User, DockerfileText.OfRepository.Last("gateway", "USER"));
+    }
+
+    [Fact]
+    public void Durable_books_have_files_of_their_own_beside_the_same_configuration()
+    {
+        var (usual, durable) = (ComposeProject.WithSimulators["postgres"], ComposeProject.Durable["postgres"]);
+        var data = durable.Mounts.Single(mount => mount.Target == "/var/lib/postgresql/data").Source;
+
+        Assert.NotEqual(usual.Mounts.Single(mount => mount.Target == "/var/lib/postgresql/data").Source, data);
+        Assert.Equal("./postgres/durable.conf", Added(durable, usual, "/etc/postgresql/durable.conf").Source);
+        Assert.Equal(usual.Command, durable.Command);
+    }
+
+    private static ComposeMount Added(ComposeService more, ComposeService less, string target)
+    {
+        Assert.DoesNotContain(less.Mounts, mount => mount.Target == target);
+        return more.Mounts.Single(mount => mount.Target == target);
+    }
+
+    private static string VolumeOptions(ComposeProject project, string volume)
+    {
+        var options = project.Find("volumes", volume)!["driver_opts"]!;
+        Assert.Equal(("tmpfs", "tmpfs"), (options["type"]!.ToString(), options["device"]!.ToString()));
+        return options["o"]!.ToString();
+    }
+
+    private static string Owner(ComposeService service) =>
+        $"uid={service.User.Split(':')[0]},gid={service.User.Split(':')[1]}";
+
+    // A version down to the patch, or an image of ours that is built here.
+    [GeneratedRegex(@"^[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+|local)$")]
+    private static partial Regex FixedTag();
+
+    [GeneratedRegex(@"worker_shutdown_timeout ([0-9]+)s;")]
+    private static partial Regex WorkerShutdown();
+}

@@ -1,0 +1,120 @@
+using Microsoft.Extensions.Configuration;
+using Npgsql;
+using PaymentGateway.Tests.Support;
+using ProcessorSimulator;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>The environment in the compose files: the programs know every name, and the addresses meet.</summary>
+public sealed class ComposeSettingsTests
+{
+    private const string Urls = "ASPNETCORE_URLS";
+    private const string Ledger = "ConnectionStrings__Ledger";
+
+    // What the runtime reads and not the gateway; `make run` sets the same.
+    private const string Inline = "DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS";
+
+    private static readonly string[] Instances = ["api1", "api2"];
+
+    [Fact]
+    public void The_gateway_reads_its_environment_and_knows_every_name_in_it()
+    {
+        foreach (var project in ComposeProject.All)
+            foreach (var instance in Instances.Select(name => project[name]))
+            {
+                var options = GatewayOptions.Read(Configuration(instance));
+
+                Assert.Equal(instance.Name, options.InstanceName);
+                Assert.Equal(project == ComposeProject.Durable, options.Durable);
+                Assert.Equal(Acknowledge.Stored, options.Intake.Acknowledge);
+                Assert.All(instance.Environment.Keys, name => Assert.True(
+                    name is Urls or Ledger or Inline || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
+            }
+    }
+
+    [Fact]
+    public void A_name_that_the_gateway_does_not_know_would_be_seen()
+    {
+        var instance = ComposeProject.Challenge["api1"].Node.DeepClone().AsObject();
+        instance["environment"]!["Gateway__Routing__Patiense"] = "30s";
+
+        Assert.Throws<ConfigurationException>(
+            () => GatewayOptions.Read(Configuration(new ComposeService("api1", instance))));
+    }
+
+    [Fact]
+    public void The_simulators_know_their_settings_and_take_the_official_fees()
+    {
+        var known = File.ReadAllText(Repository.PathOf("src", "ProcessorSimulator", "SimulatorOptions.cs"));
+        foreach (var (name, fee) in new[]
+        {
+            ("payment-processor-default", 0.05m), ("payment-processor-fallback", 0.15m),
+        })
+        {
+            var simulator = ComposeProject.WithSimulators[name];
+            Assert.Equal(fee, SimulatorOptions.Read(Configuration(simulator)).FeePerTransaction);
+            Assert.All(simulator.Environment.Keys, key => Assert.Contains($"\"{key.Replace("__", ":")}\"", known));
+        }
+    }
+
+    [Fact]
+    public void The_processors_addresses_are_the_official_ones_and_the_simulators_listen_there()
+    {
+        var options = GatewayOptions.Read(Configuration(ComposeProject.Challenge["api1"]));
+        Assert.Equal("http://payment-processor-default:8080/", options.DefaultUrl.AbsoluteUri);
+        Assert.Equal("http://payment-processor-fallback:8080/", options.FallbackUrl.AbsoluteUri);
+
+        Assert.Contains(options.DefaultUrl.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
+        Assert.Contains(options.FallbackUrl.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
+        Assert.Equal(
+            "ASPNETCORE_URLS=http://0.0.0.0:8080", DockerfileText.OfRepository["simulator"].All("ENV").Single());
+    }
+
+    [Fact]
+    public void The_instances_make_their_sockets_where_nginx_looks_for_them()
+    {
+        var nginx = ComposeProject.Challenge["nginx"];
+        var upstreams = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
+        foreach (var instance in Instances.Select(name => ComposeProject.Challenge[name]))
+        {
+            var socket = instance.Environment[Urls]["http://unix:".Length..];
+            Assert.Equal(instance.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
+            Assert.Equal(nginx.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
+            var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
+            Assert.Contains($"server unix:{seen} max_fails", upstreams, StringComparison.Ordinal);
+            Assert.Equal(instance.Name, instance.Text("hostname"));
+        }
+    }
+
+    [Fact]
+    public async Task The_connection_is_that_of_make_run_but_for_the_socket()
+    {
+        var native = await ProgramRun.RunAsync(
+            ["bash", "-c", "source eng/lib.sh; apply_defaults; short_dir=/nowhere; connection_string"],
+            variables: [("MULTIPLEXING", null), ("POOL", null), ("PROFILE", null)]);
+        var ours = new NpgsqlConnectionStringBuilder(ComposeProject.Challenge["api1"].Environment[Ledger]);
+        var theirs = new NpgsqlConnectionStringBuilder(native.Output);
+
+        Assert.Equal(ComposeProject.Challenge["api1"].MountOf("postgres-socket").Target, ours.Host);
+        ours.Host = theirs.Host;
+        Assert.Equal(theirs.ConnectionString, ours.ConnectionString);
+        Assert.True(ours.Multiplexing);
+    }
+
+    [Fact]
+    public void The_role_and_the_database_are_made_at_the_first_start()
+    {
+        var connection = new NpgsqlConnectionStringBuilder(ComposeProject.Challenge["api1"].Environment[Ledger]);
+        var script = ComposeProject.Challenge["postgres"].Mounts
+            .Single(mount => mount.Target.StartsWith("/docker-entrypoint-initdb.d/", StringComparison.Ordinal));
+        var sql = File.ReadAllText(Repository.PathOf(script.Source));
+
+        Assert.Contains($"CREATE ROLE {connection.Username} LOGIN;", sql);
+        Assert.Contains($"CREATE DATABASE {connection.Database} OWNER {connection.Username};", sql);
+    }
+
+    private static IConfiguration Configuration(ComposeService service) => new ConfigurationBuilder()
+        .AddInMemoryCollection(service.Environment.Select(pair =>
+            KeyValuePair.Create<string, string?>(pair.Key.Replace("__", ":", StringComparison.Ordinal), pair.Value)))
+        .Build();
+}

@@ -1,0 +1,76 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Tests.WholeWay;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>The native system stopped as compose stops it: the same order, signals and grace periods.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class ComposeStopTests(ITestOutputHelper output)
+{
+    [GatewaySystemFact]
+    public async Task Stopped_in_the_compose_files_order_with_its_signals_nothing_acknowledged_is_lost()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(200));
+        var ledger = new LoadLedger();
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(3));
+        await Task.Delay(TimeSpan.FromSeconds(1.5));
+
+        foreach (var step in ComposeProject.Challenge.StopOrder())
+        {
+            foreach (var part in step)
+                GatewaySystemInstance.Signal(system.PidOf(part.Name), part.StopSignal);
+            await Task.WhenAll(step.Select(part => EndsAsync(system, part)));
+        }
+
+        await load;
+        Assert.True(ledger.Acknowledged > 100, $"only {ledger.Acknowledged} were acknowledged before the stop");
+        await system.StartAsync("postgres", GatewaySystem.First, GatewaySystem.Second, "nginx");
+        await BooksCheck.AgreesAsync(system, ledger);
+        Assert.DoesNotContain("books reset", await system.Client.GetStringAsync("readyz"));
+        // Whom nginx let in before it closed the door got an answer.
+        Assert.Equal(0, ledger.CountOf(LoadOutcome.Unavailable));
+        output.WriteLine($"{ledger.Acknowledged} acknowledged, {ledger.CountOf(LoadOutcome.Failed)} at a closed door");
+    }
+
+    [Fact]
+    public void The_signals_of_make_down_are_those_of_the_compose_file()
+    {
+        var native = File.ReadAllText(Repository.PathOf("eng", "parts.sh"));
+
+        Assert.Contains("nginx) signal=QUIT ;; postgres) signal=INT ;; *) signal=TERM ;;", native);
+        Assert.Equal(3, ComposeProject.Challenge["nginx"].StopSignal);
+        Assert.Equal(2, ComposeProject.Challenge["postgres"].StopSignal);
+        Assert.Equal(15, ComposeProject.Challenge["api1"].StopSignal);
+        Assert.Equal(15, ComposeProject.Challenge["api2"].StopSignal);
+    }
+
+    private async Task EndsAsync(GatewaySystem system, ComposeService part)
+    {
+        var waited = Stopwatch.StartNew();
+        var pid = system.PidOf(part.Name);
+        while (IsAlive(pid))
+        {
+            Assert.True(waited.Elapsed < part.StopGrace, $"{part.Name} would have been killed");
+            await Task.Delay(10);
+        }
+
+        output.WriteLine($"{part.Name}: {waited.Elapsed.TotalSeconds:0.00} of {part.StopGrace.TotalSeconds} s");
+    }
+
+    // A zombie has ended; only its parent has not looked yet.
+    private static bool IsAlive(int pid)
+    {
+        try
+        {
+            var stat = File.ReadAllText($"/proc/{pid}/stat");
+            return stat[(stat.LastIndexOf(')') + 2)..][0] is not ('Z' or 'X');
+        }
+        catch (IOException)
+        {
+            return false;
+        }
+    }
+}

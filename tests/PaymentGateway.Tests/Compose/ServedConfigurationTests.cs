@@ -1,0 +1,121 @@
+using Npgsql;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>
+/// The very files of `make run`, given to nginx and PostgreSQL by the command lines of the compose file, with paths of
+/// this machine in the place of the containers'.
+/// </summary>
+public sealed class ServedConfigurationTests : IDisposable
+{
+    private readonly string folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+
+    public void Dispose() => Directory.Delete(folder, recursive: true);
+
+    [GatewaySystemFact]
+    public async Task Nginx_takes_its_configuration_as_the_containers_user_and_writes_below_its_prefix_only()
+    {
+        var nginx = ComposeProject.Challenge["nginx"];
+        var configuration = nginx.Mounts.Single(mount => mount.Type == "bind");
+        Assert.Equal("./nginx/nginx.conf", configuration.Source);
+        // A copy: that user may not be able to enter the clone.
+        File.Copy(Repository.PathOf(configuration.Source), Path.Combine(folder, "nginx.conf"));
+        var prefix = Directory.CreateDirectory(Path.Combine(folder, "prefix")).FullName;
+        await AllowAsync(nginx.User);
+
+        var command = nginx.Command!.Select(word => word
+            .Replace(nginx.Tmpfs.Keys.Single() + "/", prefix + "/", StringComparison.Ordinal)
+            .Replace(configuration.Target, Path.Combine(folder, "nginx.conf"), StringComparison.Ordinal));
+        var run = await ProgramRun.RunAsync([.. As(nginx.User), .. command, "-t"], folder);
+
+        Assert.True(run.ExitCode == 0, run.Errors);
+        Assert.Contains("test is successful", run.Errors);
+        Assert.NotEmpty(Directory.GetDirectories(prefix));
+        Assert.Equal(["nginx.conf", "prefix"], Directory.GetFileSystemEntries(folder).Select(Path.GetFileName).Order());
+    }
+
+    [PostgresFact]
+    public async Task PostgreSQL_takes_its_configuration_and_the_profile_is_whether_the_second_file_is_there()
+    {
+        var usual = await AskAsync(ComposeProject.WithSimulators["postgres"]);
+        var durable = await AskAsync(ComposeProject.Durable["postgres"]);
+
+        foreach (var settings in new[] { usual, durable })
+        {
+            Assert.Equal("", settings["listen_addresses"]);
+            // Where the image's own start script and the mount expect the socket, also in the distribution's build.
+            Assert.Equal("/var/run/postgresql", settings["unix_socket_directories"]);
+        }
+
+        Assert.Equal(("off", "off"), (usual["fsync"], usual["synchronous_commit"]));
+        Assert.Equal(("on", "on"), (durable["fsync"], durable["synchronous_commit"]));
+        // Blocks of 8 kB; the rest of the limit is for sessions.
+        var shared = int.Parse(usual["shared_buffers"]) * 8 / 1024;
+        Assert.True(shared * 2 <= ComposeProject.Challenge["postgres"].MemoryMegabytes);
+    }
+
+    [PostgresFact]
+    public async Task A_new_server_takes_the_script_of_its_first_start_and_the_gateways_role_owns_its_database()
+    {
+        await using var server = await PostgresServer.StartAsync();
+        await using (var first = new NpgsqlConnection(server.ConnectionString("postgres")))
+        {
+            await first.OpenAsync();
+            // One by one, as psql sends them: a database cannot be made in a transaction.
+            foreach (var statement in File.ReadAllText(Repository.PathOf("postgres", "gateway.sql"))
+                .Split(";\n", StringSplitOptions.RemoveEmptyEntries))
+            {
+                await using var command = new NpgsqlCommand(statement, first);
+                await command.ExecuteNonQueryAsync();
+            }
+        }
+
+        var address = new NpgsqlConnectionStringBuilder(
+            ComposeProject.Challenge["api1"].Environment["ConnectionStrings__Ledger"]) { Host = server.Directory };
+        await using var gateway = new NpgsqlConnection(address.ConnectionString);
+        await gateway.OpenAsync();
+        await using var table = new NpgsqlCommand("CREATE UNLOGGED TABLE proof (id integer)", gateway);
+        await table.ExecuteNonQueryAsync();
+    }
+
+    private static async Task<Dictionary<string, string>> AskAsync(ComposeService postgres)
+    {
+        var etc = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+        foreach (var mount in postgres.Mounts.Where(mount => mount.Target.StartsWith("/etc/postgresql/")))
+            File.Copy(Repository.PathOf(mount.Source), Path.Combine(etc, Path.GetFileName(mount.Target)));
+        var command = postgres.Command!.Select(word => word.Replace("/etc/postgresql", etc)).ToArray();
+        Assert.Equal("postgres", command[0]);
+        command[0] = Path.Combine(await BinariesAsync(), "postgres");
+        var data = Directory.CreateDirectory(Path.Combine(etc, "data")).FullName;
+
+        var settings = new Dictionary<string, string>();
+        foreach (var name in new[]
+        {
+            "listen_addresses", "unix_socket_directories", "fsync", "synchronous_commit", "shared_buffers",
+        })
+        {
+            // -C first: only then root may ask.
+            var run = await ProgramRun.RunAsync([command[0], "-C", name, .. command[1..], "-D", data], etc);
+            Assert.True(run.ExitCode == 0, run.Errors);
+            settings[name] = run.Output.Trim();
+        }
+
+        Directory.Delete(etc, recursive: true);
+        return settings;
+    }
+
+    private static async Task<string> BinariesAsync() => (await ProgramRun.RunAsync(
+        ["bash", "-c", "source eng/lib.sh; apply_defaults; printf %s \"$PG_BIN\""])).Output;
+
+    // Only root can become somebody else; anyone else tries it as who he is.
+    private static string[] As(string user) => Environment.UserName == "root"
+        ? ["setpriv", $"--reuid={user.Split(':')[0]}", $"--regid={user.Split(':')[1]}", "--clear-groups", "--"]
+        : [];
+
+    private async Task AllowAsync(string user)
+    {
+        if (Environment.UserName == "root")
+            await ProgramRun.RunAsync(["chown", "-R", user, folder]);
+    }
+}
