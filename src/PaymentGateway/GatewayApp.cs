@@ -1,3 +1,4 @@
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
@@ -15,6 +16,13 @@ internal static partial class GatewayApp
     // A slow client gives its place back; a payment is 80 bytes.
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
+
+    // A body that stops or trickles gives its place back too; Kestrel's default, said here because a test relies on it.
+    private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
+
+    // nginx has at most 1,024 under way and 128 idle (nginx.conf), and twice that in the moments of a reload.
+    private const int BacklogMax = 1_024;
+    private const int ConnectionsMax = 2 * (BacklogMax + 128);
 
     /// <summary>Builds the gateway from arguments and environment.</summary>
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
@@ -52,10 +60,19 @@ internal static partial class GatewayApp
         });
         builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
         // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.
-        builder.WebHost.UseSockets(sockets => sockets.UnsafePreferInlineScheduling = true);
+        builder.WebHost.UseSockets(sockets =>
+        {
+            sockets.UnsafePreferInlineScheduling = true;
+            // A connect over it fails at once on a Unix socket, and an instance's share of the CPU pauses it.
+            sockets.Backlog = BacklogMax;
+        });
+        // A line ends with CR LF here: whoever takes a bare LF reads other requests than one who does not.
+        AppContext.SetSwitch("Microsoft.AspNetCore.Server.Kestrel.DisableHttp1LineFeedTerminators", true);
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
             kestrel.AddServerHeader = false;
+            kestrel.Limits.MaxConcurrentConnections = ConnectionsMax;
+            kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
             kestrel.Limits.MaxRequestHeadersTotalSize = 8 * 1024;
