@@ -57,6 +57,9 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     public int PidOf(string part) => int.Parse(state[$"{part}_pid"], CultureInfo.InvariantCulture);
 
+    /// <summary>Where an instance listens.</summary>
+    public string SocketOf(string part) => state[$"{part}_socket"];
+
     /// <summary>What a part has logged so far.</summary>
     public string ReadLog(string part) => File.ReadAllText(Path.Combine(state["logs"], $"{part}.log"));
 

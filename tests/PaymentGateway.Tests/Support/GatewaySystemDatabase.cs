@@ -6,6 +6,9 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>A settlement as the gateway's books hold it.</summary>
 public sealed record BooksEntry(short Processor, decimal Amount, DateTime RequestedAt);
 
+/// <summary>A settled payment's way in time.</summary>
+public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime RequestedAt);
+
 /// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>
 public sealed class GatewaySystemDatabase(string connectionString, Func<int> postmaster)
 {
@@ -37,6 +40,20 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
         "payments LEFT JOIN settlements USING (correlation_id) WHERE requested_at IS NULL AND owner <> -1");
+
+    /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
+    public async Task<List<SettledAt>> SettledInOrderAsync()
+    {
+        await using var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand(
+            "SELECT owner, accepted_at, requested_at FROM payments JOIN settlements USING (correlation_id) "
+            + "ORDER BY owner, requested_at, accepted_at", connection);
+        await using var reader = await command.ExecuteReaderAsync();
+        var settled = new List<SettledAt>();
+        while (await reader.ReadAsync())
+            settled.Add(new SettledAt(reader.GetInt32(0), reader.GetDateTime(1), reader.GetDateTime(2)));
+        return settled;
+    }
 
     /// <param name="rows">What follows SELECT count(*) FROM.</param>
     public async Task<long> CountAsync(string rows)

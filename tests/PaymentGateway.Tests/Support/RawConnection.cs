@@ -1,0 +1,109 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using System.Text.RegularExpressions;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>What came back over a raw connection until the server closed it.</summary>
+/// <param name="Statuses">One for each answer.</param>
+public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
+{
+    public override string ToString() => Statuses.Count == 0 ? "closed" : $"{string.Join(", ", Statuses)}, closed";
+}
+
+/// <summary>A connection that sends bytes as they are, as no HTTP client would. One caller at a time.</summary>
+public sealed partial class RawConnection : IDisposable
+{
+    private readonly Socket socket;
+    private readonly StringBuilder heard = new();
+
+    private RawConnection(Socket socket) => this.socket = socket;
+
+    /// <summary>The statuses of the answers so far; complete once <see cref="ReadToEndAsync"/> has ended.</summary>
+    public IReadOnlyList<int> Statuses =>
+        StatusLine().Matches(Heard()).Select(line => int.Parse(line.Groups[1].ValueSpan, null)).ToList();
+
+    /// <summary>As clients come.</summary>
+    public static Task<RawConnection> ToNginxAsync(GatewaySystem system) => OpenAsync(
+        new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true },
+        new IPEndPoint(IPAddress.Loopback, system.Address.Port));
+
+    /// <summary>To Kestrel itself, as nginx comes.</summary>
+    public static Task<RawConnection> ToInstanceAsync(GatewaySystem system, string part) => OpenAsync(
+        new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified),
+        new UnixDomainSocketEndPoint(system.SocketOf(part)));
+
+    public async Task SendAsync(string text) => await socket.SendAsync(Encoding.Latin1.GetBytes(text));
+
+    /// <summary>Sends a piece, waits for the pace, and so on, until the pieces or the connection end.</summary>
+    /// <returns>What the server had said when it closed the connection.</returns>
+    public async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces, TimeSpan pace, TimeSpan within)
+    {
+        var end = ReadToEndAsync(within);
+        try
+        {
+            foreach (var piece in pieces)
+            {
+                await SendAsync(piece);
+                if (await Task.WhenAny(end, Task.Delay(pace)) == end)
+                    break;
+            }
+        }
+        catch (SocketException)
+        {
+            // It was closed under our hands, which is what the reader reports.
+        }
+
+        return await end;
+    }
+
+    /// <summary>Hears everything until the server closes.</summary>
+    /// <exception cref="TimeoutException">It did not close in time.</exception>
+    public async Task<RawAnswers> ReadToEndAsync(TimeSpan within)
+    {
+        using var limit = new CancellationTokenSource(within);
+        var buffer = new byte[4096];
+        try
+        {
+            while (await socket.ReceiveAsync(buffer, limit.Token) is > 0 and var length)
+                lock (heard)
+                    heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+        }
+        catch (SocketException)
+        {
+            // A reset closes as well.
+        }
+        catch (OperationCanceledException)
+        {
+            throw new TimeoutException($"still open after {within.TotalSeconds} s; heard: {Heard()}");
+        }
+
+        return new RawAnswers(Statuses, Heard());
+    }
+
+    public void Dispose() => socket.Dispose();
+
+    private static async Task<RawConnection> OpenAsync(Socket socket, EndPoint end)
+    {
+        try
+        {
+            await socket.ConnectAsync(end);
+            return new RawConnection(socket);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    private string Heard()
+    {
+        lock (heard)
+            return heard.ToString();
+    }
+
+    [GeneratedRegex(@"HTTP/1\.1 (\d{3}) ")]
+    private static partial Regex StatusLine();
+}

@@ -1,0 +1,117 @@
+using System.Diagnostics;
+using System.Globalization;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.WholeWay;
+
+/// <summary>Both processors fail while 200 payments a second come in; BOTH_DOWN_SECONDS=30 is the long form.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class BothDownTests(ITestOutputHelper output)
+{
+    private const int PerSecond = 200;
+
+    // Two instances, a trial each half second: 4/s are meant. In the first second more, because the breaker wants to
+    // see a quarter of a second's calls fail: that one counts in the mean only.
+    private const int CallsPerSecondMax = 20;
+
+    // Charges that one instance may have under way at both processors: so many may be overtaken, by so many.
+    private const int OvertakenMax = 2 * 256;
+
+    private static readonly TimeSpan Outage = TimeSpan.FromSeconds(int.Parse(
+        Environment.GetEnvironmentVariable("BOTH_DOWN_SECONDS") ?? "8", CultureInfo.InvariantCulture));
+
+    private static readonly TimeSpan Before = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan After = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan Second = TimeSpan.FromSeconds(1);
+
+    private readonly LoadLedger ledger = new();
+
+    [GatewaySystemFact]
+    public async Task Both_processors_down_leave_acceptance_untouched_and_the_backlog_goes_oldest_first()
+    {
+        // A short patience, so that the dear one is tried as well.
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__Patience", "3s"));
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Before + Outage + After);
+        await Task.Delay(Before);
+
+        var begun = DateTimeOffset.UtcNow;
+        await SetFailureAsync(system, true);
+        var calls = await WatchCallsAsync(system);
+        var backlog = await system.Database.CountUnsettledAsync();
+        var back = DateTimeOffset.UtcNow;
+        await SetFailureAsync(system, false);
+        var gone = await BacklogGoneAsync(system, back);
+        await load;
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        var overtaken = Overtaken(await system.Database.SettledInOrderAsync(), begun, back);
+        output.WriteLine($"{ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "
+            + $"in the {Outage.TotalSeconds} s of the outage, {Ms(back, null)} ms after it");
+        output.WriteLine($"calls in each second: default {string.Join(' ', calls.Select(call => call.Default))}; "
+            + $"fallback {string.Join(' ', calls.Select(call => call.Fallback))}");
+        output.WriteLine($"backlog {backlog}, gone {gone.TotalSeconds:0.00} s after the return; a payment was "
+            + $"overtaken by {overtaken} younger ones at most");
+        ledger.NoClientSawAnError();
+        Assert.True(backlog > PerSecond * (Outage - Second).TotalSeconds, $"a backlog of {backlog} only");
+        Assert.All(calls.Skip(1), call => Assert.True(Math.Max(call.Default, call.Fallback) <= CallsPerSecondMax));
+        Assert.True(calls.Average(call => call.Default) <= CallsPerSecondMax);
+        Assert.True(calls.Average(call => call.Fallback) <= CallsPerSecondMax);
+        Assert.True(overtaken <= OvertakenMax, $"{overtaken}");
+
+        string Ms(DateTimeOffset? from, DateTimeOffset? to) =>
+            $"{ledger.Percentile(99, from, to).TotalMilliseconds:0.0}";
+    }
+
+    private static Task SetFailureAsync(GatewaySystem system, bool failure) =>
+        Task.WhenAll(system.Default.SetFailureAsync(failure), system.Fallback.SetFailureAsync(failure));
+
+    // The pace of the look, and a look for each second of the outage.
+    private static async Task<List<(long Default, long Fallback)>> WatchCallsAsync(GatewaySystem system)
+    {
+        var clock = Stopwatch.StartNew();
+        var calls = new List<(long Default, long Fallback)>();
+        var last = await PostsAsync();
+        for (var due = Second; due <= Outage; due += Second)
+        {
+            await Task.Delay(due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero);
+            var now = await PostsAsync();
+            calls.Add((now.Default - last.Default, now.Fallback - last.Fallback));
+            last = now;
+        }
+
+        return calls;
+
+        async Task<(long Default, long Fallback)> PostsAsync() =>
+            ((await system.Default.CallsAsync()).Posts, (await system.Fallback.CallsAsync()).Posts);
+    }
+
+    // The load goes on, so what is looked at is what was accepted before the return.
+    private static async Task<TimeSpan> BacklogGoneAsync(GatewaySystem system, DateTimeOffset back)
+    {
+        var clock = Stopwatch.StartNew();
+        var left = $"payments LEFT JOIN settlements USING (correlation_id) WHERE requested_at IS NULL "
+            + $"AND accepted_at < '{back.UtcDateTime.ToString("O", CultureInfo.InvariantCulture)}'";
+        await Eventually.HoldsAsync(async () => await system.Database.CountAsync(left) == 0, "the backlog is gone");
+        return clock.Elapsed;
+    }
+
+    // By how many younger ones of its owner the most overtaken payment of the backlog was overtaken.
+    private static int Overtaken(List<SettledAt> settled, DateTimeOffset begun, DateTimeOffset back)
+    {
+        var most = 0;
+        foreach (var owner in settled.Where(row => row.AcceptedAt > begun.UtcDateTime
+            && row.RequestedAt > back.UtcDateTime).GroupBy(row => row.Owner))
+        {
+            var sent = new List<DateTime>();
+            foreach (var row in owner)
+            {
+                var at = sent.BinarySearch(row.AcceptedAt);
+                most = Math.Max(most, sent.Count - (at < 0 ? ~at : at));
+                sent.Insert(at < 0 ? ~at : at, row.AcceptedAt);
+            }
+        }
+
+        return most;
+    }
+}
