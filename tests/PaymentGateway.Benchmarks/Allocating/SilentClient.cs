@@ -1,0 +1,77 @@
+using System.Buffers.Text;
+using System.Diagnostics;
+using System.Net.Sockets;
+
+namespace PaymentGateway.Benchmarks.Allocating;
+
+/// <summary>
+/// Posts payments over blocking sockets from buffers made before, so that in the gateway's own process nothing but the
+/// gateway allocates for a payment.
+/// </summary>
+internal sealed class SilentClient(string socket, int connections) : IDisposable
+{
+    private static readonly byte[] Head =
+        "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: 71\r\n\r\n"u8
+            .ToArray();
+
+    private static readonly byte[] Body =
+        "{\"correlationId\":\"00000000-0000-0000-0000-000000000000\",\"amount\":19.90}"u8.ToArray();
+
+    private const int IdAt = 18;
+
+    private readonly Socket[] sockets = Enumerable.Range(0, connections).Select(_ => Connect(socket)).ToArray();
+
+    private int left;
+    private int refused;
+
+    /// <summary>Posts so many, all connections at once.</summary>
+    /// <param name="count">How many.</param>
+    /// <param name="perSecond">Over all connections; null: as fast as it goes.</param>
+    /// <returns>How many were not answered by 202.</returns>
+    public int Post(int count, double? perSecond = null)
+    {
+        (left, refused) = (count, 0);
+        var start = Stopwatch.GetTimestamp();
+        var threads = Array.ConvertAll(sockets, one => new Thread(() => PostFrom(one, count, perSecond, start)));
+        foreach (var thread in threads)
+            thread.Start();
+        foreach (var thread in threads)
+            thread.Join();
+        return refused;
+    }
+
+    public void Dispose() => Array.ForEach(sockets, one => one.Dispose());
+
+    private void PostFrom(Socket connection, int count, double? perSecond, long start)
+    {
+        Span<byte> request = stackalloc byte[Head.Length + Body.Length];
+        Span<byte> answer = stackalloc byte[1024];
+        Head.CopyTo(request);
+        Body.CopyTo(request[Head.Length..]);
+        while (Interlocked.Decrement(ref left) is >= 0 and var ahead)
+        {
+            if (perSecond is { } rate)
+                WaitUntil(start, (count - 1 - ahead) / rate);
+
+            Utf8Formatter.TryFormat(Guid.NewGuid(), request[(Head.Length + IdAt)..], out _);
+            connection.Send(request);
+            // A 202 has no body, so it comes in one piece.
+            if (!answer[..connection.Receive(answer)].StartsWith("HTTP/1.1 202"u8))
+                Interlocked.Increment(ref refused);
+        }
+    }
+
+    private static void WaitUntil(long start, double seconds)
+    {
+        while (Load.Pause.UntilMs((seconds - Stopwatch.GetElapsedTime(start).TotalSeconds) * 1000))
+        {
+        }
+    }
+
+    private static Socket Connect(string path)
+    {
+        var connection = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        connection.Connect(new UnixDomainSocketEndPoint(path));
+        return connection;
+    }
+}

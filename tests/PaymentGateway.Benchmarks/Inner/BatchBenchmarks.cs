@@ -1,0 +1,62 @@
+using BenchmarkDotNet.Attributes;
+using Npgsql;
+using PaymentGateway.Accepting;
+using PaymentGateway.Recording;
+
+namespace PaymentGateway.Benchmarks.Inner;
+
+/// <summary>
+/// What a group commit and a batch of outcomes make before Npgsql takes over: the arrays and parameters of a whole
+/// batch, and the waiting place of one request. Divide the batches' bytes by the size.
+/// </summary>
+public class BatchBenchmarks
+{
+    private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+
+    private Guid[] ids = [];
+
+    /// <summary>One is what a batch is at a low rate, 500 the largest.</summary>
+    [Params(1, 32, 500)]
+    public int Size { get; set; }
+
+    [GlobalSetup]
+    public void MakeIds() => ids = Enumerable.Range(0, Size).Select(_ => Guid.NewGuid()).ToArray();
+
+    [Benchmark]
+    public int StoreBatch()
+    {
+        var args = new StoreArgs(new Guid[Size], new long[Size], new DateTime[Size], 1);
+        for (var i = 0; i < Size; i++)
+            (args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i]) = (ids[i], 1990, Noon);
+        return Parameters(args);
+    }
+
+    [Benchmark]
+    public int RecordBatch()
+    {
+        var args = new RecordArgs(
+            new Guid[Size], new short[Size], new long[Size], new DateTime[Size], new DateTime[Size], 1);
+        for (var i = 0; i < Size; i++)
+            (args.Ids[i], args.Processors[i], args.AmountsCents[i], args.RequestedAts[i], args.AcceptedAts[i]) =
+                (ids[i], 1, 1990, Noon, Noon);
+        return Parameters(args);
+    }
+
+    /// <summary>Both lists of a batch: the acceptances that wait, and their answers.</summary>
+    [Benchmark]
+    public int PendingAcceptances()
+    {
+        var batch = new List<PendingAcceptance>();
+        foreach (var id in ids)
+            batch.Add(new PendingAcceptance(id, 1990, 0));
+        PendingAcceptance.CompleteAll(batch, AcceptResult.Accepted);
+        return batch.Count;
+    }
+
+    private static int Parameters(ISqlArgs args)
+    {
+        using var command = new NpgsqlCommand();
+        args.AddTo(command.Parameters);
+        return command.Parameters.Count;
+    }
+}

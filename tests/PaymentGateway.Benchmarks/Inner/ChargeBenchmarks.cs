@@ -1,0 +1,71 @@
+using System.Net;
+using BenchmarkDotNet.Attributes;
+using PaymentGateway.Routing;
+using PaymentGateway.Settling;
+
+namespace PaymentGateway.Benchmarks.Inner;
+
+/// <summary>
+/// One charge from payment to outcome through time limit and breaker, without sockets: the answer comes from memory.
+/// What request and fake answer themselves allocate is its own benchmark, to be taken off.
+/// </summary>
+public class ChargeBenchmarks : IDisposable
+{
+    private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+
+    private readonly Payment payment = new(Guid.NewGuid(), 1990, Noon, 1);
+
+    private readonly HttpMessageInvoker fake = new(new AnswerFromMemory());
+    private HttpClient http = null!;
+    private ProcessorClient client = null!;
+
+    [GlobalSetup]
+    public void Connect()
+    {
+        var routing = new RoutingOptions(
+            RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+            TimeSpan.FromSeconds(5.2));
+        var settling = new SettlingOptions(
+            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), 256, 16, TimeSpan.FromSeconds(15),
+            TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
+        var health = new ProcessorHealth(TimeProvider.System, routing);
+        http = new HttpClient(new CallGuardHandler(health, settling, routing, TimeProvider.System)
+        {
+            InnerHandler = new AnswerFromMemory(),
+        })
+        {
+            BaseAddress = new Uri("http://processor/"), Timeout = Timeout.InfiniteTimeSpan,
+        };
+        client = new ProcessorClient(http, Processor.Default, TimeProvider.System);
+        payment.RequestedAt = payment.AcceptedAt;
+    }
+
+    [Benchmark]
+    public async Task<bool> Charge() => (await client.ChargeAsync(payment)).Result == ChargeResult.Settled;
+
+    [Benchmark]
+    public async Task<int> FakeAnswerAlone()
+    {
+        using var call = new HttpRequestMessage();
+        using var answer = await fake.SendAsync(call, CancellationToken.None);
+        return (int)answer.StatusCode;
+    }
+
+    [GlobalCleanup]
+    public void Dispose()
+    {
+        http.Dispose();
+        fake.Dispose();
+        GC.SuppressFinalize(this);
+    }
+
+    /// <summary>The contract's answer to a charge.</summary>
+    private sealed class AnswerFromMemory : HttpMessageHandler
+    {
+        private static readonly byte[] Body = "{\"message\":\"payment processed successfully\"}"u8.ToArray();
+
+        protected override Task<HttpResponseMessage> SendAsync(
+            HttpRequestMessage request, CancellationToken cancellationToken) =>
+            Task.FromResult(new HttpResponseMessage(HttpStatusCode.OK) { Content = new ByteArrayContent(Body) });
+    }
+}
