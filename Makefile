@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test publish chaos bench official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test publish chaos bench bench-inner official official-short stress saturation soak audit compare clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "settings: PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable ACKNOWLEDGE=Stored|Received"
 	@echo "          MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
@@ -25,8 +25,11 @@ publish: ## the two native binaries, without a single IL warning
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
-bench: ## POST at saturation beside nginx alone, sides in turn (SIDES, ROUNDS, SECONDS_EACH)
-	@eng/bench
+bench: ## every figure of docs/performance.md, 12 minutes (ARGS='saturation rate drain summary start'); LIMITS=1
+	@eng/bench $(ARGS)
+
+bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
+	@eng/bench inner bytes
 
 official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
 	@eng/gatling official $(ARGS)

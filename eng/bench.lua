@@ -19,8 +19,18 @@ function request()
   return wrk.format("POST", "/payments", { ["Content-Type"] = "application/json" }, body)
 end
 
+-- A number of payments instead of a time.
+local most = tonumber(os.getenv("BENCH_COUNT") or "")
+if most then
+  local answered = 0
+  function response()
+    answered = answered + 1
+    if answered >= most then wrk.thread:stop() end
+  end
+end
+
 function done(summary, latency)
-  io.write(string.format("result %d %d %.3f %.3f %d\n", summary.requests, summary.duration / 1e6,
+  io.write(string.format("result %d %.3f %.3f %.3f %d\n", summary.requests, summary.duration / 1e6,
     latency:percentile(50) / 1000, latency:percentile(99) / 1000,
     summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
 end
