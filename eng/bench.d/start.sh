@@ -24,6 +24,7 @@ section_start() {
 time_start() {
   local started ready
   system stop api2
+  rm -f "$out/ready.txt"
   "$tool" ready "$(value_of api2_socket)" 10 >"$out/ready.txt" &
   until [[ -s $out/ready.txt ]]; do sleep 0.02; done
   # As eng/system does it, but timed from the launch alone.

@@ -86,8 +86,8 @@ look_at_parts() {  # the pids of what runs, and its limits when they are wanted
 }
 
 stop_side() {
-  [[ ! $rate_pid ]] || { kill -INT "$rate_pid" 2>/dev/null; wait "$rate_pid" || true; rate_pid=''; }
-  [[ ! $watcher ]] || { kill "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null || true; watcher=''; }
+  [[ ! $rate_pid ]] || { kill -INT "$rate_pid" 2>/dev/null || true; wait "$rate_pid" || true; rate_pid=''; }
+  [[ ! $watcher ]] || { kill "$watcher" 2>/dev/null || true; wait "$watcher" 2>/dev/null || true; watcher=''; }
   if [[ $nginx_alone ]]; then
     kill -QUIT "$nginx_alone" 2>/dev/null || true
     wait "$nginx_alone" 2>/dev/null || true
@@ -145,15 +145,14 @@ cpu_per_1000() {  # payments; prints whole, nginx, instances, PostgreSQL in seco
 
 # --- memory: PSS, so that parts may be added up
 
-pss_kib() {  # pid, with its descendants
-  local child sum=0 own
-  own=$(awk '/^Pss:/ { print $2; exit }' "/proc/$1/smaps_rollup" 2>/dev/null) || true
-  sum=${own:-0}
-  for child in $(children_of "$1"); do sum=$((sum + $(pss_kib "$child"))); done
-  printf '%s' "$sum"
+pss_kib() {  # pid, with its children: nginx's worker, PostgreSQL's backends
+  local files=("/proc/$1/smaps_rollup") children=() pid
+  { read -r -a children <"/proc/$1/task/$1/children"; } 2>/dev/null || true
+  for pid in "${children[@]}"; do files+=("/proc/$pid/smaps_rollup"); done
+  { cat "${files[@]}" 2>/dev/null || true; } | awk '/^Pss:/ { sum += $2 } END { print sum + 0 }'
 }
 
-rss_kib() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status" 2>/dev/null; }
+rss_kib() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status" 2>/dev/null || true; }
 
 memory_now() {  # MiB: whole PSS, the larger instance's PSS, its resident memory
   local part sum=0 kib largest=0 resident=0
@@ -172,12 +171,13 @@ memory_now() {  # MiB: whole PSS, the larger instance's PSS, its resident memory
 
 watch_memory() {  # in the background until stop_watching
   : >"$out/memory.txt"
-  (while :; do memory_now; sleep 1; done) >"$out/memory.txt" 2>/dev/null &
+  (while :; do memory_now; sleep 2; done) >"$out/memory.txt" 2>/dev/null &
   watcher=$!
 }
 
 stop_watching() {  # prints the peaks: whole PSS, instance's PSS, instance's resident, MiB
   memory_now >>"$out/memory.txt"
+  kill "$watcher" 2>/dev/null || true
   awk '{ for (i = 1; i <= 3; i++) if ($i > most[i]) most[i] = $i } END { print most[1], most[2], most[3] }' \
     "$out/memory.txt"
 }
