@@ -25,6 +25,8 @@ if most then
   local answered = 0
   function response()
     answered = answered + 1
+    -- Stopping the thread alone would leave wrk asleep until its time is over.
+    if answered == most then os.execute("kill -INT $PPID") end
     if answered >= most then wrk.thread:stop() end
   end
 end
