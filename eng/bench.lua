@@ -25,8 +25,9 @@ if most then
   local answered = 0
   function response()
     answered = answered + 1
-    -- Stopping the thread alone would leave wrk asleep until its time is over.
-    if answered == most then os.execute("kill -INT $PPID") end
+    -- Stopping the thread alone would leave wrk asleep until its time is over. In the background and a little later,
+    -- because a process takes no SIGINT while it waits for a shell of its own.
+    if answered == most then os.execute("(sleep 0.05; kill -INT $PPID) &") end
     if answered >= most then wrk.thread:stop() end
   end
 end
