@@ -5,7 +5,7 @@ section_drain() {
   local delay
   say 'drain delay_ms calm_p50 p99 queued drain_s per_s p50 p99 factor failed CPU/1000 …; peaks of memory'
   for delay in $DRAIN_DELAYS; do drain_at "$delay"; done
-  table "Drain of $DRAIN_PAYMENTS queued payments while $RATE/s arrive; over when half a second of arrivals waits" \
+  table "Drain of $DRAIN_PAYMENTS queued payments while $RATE/s arrive; over when a second of arrivals waits" \
     "| delay ms | p50 before | p99 before | queued | drain s | settled/s | p50 meanwhile | p99 | p99 factor | failed |"
   for delay in $DRAIN_DELAYS; do table_row drain "$delay" 3 11; done
   table 'The same: CPU s / 1,000 settled in the drain, and the peaks of memory, MiB' \
@@ -39,6 +39,7 @@ drain() {  # settled before, queued
   "$tool" rate "$url" "$RATE" "$settle_seconds" >"$out/rate.txt" &
   rate_pid=$!
   start=${EPOCHREALTIME/./}
+  # A second of it is also what the generator may take to begin.
   sleep 2.3
   take_cpu
   processors failure false
@@ -47,7 +48,7 @@ drain() {  # settled before, queued
     sleep 0.25
     have=$(settled)
     now=${EPOCHREALTIME/./}
-    ((${have:-0} < $1 + $2 + RATE * (now - start) / 1000000 - RATE / 2)) || break
+    ((${have:-0} < $1 + $2 + RATE * (now - start) / 1000000 - RATE)) || break
     ((now - healed < settle_seconds * 1000000)) || { say "not drained after $settle_seconds s: $have settled"; break; }
   done
   took=$(bc <<<"scale = 1; ($now - $healed) / 1000000")
