@@ -48,6 +48,8 @@ drain() {  # settled before, queued
     sleep 0.25
     have=$(settled)
     now=${EPOCHREALTIME/./}
+    printf '%s ms: %s of %s\n' $(((now - healed) / 1000)) "$have" \
+      $(($1 + $2 + RATE * (now - start) / 1000000)) >>"$out/drain.txt"
     ((${have:-0} < $1 + $2 + RATE * (now - start) / 1000000 - RATE)) || break
     ((now - healed < settle_seconds * 1000000)) || { say "not drained after $settle_seconds s: $have settled"; break; }
   done
