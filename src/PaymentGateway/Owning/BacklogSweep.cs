@@ -15,6 +15,8 @@ internal sealed partial class BacklogSweep(
     {
         while (true)
         {
+            if (backlog.IsEmpty)
+                await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
             await Task.Delay(LookAgain, clock, stoppingToken);
             try
             {

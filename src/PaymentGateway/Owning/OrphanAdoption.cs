@@ -36,10 +36,12 @@ internal sealed partial class OrphanAdoption(
                 continue;
             }
 
-            await leases.MarkAdoptedAsync(epoch);
             // What clean stops freed is always looked for.
-            if (epoch != 0)
-                empty[epoch] = Later(last.Wait);
+            if (epoch == 0)
+                continue;
+
+            await leases.MarkAdoptedAsync(epoch);
+            empty[epoch] = Later(last.Wait);
         }
 
         foreach (var ended in empty.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())

@@ -15,6 +15,19 @@ internal sealed class StoredBacklog(TimeProvider clock)
     private readonly object gate = new();
     private readonly List<StoredRange> ranges = [];
 
+    /// <summary>Pulsed when something begins to wait here.</summary>
+    public Pulse Added { get; } = new(clock);
+
+    /// <summary>Nothing waits here.</summary>
+    public bool IsEmpty
+    {
+        get
+        {
+            lock (gate)
+                return ranges.Count == 0;
+        }
+    }
+
     /// <summary>While it is not empty, newer payments must queue up behind it: oldest first.</summary>
     public bool HasOverflow
     {
@@ -54,6 +67,8 @@ internal sealed class StoredBacklog(TimeProvider clock)
             else
                 ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, search));
         }
+
+        Added.Set();
     }
 
     /// <summary>The oldest range that may be read now, or null.</summary>

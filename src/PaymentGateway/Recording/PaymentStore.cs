@@ -4,7 +4,8 @@ using Npgsql;
 namespace PaymentGateway.Recording;
 
 /// <summary>The accepted payments in PostgreSQL: stored once for good, found again by their owner.</summary>
-internal sealed class PaymentStore(NpgsqlDataSource ledger)
+internal sealed class PaymentStore(
+    NpgsqlDataSource ledger, [FromKeyedServices(LedgerSetup.Batches)] NpgsqlDataSource batches)
 {
     // The lease is looked at in the same statement: an epoch that another instance has closed must not add
     // payments which nobody would look for any more.
@@ -48,7 +49,7 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger)
     /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
     public async Task<int> StoreAsync(StoreArgs batch)
     {
-        await using var connection = ledger.CreateConnection();
+        await using var connection = batches.CreateConnection();
         return await connection.ExecuteAsync(StoreSql, batch);
     }
 

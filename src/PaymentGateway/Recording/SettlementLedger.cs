@@ -8,7 +8,8 @@ namespace PaymentGateway.Recording;
 /// <remarks>
 /// Every statement touches settlements, then payments, then settlement_totals: a purge locks them in that order.
 /// </remarks>
-internal sealed class SettlementLedger(NpgsqlDataSource ledger)
+internal sealed class SettlementLedger(
+    NpgsqlDataSource ledger, [FromKeyedServices(LedgerSetup.Batches)] NpgsqlDataSource batches)
 {
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
@@ -56,7 +57,7 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger)
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
     {
-        await using var connection = ledger.CreateConnection();
+        await using var connection = batches.CreateConnection();
         return (await connection.QuerySingleAsync<CountRow>(RecordSql, batch)).Value;
     }
 

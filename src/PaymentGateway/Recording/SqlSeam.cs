@@ -1,4 +1,6 @@
+using System.Collections.Concurrent;
 using System.Data;
+using System.Text.RegularExpressions;
 using Npgsql;
 
 namespace PaymentGateway.Recording;
@@ -7,8 +9,12 @@ namespace PaymentGateway.Recording;
 /// Dapper's calls on typed Npgsql commands. -p:UseDapperAot=true leaves this file out and takes the packages
 /// instead (docs/decisions.md, 2), so names and arguments are Dapper's. Safe from any thread.
 /// </summary>
-internal static class SqlSeam
+internal static partial class SqlSeam
 {
+    // Named parameters make Npgsql parse and rewrite the text for each command; it is done once here. The statements
+    // are constants, so their reference is the key.
+    private static readonly ConcurrentDictionary<object, string> Numbered = new(ReferenceEqualityComparer.Instance);
+
     /// <summary>Runs a statement and gives the number of rows that it changed.</summary>
     /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
     public static Task<int> ExecuteAsync(
@@ -68,7 +74,21 @@ internal static class SqlSeam
         NpgsqlConnection connection, string sql, ISqlArgs? args, NpgsqlTransaction? transaction)
     {
         var command = new NpgsqlCommand(sql, connection, transaction);
-        args?.AddTo(command.Parameters);
+        if (args is null)
+            return command;
+
+        args.AddTo(command.Parameters);
+        if (!Numbered.TryGetValue(sql, out var numbered))
+            Numbered[sql] = numbered = Number(sql, command.Parameters);
+        command.CommandText = numbered;
+        foreach (NpgsqlParameter parameter in command.Parameters)
+            parameter.ParameterName = "";
         return command;
     }
+
+    private static string Number(string sql, NpgsqlParameterCollection parameters) =>
+        Name().Replace(sql, name => $"${parameters.IndexOf(name.Groups[1].Value) + 1}");
+
+    [GeneratedRegex("@([A-Za-z]+)")]
+    private static partial Regex Name();
 }

@@ -21,9 +21,9 @@ public class TestDatabase : IAsyncLifetime
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
-    internal PaymentStore Payments => new(Source);
+    internal PaymentStore Payments => new(Source, Source);
 
-    internal SettlementLedger Ledger => new(Source);
+    internal SettlementLedger Ledger => new(Source, Source);
 
     internal BooksStore Books => new(Source);
 
