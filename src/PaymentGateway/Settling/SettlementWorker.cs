@@ -16,6 +16,7 @@ internal sealed partial class SettlementWorker(
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
 
     private readonly Pulse progress = new(clock);
+    private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
     private int inFlight;
     private volatile bool draining;
 
@@ -38,10 +39,13 @@ internal sealed partial class SettlementWorker(
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         while (!stoppingToken.IsCancellationRequested && await queue.TakeAsync() is { } payment)
+        {
+            await pace.NextAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
             else
                 open.Remove(payment);
+        }
     }
 
     /// <summary>Waits for a lane with a free place, or gives null when the payment is not ours any more.</summary>

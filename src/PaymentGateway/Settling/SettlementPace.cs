@@ -1,0 +1,36 @@
+namespace PaymentGateway.Settling;
+
+/// <summary>
+/// Spreads the charges of a drain over time, so that it leaves room for acceptances on the same fraction of a core.
+/// One thread at a time.
+/// </summary>
+/// <param name="clock">Its monotonic time counts.</param>
+/// <param name="perSecond">How many charges may begin in a second.</param>
+internal sealed class SettlementPace(TimeProvider clock, int perSecond)
+{
+    private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
+
+    private readonly int perSlice = Math.Max(1, (int)(perSecond * Slice.TotalSeconds));
+    private long sliceSince;
+    private int left;
+
+    /// <summary>Ends when the next charge may begin: at once while the slice has room.</summary>
+    public ValueTask NextAsync(CancellationToken cancellation)
+    {
+        var elapsed = clock.GetElapsedTime(sliceSince);
+        if (elapsed >= Slice)
+        {
+            sliceSince = clock.GetTimestamp();
+            left = perSlice;
+        }
+
+        return left-- > 0 ? ValueTask.CompletedTask : SleepAsync(Slice - elapsed, cancellation);
+    }
+
+    private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
+    {
+        await Task.Delay(rest, clock, cancellation);
+        sliceSince = clock.GetTimestamp();
+        left = perSlice - 1;
+    }
+}

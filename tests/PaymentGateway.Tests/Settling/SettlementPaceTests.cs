@@ -1,0 +1,47 @@
+using PaymentGateway.Settling;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Settling;
+
+public sealed class SettlementPaceTests
+{
+    private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
+
+    private readonly ManualTimeProvider clock = new();
+    private readonly SettlementPace pace;
+
+    public SettlementPaceTests() => pace = new SettlementPace(clock, 300);
+
+    [Fact]
+    public void A_slice_has_its_share_of_the_second_and_the_next_one_waits()
+    {
+        for (var i = 0; i < 3; i++)
+            Assert.True(pace.NextAsync(default).IsCompleted);
+
+        Assert.False(pace.NextAsync(default).IsCompleted);
+    }
+
+    [Fact]
+    public async Task Who_waited_goes_in_the_next_slice_and_counts_there()
+    {
+        for (var i = 0; i < 3; i++)
+            await pace.NextAsync(default);
+        var waiting = pace.NextAsync(default).AsTask();
+        clock.Advance(Slice);
+        await waiting;
+
+        Assert.True(pace.NextAsync(default).IsCompleted);
+        Assert.True(pace.NextAsync(default).IsCompleted);
+        Assert.False(pace.NextAsync(default).IsCompleted);
+    }
+
+    [Fact]
+    public void An_idle_time_saves_nothing_up()
+    {
+        clock.Advance(TimeSpan.FromMinutes(1));
+        for (var i = 0; i < 3; i++)
+            Assert.True(pace.NextAsync(default).IsCompleted);
+
+        Assert.False(pace.NextAsync(default).IsCompleted);
+    }
+}
