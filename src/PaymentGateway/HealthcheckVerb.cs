@@ -46,7 +46,9 @@ internal static class HealthcheckVerb
     private static HttpClient Open(string url)
     {
         var handler = new SocketsHttpHandler { UseProxy = false };
-        var address = url;
+        // Kestrel's words for every address.
+        var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
+            .Replace("//*", "//localhost", StringComparison.Ordinal);
         if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
         {
             var path = url[InstanceLock.UnixScheme.Length..];

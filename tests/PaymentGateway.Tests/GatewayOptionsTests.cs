@@ -152,4 +152,17 @@ public sealed class GatewayOptionsTests
         settings = new Npgsql.NpgsqlConnectionStringBuilder(given.ConnectionString);
         Assert.Equal((7, 9), (settings.Timeout, settings.CommandTimeout));
     }
+
+    [Fact]
+    public void A_pool_that_leaves_too_few_connections_beside_the_batches_is_refused()
+    {
+        var wrong = Assert.Throws<ConfigurationException>(
+            () => PaymentGateway.Recording.LedgerSetup.DataSource("Host=x;Maximum Pool Size=4", reserved: 3));
+
+        Assert.Contains("Maximum Pool Size must be at least 5", wrong.Message, StringComparison.Ordinal);
+        using var enough = PaymentGateway.Recording.LedgerSetup.DataSource(
+            "Host=x;Maximum Pool Size=5;Minimum Pool Size=5", reserved: 3);
+        var settings = new Npgsql.NpgsqlConnectionStringBuilder(enough.ConnectionString);
+        Assert.Equal((2, 2), (settings.MaxPoolSize, settings.MinPoolSize));
+    }
 }

@@ -47,7 +47,7 @@ internal sealed partial class BacklogSweep(
     }
 
     // The whole range each time, as a late INSERT may come through anywhere in it. What an earlier look has loaded is
-    // told by its id: it may be settled between this reading and any other question.
+    // told by its time: it may be settled between this reading and any other question.
     private async Task SearchAsync(StoredRange range, Search search, int epoch)
     {
         var beganAt = clock.GetTimestamp();
@@ -58,7 +58,7 @@ internal sealed partial class BacklogSweep(
                 return;
 
             foreach (var row in page)
-                if (search.Loaded.Add(row.CorrelationId))
+                if (search.Loaded.Add(row.AcceptedAt))
                     Take(row);
             if (page.Count < PageMax)
             {

@@ -21,6 +21,9 @@ internal sealed partial class OrphanAdoption(
     // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
     private readonly Dictionary<int, EmptyLook> empty = [];
 
+    // How far a look has come that is not at its end: the settled ones before need not be passed again.
+    private readonly Dictionary<int, DateTime> cursors = [];
+
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
@@ -30,7 +33,8 @@ internal sealed partial class OrphanAdoption(
             if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
                 continue;
 
-            if (!await AdoptAsync(epoch, settledBefore, TimeSpan.FromSeconds(lapsedSeconds)))
+            var from = cursors.GetValueOrDefault(epoch, settledBefore);
+            if (!await AdoptAsync(epoch, from, TimeSpan.FromSeconds(lapsedSeconds)))
             {
                 empty.Remove(epoch);
                 continue;
@@ -69,8 +73,12 @@ internal sealed partial class OrphanAdoption(
         if (page.Count > 0)
             Log.Adopted(log, page.Count, from);
         if (page.Count < limit)
+        {
+            cursors.Remove(from);
             return true;
+        }
 
+        cursors[from] = page.Max(row => row.AcceptedAt);
         lease.CheckSoon.Set();
         return false;
     }

@@ -144,5 +144,7 @@ internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, S
 }
 
 /// <summary>When an uncertain range is looked at; NotBefore and Until are monotonic timestamps.</summary>
-/// <param name="Loaded">What earlier looks brought into memory; only the reader of ranges touches it.</param>
-internal sealed record Search(long NotBefore, long Until, TimeSpan Wait, HashSet<Guid> Loaded);
+/// <param name="Loaded">
+/// The acceptance times, each of one payment only, that earlier looks brought into memory; the reader's alone.
+/// </param>
+internal sealed record Search(long NotBefore, long Until, TimeSpan Wait, HashSet<DateTime> Loaded);

@@ -11,15 +11,17 @@ internal static class LedgerSetup
     /// <summary>Key of the data source for batches: plain connections out of the same number.</summary>
     public const string Batches = "batches";
 
-    // Two batches of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
-    // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed connections.
-    private const int BatchConnections = 3;
+    // For audits, leases, health and adoption, a purge's transaction among them.
+    private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
-        services.AddSingleton(_ => DataSource(options.Ledger, reserved: BatchConnections));
+        // The batches of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
+        // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
+        var plain = options.Intake.MaxBatchesInFlight + 1;
+        services.AddSingleton(_ => DataSource(options.Ledger, reserved: plain));
         services.AddKeyedSingleton(Batches, (_, _) => DataSource(
-            $"{options.Ledger};Multiplexing=false;Maximum Pool Size={BatchConnections}"));
+            $"{options.Ledger};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={plain}"));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
@@ -32,7 +34,7 @@ internal static class LedgerSetup
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
-    /// <exception cref="ConfigurationException">It does not parse.</exception>
+    /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
     public static NpgsqlDataSource DataSource(string connectionString, int reserved = 0)
     {
         try
@@ -45,7 +47,11 @@ internal static class LedgerSetup
                 settings.CommandTimeout = StatementSecondsMax + 1;
             if (!settings.ShouldSerialize("Maximum Pool Size"))
                 settings.MaxPoolSize = 8;
-            settings.MaxPoolSize = Math.Max(1, settings.MaxPoolSize - reserved);
+            if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
+                throw new ArgumentException($"Maximum Pool Size must be at least {reserved + SharedConnectionsMin}.");
+
+            settings.MaxPoolSize -= reserved;
+            settings.MinPoolSize = Math.Min(settings.MinPoolSize, settings.MaxPoolSize);
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             if (settings.Options?.Contains("statement_timeout", StringComparison.Ordinal) != true)

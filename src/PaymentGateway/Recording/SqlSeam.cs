@@ -61,9 +61,10 @@ internal static partial class SqlSeam
         (await connection.QueryAsync<TRow>(sql, args, transaction)).Single();
 
     // Multiplexed commands do not end at their Command Timeout (seen with a server that was stopped by SIGSTOP), and a
-    // loop that waits for ever would not notice that the server is back. The second leaves a plain one its own word.
+    // loop that waits for ever would not notice that the server is back. A plain connection keeps its own limit: were
+    // it disposed while its command still reads, both would read from one socket, and one of them for ever.
     private static Task<T> BoundAsync<T>(NpgsqlConnection connection, Task<T> running) =>
-        running.IsCompleted
+        running.IsCompleted || !connection.ConnectionString.Contains("Multiplexing=True", StringComparison.Ordinal)
             ? running
             : running.WaitAsync(TimeSpan.FromSeconds(connection.CommandTimeout + 1), TimeProvider.System);
 

@@ -40,7 +40,9 @@ internal sealed partial class SettlementWorker(
     {
         while (!stoppingToken.IsCancellationRequested && await queue.TakeAsync() is { } payment)
         {
-            await pace.NextAsync(stoppingToken);
+            // What is dropped costs nothing, and must not keep others waiting.
+            if (!payment.Purged && lease.Owns(payment))
+                await pace.NextAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
             else

@@ -63,6 +63,38 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
         await rig.AssertBooksAgreeAsync();
     }
 
+    // 7.5 s: after our own limits of a statement, and while Npgsql still waits for the end of what it cancelled.
+    [PostgresFact]
+    public async Task Backends_that_go_on_when_their_statements_were_just_given_up_hold_nobody_up_for_good()
+    {
+        var gateway = await rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await rig.BooksReachAsync(byDefault: 1);
+        var backends = await database.ScalarAsync<int[]>("""
+            SELECT array_agg(pid) FROM pg_stat_activity
+            WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH recorded%'
+            """);
+        Assert.NotEmpty(backends);
+        List<(HttpStatusCode Status, TimeSpan Took)> answers;
+        Array.ForEach(backends, PostgresServer.Freeze);
+        try
+        {
+            answers = await PayForAsync(gateway, TimeSpan.FromSeconds(7.5));
+        }
+        finally
+        {
+            Array.ForEach(backends, PostgresServer.Thaw);
+        }
+
+        Assert.Contains(answers, answer => answer.Status == HttpStatusCode.ServiceUnavailable);
+        await Eventually.HoldsAsync(
+            async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
+        await Eventually.HoldsAsync(
+            async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
+            "everything that was stored is settled");
+        await rig.AssertBooksAgreeAsync();
+    }
+
     [PostgresFact]
     public async Task Received_payments_are_acknowledged_without_the_database_and_stored_when_it_is_back()
     {

@@ -117,6 +117,12 @@ public sealed class PostgresServer : IAsyncDisposable
     /// <summary>They go on.</summary>
     public void Thaw() => Signal(18);
 
+    /// <summary>One backend stands still, and the others go on.</summary>
+    public static void Freeze(int backend) => Assert.Equal(0, Kill(backend, 19));
+
+    /// <summary>It goes on.</summary>
+    public static void Thaw(int backend) => Assert.Equal(0, Kill(backend, 18));
+
     public async ValueTask DisposeAsync()
     {
         watcher.StandardInput.Close();
