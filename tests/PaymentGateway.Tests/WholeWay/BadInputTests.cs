@@ -101,7 +101,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     {
         using var request = Post(LoadDriver.Body(Padded(length)));
         request.Headers.TransferEncodingChunked = chunked;
-        // A length is refused before the body is read: who still writes it may meet a closed connection, not the answer.
+        // A length is refused before the body is read: who still writes may meet a closed connection, not the answer.
         request.Headers.ExpectContinue = !chunked;
 
         using var answer = await (throughNginx ? System.Client : System.Api1).RefusesAsync(request, 413);
