@@ -31,15 +31,13 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
     // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
-    private const string AdoptSql = """
+    private const string AdoptSql = $"""
         WITH claim AS (
             SELECT epoch FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
         ), orphans AS (
-            SELECT payments.correlation_id, payments.accepted_at
-            FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
-            WHERE settlements.correlation_id IS NULL AND payments.owner = (SELECT epoch FROM claim)
-              AND payments.accepted_at >= @SettledBefore
-            ORDER BY payments.accepted_at LIMIT @Limit
+            SELECT correlation_id, accepted_at FROM payments
+            WHERE owner = (SELECT epoch FROM claim) AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}
+            ORDER BY accepted_at LIMIT @Limit
         ), widened AS (
             UPDATE leases SET settled_before = least(settled_before, (SELECT min(accepted_at) FROM orphans))
             WHERE epoch = @To AND closed_at IS NULL RETURNING epoch
@@ -50,26 +48,19 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         RETURNING correlation_id, amount_cents, accepted_at, owner, handover
         """;
 
-    private const string MarkAdoptedSql = """
+    private const string MarkAdoptedSql = $"""
         UPDATE leases SET adopted_at = now()
         WHERE epoch = @Epoch AND epoch <> 0 AND adopted_at IS NULL AND closed_at < now() - interval '2 minutes'
           AND NOT EXISTS (
-              SELECT 1 FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
-              WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
-                AND payments.accepted_at >= leases.settled_before)
+              SELECT 1 FROM payments
+              WHERE owner = @Epoch AND accepted_at >= leases.settled_before AND {PaymentStore.IsUnsettled})
         """;
 
     // What is surely unsent is free at once for anybody, what is in doubt stays in doubt.
-    private const string ReleaseSql = """
-        WITH unsettled AS (
-            SELECT payments.correlation_id
-            FROM settlements RIGHT JOIN payments ON settlements.correlation_id = payments.correlation_id
-            WHERE settlements.correlation_id IS NULL AND payments.owner = @Epoch
-              AND payments.accepted_at >= @SettledBefore
-        )
+    private const string ReleaseSql = $"""
         UPDATE payments
         SET owner = 0, handover = CASE WHEN correlation_id = ANY(@InDoubt) THEN 2 ELSE greatest(handover, 1) END
-        WHERE correlation_id IN (SELECT correlation_id FROM unsettled) AND owner = @Epoch
+        WHERE owner = @Epoch AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}
         """;
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
