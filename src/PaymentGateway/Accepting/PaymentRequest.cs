@@ -4,11 +4,16 @@ using System.Text.Json;
 namespace PaymentGateway.Accepting;
 
 /// <summary>The body of POST /payments; both members are checked by <see cref="TryParse"/>.</summary>
-internal readonly record struct PaymentRequest(Guid? CorrelationId, decimal? Amount)
+internal record struct PaymentRequest
 {
     private const string IdReason = "must be a UUID such as 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
     private const string AmountReason =
         "must be a number above 0 with at most two decimals, at most 999999999999.99, such as 19.90";
+
+    // Set, not constructed: the serializer's way through a constructor allocates for each request.
+    public Guid? CorrelationId { get; set; }
+
+    public decimal? Amount { get; set; }
 
     /// <summary>Reads and checks a body. One rule for all: what is wrong with it is a 400 (README, errors).</summary>
     /// <param name="body">The whole body.</param>

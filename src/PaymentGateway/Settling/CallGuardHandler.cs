@@ -1,3 +1,5 @@
+using System.Net;
+using System.Runtime.CompilerServices;
 using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;
@@ -46,43 +48,71 @@ internal sealed class CallGuardHandler(
         .AddTimeout(new TimeoutStrategyOptions { Timeout = options.CallTimeout })
         .Build();
 
+    /// <summary>The body of an answer that came through here; empty when there was none.</summary>
+    public static ReadOnlySpan<byte> AnswerOf(HttpResponseMessage response) => ((Answer)response.Content).Bytes;
+
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
         var pipeline = request.Method == HttpMethod.Post ? charges : lookups;
-        return await pipeline.ExecuteAsync(
-            static async (call, token) =>
-            {
-                var response = await call.Handler.SendPlainAsync(call.Request, token);
-                try
-                {
-                    await BufferAsync(response, token);
-                    return response;
-                }
-                catch
-                {
-                    response.Dispose();
-                    throw;
-                }
-            },
-            (Handler: this, Request: request),
-            cancellationToken);
+        var context = ResilienceContextPool.Shared.Get(cancellationToken);
+        try
+        {
+            var outcome = await pipeline.ExecuteOutcomeAsync(
+                static (context, call) => call.Handler.CallAsync(call.Request, context.CancellationToken), context,
+                (Handler: this, Request: request));
+            outcome.ThrowIfException();
+            return outcome.Result!;
+        }
+        finally
+        {
+            ResilienceContextPool.Shared.Return(context);
+        }
     }
 
-    private Task<HttpResponseMessage> SendPlainAsync(HttpRequestMessage request, CancellationToken token) =>
-        base.SendAsync(request, token);
-
-    private static async Task BufferAsync(HttpResponseMessage response, CancellationToken token)
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<Outcome<HttpResponseMessage>> CallAsync(HttpRequestMessage request, CancellationToken token)
     {
-        if (response.Content.Headers.ContentLength == 0)
-            return;
+        HttpResponseMessage? response = null;
+        try
+        {
+            response = await base.SendAsync(request, token);
+            using var plain = response.Content;
+            response.Content = new Answer(await ReadAsync(plain, token));
+            return Outcome.FromResult(response);
+        }
+        catch (Exception failed)
+        {
+            response?.Dispose();
+            return Outcome.FromException<HttpResponseMessage>(failed);
+        }
+    }
 
-        await using var stream = await response.Content.ReadAsStreamAsync(token);
-        var told = response.Content.Headers.ContentLength ?? AnswerBytesMax;
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<ReadOnlyMemory<byte>> ReadAsync(HttpContent content, CancellationToken token)
+    {
+        var told = content.Headers.ContentLength ?? AnswerBytesMax;
+        if (told == 0)
+            return default;
+
+        // The synchronous call gives the same stream without a task; only its reading waits for the network.
+        var stream = content.ReadAsStream(token);
         var answer = new byte[Math.Min(told, AnswerBytesMax)];
-        var length = await stream.ReadAtLeastAsync(answer, answer.Length, throwOnEndOfStream: false, token);
-        var plain = response.Content;
-        response.Content = new ByteArrayContent(answer, 0, length);
-        plain.Dispose();
+        return answer.AsMemory(0, await stream.ReadAtLeastAsync(answer, answer.Length, false, token));
+    }
+
+    /// <summary>A body that is read already.</summary>
+    private sealed class Answer(ReadOnlyMemory<byte> bytes) : HttpContent
+    {
+        public ReadOnlySpan<byte> Bytes => bytes.Span;
+
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
+            stream.WriteAsync(bytes).AsTask();
+
+        protected override bool TryComputeLength(out long length)
+        {
+            length = bytes.Length;
+            return true;
+        }
     }
 }

@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Net;
-using System.Net.Http.Headers;
+using System.Runtime.CompilerServices;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Routing;
@@ -10,21 +10,23 @@ using Polly.Timeout;
 namespace PaymentGateway.Settling;
 
 /// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
-internal sealed class ProcessorClient(HttpClient http, Processor processor, TimeProvider clock)
+/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which bounds each call and reads its answer.</param>
+/// <param name="baseUrl">Where the processor listens.</param>
+internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Processor processor, TimeProvider clock)
 {
     // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
     private const double RetryAfterSecondsMax = 30;
 
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
-    private static readonly Uri PaymentsPath = new("payments", UriKind.Relative);
-    private static readonly Uri HealthPath = new("payments/service-health", UriKind.Relative);
-    private static readonly MediaTypeHeaderValue Json = new("application/json");
+    private readonly Uri payments = new(baseUrl, "payments");
+    private readonly Uri health = new(baseUrl, "payments/service-health");
 
     public Processor Processor { get; } = processor;
 
     /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
     /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
-    public async Task<ChargeOutcome> ChargeAsync(Payment payment)
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         try
         {
@@ -32,10 +34,10 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
                 new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
                 GatewayJsonContext.Default.ProcessorPayment);
             using var content = new ByteArrayContent(body);
-            content.Headers.ContentType = Json;
-            using var request = new HttpRequestMessage(HttpMethod.Post, PaymentsPath) { Content = content };
-            using var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
-            return await JudgeAsync(response);
+            content.Headers.TryAddWithoutValidation("Content-Type", "application/json");
+            using var request = new HttpRequestMessage(HttpMethod.Post, payments) { Content = content };
+            using var response = await http.SendAsync(request, CancellationToken.None);
+            return Judge(response);
         }
         catch (BrokenCircuitException)
         {
@@ -60,13 +62,13 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
     {
         try
         {
-            using var response = await http.GetAsync(
-                new Uri($"payments/{id}", UriKind.Relative), HttpCompletionOption.ResponseHeadersRead);
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(baseUrl, $"payments/{id}"));
+            using var response = await http.SendAsync(request, CancellationToken.None);
             if (response.StatusCode == HttpStatusCode.NotFound)
                 return new LookupOutcome(LookupResult.NotFound);
 
             var stored = response.StatusCode == HttpStatusCode.OK
-                ? await ReadAsync(response, GatewayJsonContext.Default.ProcessorPayment)
+                ? Read(response, GatewayJsonContext.Default.ProcessorPayment)
                 : null;
             return stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
@@ -83,9 +85,10 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
     {
         try
         {
-            using var response = await http.GetAsync(HealthPath, HttpCompletionOption.ResponseHeadersRead);
+            using var request = new HttpRequestMessage(HttpMethod.Get, health);
+            using var response = await http.SendAsync(request, CancellationToken.None);
             var said = response.StatusCode == HttpStatusCode.OK
-                ? await ReadAsync(response, GatewayJsonContext.Default.HealthAnswer)
+                ? Read(response, GatewayJsonContext.Default.HealthAnswer)
                 : null;
             return said is null
                 ? null
@@ -97,13 +100,13 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
         }
     }
 
-    private async Task<ChargeOutcome> JudgeAsync(HttpResponseMessage response)
+    private ChargeOutcome Judge(HttpResponseMessage response)
     {
         var status = (int)response.StatusCode;
         switch (status)
         {
             case 200:
-                return await ReadAsync(response, GatewayJsonContext.Default.ChargeAnswer) is not null
+                return Read(response, GatewayJsonContext.Default.ChargeAnswer) is not null
                     ? new ChargeOutcome(ChargeResult.Settled)
                     : new ChargeOutcome(ChargeResult.InDoubt, null, "200 with a body that is no answer");
             case 422:
@@ -113,7 +116,7 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
             case 500:
                 // The failure switch answers without a body; a body comes from the database path, after the row
                 // may have been stored (contract.md, what follows).
-                return (await response.Content.ReadAsByteArrayAsync()).Length == 0
+                return CallGuardHandler.AnswerOf(response).IsEmpty
                     ? new ChargeOutcome(ChargeResult.Refused, null, "500")
                     : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
             case >= 400 and < 500:
@@ -123,12 +126,11 @@ internal sealed class ProcessorClient(HttpClient http, Processor processor, Time
         }
     }
 
-    // The handler has read the body already, within the call's time limit.
-    private static async Task<T?> ReadAsync<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
+    private static T? Read<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
     {
         try
         {
-            return JsonSerializer.Deserialize(await response.Content.ReadAsByteArrayAsync(), type);
+            return JsonSerializer.Deserialize(CallGuardHandler.AnswerOf(response), type);
         }
         catch (JsonException)
         {

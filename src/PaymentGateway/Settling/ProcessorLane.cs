@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -27,7 +28,8 @@ internal sealed class ProcessorLane(
     /// Charges once, on a place taken before. A payment leaves this in doubt unless the answer says otherwise.
     /// </summary>
     /// <param name="payment">Its RequestedAt goes out with it.</param>
-    public async Task<ChargeOutcome> ChargeAsync(Payment payment)
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
         var trial = health.Begin();

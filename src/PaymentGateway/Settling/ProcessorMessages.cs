@@ -11,7 +11,12 @@ internal sealed record ProcessorPayment(
     [property: JsonRequired] DateTime RequestedAt);
 
 /// <summary>A processor's answer to a charge; the text is for people.</summary>
-internal sealed record ChargeAnswer([property: JsonRequired] string Message);
+internal sealed record ChargeAnswer
+{
+    // Set, not constructed: the serializer's way through a constructor allocates for each answer.
+    [JsonRequired]
+    public string? Message { get; set; }
+}
 
 /// <summary>A processor's answer to GET /payments/service-health.</summary>
 internal sealed record HealthAnswer(

@@ -16,7 +16,7 @@ public class ChargeBenchmarks : IDisposable
     private readonly Payment payment = new(Guid.NewGuid(), 1990, Noon, 1);
 
     private readonly HttpMessageInvoker fake = new(new AnswerFromMemory());
-    private HttpClient http = null!;
+    private HttpMessageInvoker http = null!;
     private ProcessorClient client = null!;
 
     [GlobalSetup]
@@ -29,14 +29,11 @@ public class ChargeBenchmarks : IDisposable
             TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), 256, 2_500, 16, TimeSpan.FromSeconds(15),
             TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
         var health = new ProcessorHealth(TimeProvider.System, routing);
-        http = new HttpClient(new CallGuardHandler(health, settling, routing, TimeProvider.System)
+        http = new HttpMessageInvoker(new CallGuardHandler(health, settling, routing, TimeProvider.System)
         {
             InnerHandler = new AnswerFromMemory(),
-        })
-        {
-            BaseAddress = new Uri("http://processor/"), Timeout = Timeout.InfiniteTimeSpan,
-        };
-        client = new ProcessorClient(http, Processor.Default, TimeProvider.System);
+        });
+        client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, TimeProvider.System);
         payment.RequestedAt = payment.AcceptedAt;
     }
 

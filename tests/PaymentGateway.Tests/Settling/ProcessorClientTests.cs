@@ -133,7 +133,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     {
         await processor.SetFaultsAsync(new { beforeInsert = "hang" });
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment), stored: false);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: false);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
         await processor.ClearFaultsAsync();
@@ -146,7 +146,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     {
         await processor.SetFaultsAsync(new { afterInsert = "hang" });
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment), stored: true);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
@@ -156,7 +156,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     {
         await processor.SetFaultsAsync(new { trickle = true }); // The whole answer takes 20 s.
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment), stored: true);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
