@@ -45,7 +45,8 @@ start_instance() {  # api1|api2
   [[ -x $GATEWAY_BIN ]] || die "$GATEWAY_BIN is missing: make publish"
   # INLINE_COMPLETIONS: on a third of a core the hop from the socket's thread to the pool costs more than it gives.
   # GCGen0MaxBudget, hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.
-  launch "$1" env -C "$(dirname "$GATEWAY_BIN")" \
+  # GCHeapHardLimit: where memory is not limited, the heap at least is, as the runtime does by itself in a container.
+  launch "$1" env -C "$(dirname "$GATEWAY_BIN")" ${HEAP_LIMIT:+DOTNET_GCHeapHardLimit="$HEAP_LIMIT"} \
     ASPNETCORE_URLS="http://unix:$short_dir/sockets/$1.sock" \
     ConnectionStrings__Ledger="$(connection_string)" \
     Gateway__Instance__Name="$1" \
