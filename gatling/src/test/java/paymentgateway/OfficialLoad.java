@@ -20,6 +20,8 @@ public final class OfficialLoad extends MeasuredSimulation {
   private static final Duration THINK_TIME = Duration.ofSeconds(1);
   private static final double AUDITS = 6;
   private static final double SECONDS = Settings.decimal("seconds", Stage.OFFICIAL_SECONDS);
+  // From the second in which both processors are back, in the contract's time: everything that waited is settled then.
+  private static final double RECOVERY = 40, RECOVERED = 45;
   private final int users = Settings.number("users", OFFICIAL_USERS);
   private final AtomicInteger done = new AtomicInteger();
 
@@ -49,6 +51,8 @@ public final class OfficialLoad extends MeasuredSimulation {
 
   @Override
   protected void conclude(Outcome outcome) throws IOException {
+    var second = SECONDS / Stage.OFFICIAL_SECONDS;
+    outcome.addP99("p99AfterRecoveryMs", RECOVERY * second, RECOVERED * second);
     outcome.addSettled();
     outcome.addScore(users == OFFICIAL_USERS && SECONDS == Stage.OFFICIAL_SECONDS);
     demandNoFailure();

@@ -39,6 +39,12 @@ public final class Outcome {
     figures.put(name, figure);
   }
 
+  /** The p99 of what began between two seconds of the load. */
+  public void addP99(String name, double fromSecond, double toSecond) {
+    var among = run.traffic.latencies.between((long) (fromSecond * 1000), (long) (toSecond * 1000));
+    figures.put(name, round(Latencies.percentile(among, 99)));
+  }
+
   /** What is settled as of the end of the load, at once. */
   public void addSettled() {
     if (run.settings.bare) return;
