@@ -1,0 +1,73 @@
+using PaymentGateway.Recording;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Recording;
+
+/// <summary>How much of growing books prepared statements read by the plans that they keep.</summary>
+public sealed class KeptPlanTests(TestDatabase database) : IClassFixture<TestDatabase>
+{
+    private const int Many = 5_000;
+
+    // Npgsql prepares at the second use, and PostgreSQL plans five for their values before it may keep a plan.
+    private const int Calls = 12;
+
+    // One statement at a time in a database of its own: all are on one connection, and their plans with them.
+    [PostgresFact]
+    public async Task Looking_for_the_unsettled_does_not_read_what_a_living_owner_has_settled()
+    {
+        var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var later = Batches.Noon.AddHours(1);
+        Task PageAsync() => database.Payments.OpenPageAsync(new OpenPageArgs(living, later, later.AddHours(1), 100));
+        Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
+        async Task EndAsync()
+        {
+            await database.ExecuteAsync(
+                $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
+            await database.Leases.MarkAdoptedAsync(dead);
+        }
+
+        // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.
+        await SettleAsync(living, 50, Batches.Noon);
+        await database.ExecuteAsync("ANALYZE payments, settlements");
+        await CountReadAsync(PageAsync, EndAsync, AdoptAsync);
+        await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
+        var before = await CountReadAsync(PageAsync, EndAsync); // The adoption's UPDATE still scans payments here.
+        await database.ExecuteAsync("ANALYZE payments, settlements");
+        var after = await CountReadAsync(PageAsync, EndAsync, AdoptAsync);
+
+        Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Many / 10));
+    }
+
+    private async Task SettleAsync(int owner, int count, DateTime acceptedAt)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
+        await database.Payments.StoreAsync(batch);
+        Assert.Equal(count, await database.Ledger.RecordAsync(Batches.ToRecord(batch)));
+    }
+
+    private async Task<List<long>> CountReadAsync(params Func<Task>[] calls)
+    {
+        var read = new List<long>();
+        foreach (var callAsync in calls)
+        {
+            var before = await RowsReadAsync();
+            for (var call = 0; call < Calls; call++)
+                await callAsync();
+            read.Add(await RowsReadAsync() - before);
+        }
+
+        return read;
+    }
+
+    // A backend hands over what it has counted when it is idle for a while; this makes it do so at once.
+    private async Task<long> RowsReadAsync()
+    {
+        await database.ExecuteAsync("SELECT pg_stat_force_next_flush()");
+        return await database.ScalarAsync<long>("""
+            SELECT sum(tuples)::bigint FROM (
+                SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
+                UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS scans
+            WHERE relname IN ('payments', 'settlements')
+            """);
+    }
+}
