@@ -18,9 +18,9 @@ internal sealed class BooksStore(NpgsqlDataSource ledger)
         """;
 
     // The order in which every statement that touches several of them takes its locks.
-    private const string LockSql = "LOCK TABLE settlements, payments, settlement_totals IN ACCESS EXCLUSIVE MODE";
+    private const string LockSql = "LOCK TABLE payments, settlements, settlement_totals IN ACCESS EXCLUSIVE MODE";
 
-    private const string TruncateSql = "TRUNCATE settlements, payments, settlement_totals";
+    private const string TruncateSql = "TRUNCATE payments, settlements, settlement_totals";
 
     private const string NextGenerationSql =
         "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";

@@ -6,7 +6,7 @@ namespace PaymentGateway.Recording;
 
 /// <summary>The settlements and their totals in PostgreSQL. All instances write to and read from the same.</summary>
 /// <remarks>
-/// Every statement touches settlements, then payments, then settlement_totals: a purge locks them in that order.
+/// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
 /// </remarks>
 internal sealed class SettlementLedger(
     NpgsqlDataSource ledger, [FromKeyedServices(LedgerSetup.Batches)] NpgsqlDataSource batches)
@@ -14,7 +14,7 @@ internal sealed class SettlementLedger(
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
     private const string RecordSql = """
-        WITH recorded AS (
+        WITH locked_first AS (SELECT FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, processor, amount_cents, requested_at)
             SELECT outcome.correlation_id, outcome.processor, outcome.amount_cents, outcome.requested_at
             FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts)

@@ -29,7 +29,8 @@ public sealed class ComposeSettingsTests
                 Assert.Equal(project == ComposeProject.Durable, options.Durable);
                 Assert.Equal(Acknowledge.Stored, options.Intake.Acknowledge);
                 Assert.All(instance.Environment.Keys, name => Assert.True(
-                    name is Urls or Ledger or Inline or YoungMax || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
+                    name is Urls or Ledger or Inline or YoungMax
+                    || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
             }
     }
 
