@@ -25,7 +25,7 @@ publish: ## the two native binaries, without a single IL warning
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
-bench: ## every figure of docs/performance.md, 12 minutes (ARGS='saturation rate drain summary start'); LIMITS=1
+bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
 	@eng/bench $(ARGS)
 
 bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
