@@ -33,7 +33,7 @@ if most then
 end
 
 function done(summary, latency)
-  io.write(string.format("result %d %.3f %.3f %.3f %d\n", summary.requests, summary.duration / 1e6,
+  io.write(string.format("result %d %.3f %.3f %.3f %d %d\n", summary.requests, summary.duration / 1e6,
     latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-    summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
+    summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout, summary.errors.status))
 end

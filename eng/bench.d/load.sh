@@ -3,7 +3,7 @@
 
 settle_seconds=180
 
-# Closed loop, 64 connections as fast as it goes; prints requests, seconds, p50, p99, failed.
+# Closed loop, $CONNECTIONS connections as fast as it goes; prints requests, seconds, p50, p99, failed, not 2xx.
 saturate() {  # run number, seconds or N payments
   local count=''
   [[ $2 != *payments ]] || count=${2% payments}

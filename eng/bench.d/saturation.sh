@@ -15,13 +15,13 @@ $ROUNDS × $SECONDS_EACH s, after one warm-up of the machine of $WARM_SECONDS s 
 }
 
 saturate_side() {  # side, round
-  local known=0 requests seconds p50 p99 failed
+  local known=0 requests seconds p50 p99 failed _
   await_idle "$1, round $2"
   start_side "$1"
   warm_side
   [[ $1 == nginx-alone || $1 == stub ]] || known=$(settled)
   take_cpu
-  read -r requests seconds p50 p99 failed <<<"$(saturate "$2" "$SECONDS_EACH")"
+  read -r requests seconds p50 p99 failed _ <<<"$(saturate "$2" "$SECONDS_EACH")"
   [[ $1 == nginx-alone || $1 == stub ]] || await_settled $((known + requests - failed))
   row saturation "$1" "$(awk -v n=$((requests - failed)) -v s="$seconds" 'BEGIN { printf "%d", n / s }')" \
     "$p50" "$p99" "$(cpu_per_1000 $((requests - failed)))" "$failed"

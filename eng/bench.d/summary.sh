@@ -53,11 +53,6 @@ ask() {  # where the figures go, windows
   read -r -a answer <<<"$(at_rate "$SUMMARY_RATE" "$SUMMARY_SECONDS" summary "${bounds[@]}")"
 }
 
-gateway_sql() {
-  "$(value_of postgres_bin)/psql" -XAtq -v ON_ERROR_STOP=1 -h "$(value_of postgres_socket_dir)" -U gateway \
-    -d gateway "$@"
-}
-
 span() {
   gateway_sql -F ' ' -c \
     'SELECT extract(epoch FROM min(requested_at)), extract(epoch FROM max(requested_at)) FROM settlements'

@@ -49,6 +49,11 @@ system() {
 
 value_of() { sed -n "s/^$1=//p" "$RUN_DIR/system.env"; }
 
+gateway_sql() {
+  "$(value_of postgres_bin)/psql" -XAtq -v ON_ERROR_STOP=1 -h "$(value_of postgres_socket_dir)" -U gateway \
+    -d gateway "$@"
+}
+
 start_side() {  # nginx-alone | stub | received | stored | stored-durable | stored-plain; leaves it ready and limited
   running=$1
   case $1 in
