@@ -7,10 +7,10 @@ section_drain() {
   for delay in $DRAIN_DELAYS; do drain_at "$delay"; done
   table "Drain of $DRAIN_PAYMENTS queued payments while $RATE/s arrive; over when a second of arrivals waits" \
     "| delay ms | p50 before | p99 before | queued | drain s | settled/s | p50 meanwhile | p99 | p99 factor | failed |"
-  for delay in $DRAIN_DELAYS; do table_row drain "$delay" 3 11; done
+  for delay in $(once $DRAIN_DELAYS); do table_row drain "$delay" 3 11; done
   table 'The same: CPU s / 1,000 settled in the drain, and the peaks of memory, MiB' \
     '| delay ms | all | nginx | instances | PostgreSQL | whole PSS | instance PSS | instance resident |'
-  for delay in $DRAIN_DELAYS; do table_row drain "$delay" 12 18; done
+  for delay in $(once $DRAIN_DELAYS); do table_row drain "$delay" 12 18; done
 }
 
 drain_at() {  # delay of both processors, ms
@@ -56,7 +56,7 @@ drain() {  # settled before, queued
   took=$(bc <<<"scale = 1; ($now - $healed) / 1000000")
   settled_by_then=$have
   drain_cpu=$(cpu_per_1000 $((have - $1)))
-  kill -INT "$rate_pid"
+  kill -TERM "$rate_pid"
   wait "$rate_pid" || true
   rate_pid=''
   read -r -a during <<<"$(sed -n 's/^result //p' "$out/rate.txt")"

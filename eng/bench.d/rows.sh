@@ -10,6 +10,9 @@ median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)
 # Section, side, column.
 figures() { awk -v a="$1" -v b="$2" -v c="$3" '$1 == a && $2 == b { print $c }' "$out/rows.txt"; }
 
+# A label named several times is one row, of medians.
+once() { printf '%s\n' "$@" | awk '!seen[$0]++'; }
+
 median_of() { figures "$@" | median; }
 
 table() { tell ''; tell "$1"; tell ''; tell "$2"; tell "$(sed -E 's/[^|]+/ --- /g' <<<"$2")"; }  # title, head

@@ -7,10 +7,10 @@ section_summary() {
   for rows in $SUMMARY_ROWS; do summarise_at "$rows"; done
   table "Summary, $SUMMARY_RATE/s at fixed moments, ms; windows of 10 s anywhere in the books, across buckets" \
     "| settlements | all p50 | p99 | 10 s p50 | p99 | with $RATE/s: all p50 | p99 | 10 s p50 | p99 |"
-  for rows in $SUMMARY_ROWS; do table_row summary "$rows" 3 10; done
+  for rows in $(once $SUMMARY_ROWS); do table_row summary "$rows" 3 10; done
   table "A payment over the same books, $RATE/s, nobody asking: POST ms, and CPU s / 1,000 until settled" \
     '| settlements | p50 | p99 | CPU s / 1,000 | nginx | instances | PostgreSQL | failed (all) |'
-  for rows in $SUMMARY_ROWS; do table_row summary "$rows" 11 17; done
+  for rows in $(once $SUMMARY_ROWS); do table_row summary "$rows" 11 17; done
 }
 
 summarise_at() {  # settlements in the books
@@ -36,7 +36,7 @@ summarise_at() {  # settlements in the books
   sleep 2
   ask busy_all
   ask busy_ten windows
-  kill -INT "$rate_pid"
+  kill -TERM "$rate_pid"
   wait "$rate_pid" || true
   rate_pid=''
   read -r -a during <<<"$(sed -n 's/^result //p' "$out/rate.txt")"

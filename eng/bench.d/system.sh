@@ -91,7 +91,7 @@ look_at_parts() {  # the pids of what runs, and its limits when they are wanted
 }
 
 stop_side() {
-  [[ ! $rate_pid ]] || { kill -INT "$rate_pid" 2>/dev/null || true; wait "$rate_pid" || true; rate_pid=''; }
+  [[ ! $rate_pid ]] || { kill -TERM "$rate_pid" 2>/dev/null || true; wait "$rate_pid" || true; rate_pid=''; }
   [[ ! $watcher ]] || { kill "$watcher" 2>/dev/null || true; wait "$watcher" 2>/dev/null || true; watcher=''; }
   if [[ $nginx_alone ]]; then
     kill -QUIT "$nginx_alone" 2>/dev/null || true
