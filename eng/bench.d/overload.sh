@@ -43,5 +43,5 @@ rows_of() { gateway_sql -c "SELECT count(*) FROM $1"; }
 # Payments and amount of each processor in a summary, in one form: a processor writes 19.9 where we write 19.90.
 totals() {
   curl -s -m 30 -H 'X-Rinha-Token: 123' "$1" | grep -oE '"total(Requests|Amount)":[0-9.]+' \
-    | awk -F : '{ printf "%s%.2f", NR > 1 ? " " : "", $2 }' || die "no summary at $1"
+    | awk -F : '{ printf("%s%.2f", (NR > 1 ? " " : ""), $2) }' || die "no summary at $1"
 }

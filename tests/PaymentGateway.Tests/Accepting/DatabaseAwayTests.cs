@@ -72,7 +72,7 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
         await rig.BooksReachAsync(byDefault: 1);
         var backends = await database.ScalarAsync<int[]>("""
             SELECT array_agg(pid) FROM pg_stat_activity
-            WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH recorded%'
+            WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH locked_first%'
             """);
         Assert.NotEmpty(backends);
         List<(HttpStatusCode Status, TimeSpan Took)> answers;
