@@ -9,7 +9,7 @@ internal sealed class PaymentStore(
 {
     /// <summary>
     /// A payment that is not settled. A scalar subquery, so that it is looked up for the few rows that the rest of a
-    /// statement finds: a join's kept plan read both tables whole, each second (docs/decisions.md, 31).
+    /// statement finds: a join's kept plan read payments whole, each second (docs/decisions.md, 31).
     /// </summary>
     public const string IsUnsettled = """
         (SELECT true FROM settlements WHERE settlements.correlation_id = payments.correlation_id) IS NULL
