@@ -19,10 +19,14 @@ SELECT correlation_id, CASE WHEN get_byte(uuid_send(correlation_id), 14) % 10 = 
        accepted_at + interval '5 milliseconds'
 FROM payments;
 
-INSERT INTO settlement_totals (processor, bucket, instance, requests, amount_cents)
-SELECT processor, date_bin('5 seconds', requested_at, 'epoch'), get_byte(uuid_send(correlation_id), 15) % 2,
+INSERT INTO settlement_totals (width_seconds, bucket, processor, instance, requests, amount_cents)
+SELECT 5, date_bin('5 seconds', requested_at, 'epoch'), processor, get_byte(uuid_send(correlation_id), 15) % 2,
        count(*), sum(amount_cents)
-FROM settlements GROUP BY 1, 2, 3;
+FROM settlements GROUP BY 2, 3, 4;
+
+INSERT INTO settlement_totals (width_seconds, bucket, processor, instance, requests, amount_cents)
+SELECT 3600, date_bin('1 hour', bucket, 'epoch'), processor, instance, sum(requests), sum(amount_cents)
+FROM settlement_totals GROUP BY 2, 3, 4;
 
 ALTER TABLE payments ADD CONSTRAINT payments_pkey PRIMARY KEY (correlation_id);
 ALTER TABLE settlements ADD CONSTRAINT settlements_pkey PRIMARY KEY (correlation_id);

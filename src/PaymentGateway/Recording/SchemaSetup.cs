@@ -9,12 +9,16 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
     private const string StateSql = """
         SELECT count(*) FILTER (WHERE relname = 'books') AS books,
                count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
-                 AS logged_payments
+                 AS logged_payments,
+               (SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('settlement_totals')
+                  AND attname = 'width_seconds' AND NOT attisdropped) AS hours
         FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
         """;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
-    /// <exception cref="ConfigurationException">The tables are of the other storage profile.</exception>
+    /// <exception cref="ConfigurationException">
+    /// The tables are of the other storage profile, or of a version before totals per hour.
+    /// </exception>
     /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
     public async Task EnsureAsync()
     {
@@ -22,6 +26,9 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
         var state = await connection.QuerySingleAsync<SchemaState>(StateSql);
         if (state.Books == 0)
             await CreateAsync(connection);
+        else if (state.Hours == 0)
+            throw new ConfigurationException(
+                "ConnectionStrings__Ledger", "names books of an earlier version, without totals per hour");
         else if (state.LoggedPayments == 1 != options.Durable)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
@@ -51,8 +58,10 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
     }
 }
 
-/// <summary>Which of our tables exist, and whether the books survive a crash of the database.</summary>
-internal sealed record SchemaState(long Books, long LoggedPayments) : ISqlRow<SchemaState>
+/// <summary>
+/// Which of our tables exist, whether the books survive a crash of the database, and whether they know hours.
+/// </summary>
+internal sealed record SchemaState(long Books, long LoggedPayments, long Hours) : ISqlRow<SchemaState>
 {
-    public static SchemaState Read(DbDataReader row) => new(row.GetInt64(0), row.GetInt64(1));
+    public static SchemaState Read(DbDataReader row) => new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2));
 }

@@ -24,10 +24,14 @@ internal sealed class SettlementLedger(
             ON CONFLICT (correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents
         ), added AS (
-            INSERT INTO settlement_totals AS totals (processor, bucket, instance, requests, amount_cents)
-            SELECT processor, date_bin('5 seconds', requested_at, 'epoch'), @Instance, count(*), sum(amount_cents)
-            FROM recorded GROUP BY 1, 2 ORDER BY 1, 2
-            ON CONFLICT (processor, bucket, instance) DO UPDATE
+            INSERT INTO settlement_totals AS totals
+              (width_seconds, bucket, processor, instance, requests, amount_cents)
+            SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @Instance, count(*),
+                   sum(amount_cents)
+            FROM recorded,
+                (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            ON CONFLICT (width_seconds, bucket, processor, instance) DO UPDATE
             SET requests = totals.requests + excluded.requests,
                 amount_cents = totals.amount_cents + excluded.amount_cents
         )
@@ -43,12 +47,15 @@ internal sealed class SettlementLedger(
             WHERE requested_at >= @TailStart AND requested_at <= @To GROUP BY processor
             UNION ALL
             SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
-            WHERE bucket >= @HeadEnd AND bucket < @TailStart GROUP BY processor
+            WHERE width_seconds = 5 AND bucket >= @HeadEnd AND bucket < @HoursFrom GROUP BY processor
+            UNION ALL
+            SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
+            WHERE width_seconds = 3600 AND bucket >= @HoursFrom AND bucket < @HoursTo GROUP BY processor
+            UNION ALL
+            SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
+            WHERE width_seconds = 5 AND bucket >= @HoursTo AND bucket < @TailStart GROUP BY processor
         ) AS parts GROUP BY processor
         """;
-
-    /// <summary>The width of a bucket; the statement above names it too.</summary>
-    public static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
 
     /// <summary>
     /// Records a batch once: what is in the books already, or was purged, is left out. Repeat it freely.
@@ -96,44 +103,62 @@ internal sealed record RecordArgs(
 }
 
 /// <summary>
-/// The three parts of a window: raw rows from From to before HeadEnd, whole buckets from there to before
-/// TailStart, raw rows from there to To.
+/// The parts of a window, each from one of these times to before the next, the last one to and with To: raw rows,
+/// buckets of 5 seconds, buckets of an hour, buckets of 5 seconds, raw rows.
 /// </summary>
-internal sealed record SummaryArgs(DateTime From, DateTime HeadEnd, DateTime TailStart, DateTime To) : ISqlArgs
+internal sealed record SummaryArgs(
+    DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To) : ISqlArgs
 {
+    // The statements name the widths too.
+    private static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan WideBucket = TimeSpan.FromHours(1);
+
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+    private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
+
     public void AddTo(NpgsqlParameterCollection parameters)
     {
         parameters.Add(new NpgsqlParameter<DateTime>(nameof(From), From));
         parameters.Add(new NpgsqlParameter<DateTime>(nameof(HeadEnd), HeadEnd));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(HoursFrom), HoursFrom));
+        parameters.Add(new NpgsqlParameter<DateTime>(nameof(HoursTo), HoursTo));
         parameters.Add(new NpgsqlParameter<DateTime>(nameof(TailStart), TailStart));
         parameters.Add(new NpgsqlParameter<DateTime>(nameof(To), To));
     }
 
     public static SummaryArgs Of(DateTime? from, DateTime? to)
     {
-        // The ends of DateTime travel as -infinity and infinity: then there is no raw edge on that side.
+        // The ends of DateTime travel as -infinity and infinity: then there is no edge on that side.
         var first = from ?? Earliest;
         var last = to ?? Latest;
-        var headEnd = from is null ? Earliest : CeilToBucket(first);
-        var tailStart = to is null ? Latest : FloorToBucket(last);
-        return headEnd < tailStart
-            ? new SummaryArgs(first, headEnd, tailStart, last)
-            : new SummaryArgs(first, first, first, last);
+        var (headEnd, tailStart) = Whole(Bucket, first, from is null, last, to is null) ?? (first, first);
+        var (hoursFrom, hoursTo) =
+            Whole(WideBucket, headEnd, from is null, tailStart, to is null) ?? (tailStart, tailStart);
+        return new SummaryArgs(first, headEnd, hoursFrom, hoursTo, tailStart, last);
     }
 
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-    private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
-
-    private static DateTime FloorToBucket(DateTime utc)
+    /// <summary>The whole buckets from one time to before another; null when there is none.</summary>
+    private static (DateTime From, DateTime To)? Whole(
+        TimeSpan width, DateTime first, bool fromEver, DateTime last, bool forEver)
     {
-        var past = (utc - DateTime.UnixEpoch).Ticks % SettlementLedger.Bucket.Ticks;
-        return utc.AddTicks(past < 0 ? -past - SettlementLedger.Bucket.Ticks : -past);
+        var from = fromEver ? first : Ceil(first, width);
+        var to = forEver ? last : Floor(last, width);
+        return from < to ? (from, to) : null;
     }
 
-    private static DateTime CeilToBucket(DateTime utc)
+    private static DateTime Floor(DateTime utc, TimeSpan width)
     {
-        var floor = FloorToBucket(utc);
-        return floor == utc || floor > Latest - SettlementLedger.Bucket ? floor : floor + SettlementLedger.Bucket;
+        var past = (utc - DateTime.UnixEpoch).Ticks % width.Ticks;
+        return utc.AddTicks(past < 0 ? -past - width.Ticks : -past);
+    }
+
+    private static DateTime Ceil(DateTime utc, TimeSpan width)
+    {
+        var floor = Floor(utc, width);
+        if (floor == utc)
+            return utc;
+
+        return floor > Latest - width ? Latest : floor + width;
     }
 }
 

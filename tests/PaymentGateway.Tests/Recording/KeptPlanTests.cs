@@ -4,12 +4,18 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>How much of growing books prepared statements read by the plans that they keep.</summary>
-public sealed class KeptPlanTests(TestDatabase database) : IClassFixture<TestDatabase>
+public sealed class KeptPlanTests : IAsyncLifetime
 {
     private const int Many = 5_000;
 
     // Npgsql prepares at the second use, and PostgreSQL plans five for their values before it may keep a plan.
     private const int Calls = 12;
+
+    private readonly TestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
 
     // One statement at a time in a database of its own: all are on one connection, and their plans with them.
     [PostgresFact]
@@ -39,6 +45,22 @@ public sealed class KeptPlanTests(TestDatabase database) : IClassFixture<TestDat
         var after = await CountReadAsync(statements);
 
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Many / 10));
+    }
+
+    [PostgresFact]
+    public async Task A_summary_of_everything_reads_a_row_for_hours_not_for_seconds()
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(Many), await database.OpenEpochAsync());
+        await database.Payments.StoreAsync(batch);
+        var outcomes = Batches.ToRecord(batch);
+        for (var i = 0; i < Many; i++)
+            outcomes.RequestedAts[i] = Batches.Noon.AddSeconds(5 * i);
+        await database.Ledger.RecordAsync(outcomes);
+        await database.ExecuteAsync("ANALYZE settlements, settlement_totals");
+
+        var read = await CountReadAsync([() => database.Ledger.SummariseAsync(null, null)]);
+
+        Assert.InRange(read[0], Calls, Many / 10);
     }
 
     private async Task<RecordArgs> SettleAsync(int owner, int count, DateTime acceptedAt)
@@ -72,7 +94,7 @@ public sealed class KeptPlanTests(TestDatabase database) : IClassFixture<TestDat
             SELECT sum(tuples)::bigint FROM (
                 SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
                 UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS scans
-            WHERE relname IN ('payments', 'settlements')
+            WHERE relname IN ('payments', 'settlements', 'settlement_totals')
             """);
     }
 }

@@ -158,13 +158,15 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     {
         const string Differences = """
             WITH raw AS (
-                SELECT processor, date_bin('5 seconds', requested_at, 'epoch') AS bucket, count(*) AS requests,
-                       sum(amount_cents) AS cents FROM settlements GROUP BY 1, 2
+                SELECT width, processor, date_bin(width * interval '1 second', requested_at, 'epoch') AS bucket,
+                       count(*) AS requests, sum(amount_cents) AS cents
+                FROM settlements, (VALUES (5), (3600)) AS widths (width) GROUP BY 1, 2, 3
             ), summed AS (
-                SELECT processor, bucket, sum(requests) AS requests, sum(amount_cents) AS cents
-                FROM settlement_totals GROUP BY 1, 2
+                SELECT width_seconds AS width, processor, bucket, sum(requests) AS requests,
+                       sum(amount_cents) AS cents
+                FROM settlement_totals GROUP BY 1, 2, 3
             )
-            SELECT count(*) FROM raw FULL JOIN summed USING (processor, bucket)
+            SELECT count(*) FROM raw FULL JOIN summed USING (width, processor, bucket)
             WHERE raw.requests IS DISTINCT FROM summed.requests OR raw.cents IS DISTINCT FROM summed.cents
             """;
         Assert.Equal(0, await database.ScalarAsync<long>(Differences));

@@ -10,6 +10,7 @@ public sealed class SummariseTests : IAsyncLifetime
 {
     private const int Settled = 5_000;
 
+    private static readonly TimeSpan Books = TimeSpan.FromHours(4);
     private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
 
     private readonly TestDatabase database = new();
@@ -54,6 +55,7 @@ public sealed class SummariseTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData(0)]
     [InlineData(5)]
+    [InlineData(3_600)]
     public async Task A_settlement_on_the_border_of_a_bucket_counts_once(int second)
     {
         var border = Batches.Noon.AddSeconds(second);
@@ -63,6 +65,10 @@ public sealed class SummariseTests : IAsyncLifetime
         Assert.Equal(1, await CountAsync(border.AddSeconds(-5), border));
         Assert.Equal(1, await CountAsync(border, border.AddSeconds(5)));
         Assert.Equal(1, await CountAsync(border.AddSeconds(-60), border.AddSeconds(60)));
+        Assert.Equal(1, await CountAsync(border.AddHours(-2), border.AddHours(2)));
+        Assert.Equal(1, await CountAsync(border.AddHours(-1), border));
+        Assert.Equal(0, await CountAsync(border.AddHours(-2), border - Microsecond));
+        Assert.Equal(0, await CountAsync(border + Microsecond, border.AddHours(2)));
         Assert.Equal(0, await CountAsync(border.AddSeconds(-5), border - Microsecond));
         Assert.Equal(0, await CountAsync(border + Microsecond, border.AddSeconds(5)));
     }
@@ -121,10 +127,13 @@ public sealed class SummariseTests : IAsyncLifetime
         var settled = new List<Charge>();
         for (var i = 0; i < Settled; i++)
         {
-            // A fifth on the borders of buckets and beside them, where a sum goes wrong first.
-            var at = random.Next(5) == 0
-                ? Batches.Noon.AddSeconds(5 * random.Next(13)) + Microsecond * random.Next(-1, 2)
-                : Batches.Noon.AddMicroseconds(random.NextInt64(60_000_000));
+            // Two fifths on the borders of buckets and beside them, where a sum goes wrong first.
+            var at = random.Next(5) switch
+            {
+                0 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
+                1 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
+                _ => Within(Books),
+            };
             var processor = random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
             settled.Add(new Charge(processor, random.Next(1, 1_000_000), at));
         }
@@ -138,10 +147,16 @@ public sealed class SummariseTests : IAsyncLifetime
         0 => null,
         1 => settled[random.Next(settled.Count)].RequestedAt,
         2 => settled[random.Next(settled.Count)].RequestedAt + Microsecond * random.Next(-1, 2),
-        3 => Batches.Noon.AddSeconds(5 * random.Next(-1, 14)),
-        4 => Batches.Noon.AddSeconds(5 * random.Next(13)) + Microsecond * random.Next(-1, 2),
-        _ => Batches.Noon.AddMicroseconds(random.NextInt64(-5_000_000, 65_000_000)),
+        3 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
+        4 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
+        _ => Within(Books * 1.1) - Books * 0.05,
     };
+
+    private DateTime Within(TimeSpan span) =>
+        Batches.Noon + Microsecond * random.NextInt64(span.Ticks / Microsecond.Ticks);
+
+    private DateTime RandomBorder(int seconds) =>
+        Batches.Noon.AddSeconds(seconds * random.Next((int)Books.TotalSeconds / seconds + 1));
 
     private async Task SettleAsync(IReadOnlyList<Charge> charges)
     {

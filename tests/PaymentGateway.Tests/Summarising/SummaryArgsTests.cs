@@ -24,20 +24,38 @@ public sealed class SummaryArgsTests
 
         var bounds = expected.Split('|').Select(At).ToArray();
         Assert.Equal(bounds, new[] { args.From, args.HeadEnd, args.TailStart, args.To });
+        Assert.Equal((args.TailStart, args.TailStart), (args.HoursFrom, args.HoursTo));
+    }
+
+    // Buckets of 5 seconds from the first to before the second, of an hour to before the third, of 5 seconds again.
+    [Theory]
+    [InlineData("09:59:58", "13:00:02", "10:00:00|10:00:00|13:00:00|13:00:00")]
+    [InlineData("10:00:00.000001", "13:59:59", "10:00:05|11:00:00|13:00:00|13:59:55")]
+    [InlineData("10:00:01", "11:00:00", "10:00:05|11:00:00|11:00:00|11:00:00")]
+    [InlineData("10:00:00", "11:00:00", "10:00:00|10:00:00|11:00:00|11:00:00")]
+    [InlineData("10:00:05", "11:59:59", "10:00:05|11:59:55|11:59:55|11:59:55")]
+    [InlineData(null, "12:30:07", "infinite|infinite|12:00:00|12:30:05")]
+    [InlineData("12:30:07", null, "12:30:10|13:00:00|infinite|infinite")]
+    public void Whole_hours_within_a_window_are_read_as_such(string? from, string? to, string expected)
+    {
+        var args = SummaryArgs.Of(from is null ? null : At(from), to is null ? null : At(to));
+
+        var bounds = expected.Split('|').Select(at => at == Infinite ? At(at, from is not null) : At(at)).ToArray();
+        Assert.Equal(bounds, new[] { args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart });
     }
 
     [Fact]
     public void An_absent_bound_has_no_raw_edge()
     {
         var (from, to) = (At("12:00:01"), At("12:00:19"));
+        var (never, ever) = (At(Infinite, false), At(Infinite, true));
 
         Assert.Equal(
-            new SummaryArgs(At(Infinite, false), At(Infinite, false), At(Infinite, true), At(Infinite, true)),
-            SummaryArgs.Of(null, null));
+            new SummaryArgs(never, never, never, ever, ever, ever), SummaryArgs.Of(null, null));
         Assert.Equal(
-            new SummaryArgs(from, At("12:00:05"), At(Infinite, true), At(Infinite, true)), SummaryArgs.Of(from, null));
+            new SummaryArgs(from, At("12:00:05"), At("13:00:00"), ever, ever, ever), SummaryArgs.Of(from, null));
         Assert.Equal(
-            new SummaryArgs(At(Infinite, false), At(Infinite, false), At("12:00:15"), to), SummaryArgs.Of(null, to));
+            new SummaryArgs(never, never, never, At("12:00:00"), At("12:00:15"), to), SummaryArgs.Of(null, to));
     }
 
     [Theory]
@@ -48,15 +66,16 @@ public sealed class SummaryArgsTests
     [InlineData(null, "0001-01-01T00:00:00.000001Z")]
     [InlineData("1969-12-31T23:59:57Z", "1970-01-01T00:00:01Z")]
     [InlineData("9999-12-31T23:59:58Z", "9999-12-31T23:59:59.999999Z")]
+    [InlineData("9999-12-31T23:59:58Z", null)]
+    [InlineData("9999-12-31T22:59:58Z", null)]
     [InlineData(null, "9999-12-31T23:59:59.999999Z")]
     public void Extreme_years_have_borders_in_order_too(string? from, string? to)
     {
         var args = SummaryArgs.Of(Parse(from), Parse(to));
 
-        Assert.True(args.From <= args.HeadEnd, "the head");
-        Assert.True(args.HeadEnd <= args.TailStart, "the buckets");
-        Assert.True(args.TailStart <= args.To, "the tail");
-        Assert.All([args.From, args.HeadEnd, args.TailStart, args.To], at => Assert.Equal(DateTimeKind.Utc, at.Kind));
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        Assert.Equal(borders.Order(), borders);
+        Assert.All(borders, at => Assert.Equal(DateTimeKind.Utc, at.Kind));
     }
 
     [Theory]
