@@ -32,7 +32,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlements (
 CREATE INDEX IF NOT EXISTS settlements_requested_at ON settlements (requested_at);
 
 -- Sums per processor and time bucket, each settlement twice: in a bucket of 5 and in one of 3,600 seconds, so that a
--- summary reads few rows however old the books are. The instance is in the key so that two never wait for each
+-- summary reads few rows of old books. The instance is in the key so that two never wait for each
 -- other's row; the sum is numeric because 92,234 payments of the largest amount would overflow a bigint.
 CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
     width_seconds smallint NOT NULL,

@@ -25,11 +25,17 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
         await using var connection = await ledger.OpenConnectionAsync();
         var state = await connection.QuerySingleAsync<SchemaState>(StateSql);
         if (state.Books == 0)
+        {
             await CreateAsync(connection);
-        else if (state.Hours == 0)
+            // What was there already stayed as it was.
+            state = await connection.QuerySingleAsync<SchemaState>(StateSql);
+        }
+
+        if (state.Hours == 0)
             throw new ConfigurationException(
-                "ConnectionStrings__Ledger", "names books of an earlier version, without totals per hour");
-        else if (state.LoggedPayments == 1 != options.Durable)
+                "ConnectionStrings__Ledger",
+                "names tables of an earlier version, without totals per hour (drop them, or name another database)");
+        if (state.LoggedPayments == 1 != options.Durable)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 options.Durable

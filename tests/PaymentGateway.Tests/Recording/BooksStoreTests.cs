@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using Npgsql;
 using PaymentGateway.Recording;
 using PaymentGateway.Summarising;
 using PaymentGateway.Tests.Support;
@@ -81,8 +80,7 @@ public sealed class BooksStoreTests : IAsyncLifetime
 
         await database.Books.PurgeAsync();
         Assert.Equal(Empty, await database.Ledger.SummariseAsync(null, null));
-        Assert.All(failures, failure => Assert.Equal(
-            PostgresErrorCodes.DeadlockDetected, Assert.IsType<PostgresException>(failure).SqlState));
+        Assert.Empty(failures);
         Assert.True(
             purges > 10 && recorded > 100 && adopted > 0, $"{purges} purges, {recorded} recorded, {adopted} adopted");
 

@@ -71,15 +71,17 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup(made).EnsureAsync();
     }
 
-    [PostgresFact]
-    public async Task Books_of_an_earlier_version_are_a_wrong_setting()
+    [PostgresTheory]
+    [InlineData("")]
+    [InlineData("DROP TABLE books")]
+    public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string lost)
     {
         await Setup().EnsureAsync();
-        await database.ExecuteAsync("ALTER TABLE settlement_totals DROP COLUMN width_seconds");
+        await database.ExecuteAsync($"ALTER TABLE settlement_totals DROP COLUMN width_seconds; {lost}");
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
 
-        Assert.StartsWith("ConnectionStrings__Ledger: names books", wrong.Message, StringComparison.Ordinal);
+        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
     }
 
     private SchemaSetup Setup(string profile = "Unlogged") =>
