@@ -134,7 +134,7 @@ internal sealed record SettlingOptions(
 internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Recording:Gather", "40ms", "0s", "1s"),
+        settings.Duration("Gateway:Recording:Gather", "100ms", "0s", "1s"),
         settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }
