@@ -84,7 +84,7 @@ public sealed class ComposeSettingsTests
             Assert.Equal(instance.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
             Assert.Equal(nginx.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
             var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
-            Assert.Contains($"server unix:{seen} max_fails", upstreams, StringComparison.Ordinal);
+            Assert.Contains($"server unix:{seen} ", upstreams, StringComparison.Ordinal);
             Assert.Equal(instance.Name, instance.Text("hostname"));
         }
     }

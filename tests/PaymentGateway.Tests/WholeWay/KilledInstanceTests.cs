@@ -42,7 +42,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(3));
         await Task.Delay(TimeSpan.FromSeconds(1.5));
-        await system.KillAsync(GatewaySystem.Second);
+        await system.KillAsync(GatewaySystem.First);
         await load;
         var drained = await BooksCheck.AgreesAsync(system, ledger);
 
