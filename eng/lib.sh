@@ -15,6 +15,22 @@ source "$root/eng/parts.sh"
 say() { printf '%s\n' "$*"; }
 die() { printf 'payment-gateway: %s\n' "$*" >&2; exit 1; }
 
+# LIMITS is 1 or nothing, so that whoever only asks whether it is set asks the right thing.
+case ${LIMITS:-} in
+  '' | 1) ;;
+  0) LIMITS='' ;;
+  *) die "LIMITS is '$LIMITS'; it may be 1, or 0 as when unset" ;;
+esac
+
+# The commit whose binaries are measured, for the head of a report; nothing outside a clone.
+commit() {
+  local hash
+  hash=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || return 0
+  # A figure from changed sources is not the commit's.
+  git -C "$root" diff --quiet HEAD -- src nginx postgres 2>/dev/null || hash+='+'
+  printf '%s' "$hash"
+}
+
 # What is left unset, after the caller and the saved settings of a system that exists.
 apply_defaults() {
   local publish=$root/artifacts/publish

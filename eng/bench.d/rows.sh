@@ -23,14 +23,6 @@ table_row() {  # section, side, first and last column of the raw rows
   tell "$line"
 }
 
-commit() {
-  local hash
-  hash=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || return 0
-  # A figure from changed sources is not the commit's.
-  git -C "$root" diff --quiet HEAD -- src nginx postgres 2>/dev/null || hash+='+'
-  printf '%s' "$hash"
-}
-
 tell_busy() {
   [[ -f $out/busy.txt ]] || return 0
   tell ''
