@@ -24,16 +24,20 @@ public final class Latencies {
   }
 
   /** Those that began in [fromMs, toMs), sorted. */
-  public synchronized int[] between(long fromMs, long toMs) {
+  public int[] between(long fromMs, long toMs) {
+    var found = begunBetween(fromMs, toMs);
+    Arrays.sort(found);  // not under the lock, where whoever adds would wait for it
+    return found;
+  }
+
+  private synchronized int[] begunBetween(long fromMs, long toMs) {
     var found = new int[count];
     var n = 0;
     for (var i = 0; i < count; i++) {
       var at = entries[i] >> 32;
       if (at >= fromMs && at < toMs) found[n++] = (int) entries[i];
     }
-    found = Arrays.copyOf(found, n);
-    Arrays.sort(found);
-    return found;
+    return Arrays.copyOf(found, n);
   }
 
   public int[] all() {

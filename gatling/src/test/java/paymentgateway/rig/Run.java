@@ -63,9 +63,10 @@ public final class Run {
     zeroNanos = System.nanoTime();
     traffic.latencies.startAt(zeroNanos);
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
-    every(METER_SECONDS, () -> memory.add(second(), meter.pssKiB()));
-    every(PROGRESS_SECONDS, this::sayProgress);
-    if (!settings.bare) every(Math.max(1, seconds / 600), this::lookAtProcessors);
+    // Stages and audits are on the full second; what only we want to know comes at moments of its own.
+    every(METER_SECONDS, 2.25, () -> memory.add(second(), meter.pssKiB()));
+    every(PROGRESS_SECONDS, PROGRESS_SECONDS + 0.75, this::sayProgress);
+    if (!settings.bare) every(Math.max(1, seconds / 600), 0.5, this::lookAtProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
     return true;
   }
@@ -151,8 +152,9 @@ public final class Run {
     conductor.schedule(guarded(task), Math.max(0, wait), TimeUnit.NANOSECONDS);
   }
 
-  private void every(double interval, Runnable task) {
-    conductor.scheduleAtFixedRate(guarded(task), 0, (long) (interval * 1000), TimeUnit.MILLISECONDS);
+  private void every(double interval, double first, Runnable task) {
+    conductor.scheduleAtFixedRate(
+        guarded(task), (long) (first * 1000), (long) (interval * 1000), TimeUnit.MILLISECONDS);
   }
 
   // An exception would silently end a repeated task; the run must know of it, and not be ended by it.
@@ -199,7 +201,6 @@ public final class Run {
 
   private void sayProgress() {
     var now = (long) (second() * 1000);
-    if (now < 1000) return;
     var times = traffic.latencies.between(now - PROGRESS_SECONDS * 1000L, now);
     say(String.format(Locale.ROOT, "%4d s: %d accepted, %d failed; the last %d s: p50 %.2f, p99 %.2f ms", now / 1000,
         traffic.accepted(), traffic.failed(), PROGRESS_SECONDS, Latencies.percentile(times, 50),
