@@ -27,7 +27,7 @@ commit() {
   local hash
   hash=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || return 0
   # A figure from changed sources is not the commit's.
-  git -C "$root" diff --quiet HEAD -- src nginx postgres 2>/dev/null || hash+='+'
+  git -C "$root" diff --quiet HEAD -- . ':!docs' ':!*.md' 2>/dev/null || hash+='+'
   printf '%s' "$hash"
 }
 

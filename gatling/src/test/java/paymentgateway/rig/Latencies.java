@@ -25,19 +25,22 @@ public final class Latencies {
 
   /** Those that began in [fromMs, toMs), sorted. */
   public int[] between(long fromMs, long toMs) {
-    var found = begunBetween(fromMs, toMs);
-    Arrays.sort(found);  // not under the lock, where whoever adds would wait for it
-    return found;
-  }
-
-  private synchronized int[] begunBetween(long fromMs, long toMs) {
-    var found = new int[count];
-    var n = 0;
-    for (var i = 0; i < count; i++) {
-      var at = entries[i] >> 32;
-      if (at >= fromMs && at < toMs) found[n++] = (int) entries[i];
+    long[] added;
+    int size;
+    // What was added stays as it is: only its length needs the lock, for which whoever adds would wait.
+    synchronized (this) {
+      added = entries;
+      size = count;
     }
-    return Arrays.copyOf(found, n);
+    var found = new int[size];
+    var n = 0;
+    for (var i = 0; i < size; i++) {
+      var at = added[i] >> 32;
+      if (at >= fromMs && at < toMs) found[n++] = (int) added[i];
+    }
+    found = Arrays.copyOf(found, n);
+    Arrays.sort(found);
+    return found;
   }
 
   public int[] all() {

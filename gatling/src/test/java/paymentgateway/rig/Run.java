@@ -65,8 +65,8 @@ public final class Run {
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
     // Stages and audits are on the full second; what only we want to know comes at moments of its own.
     every(METER_SECONDS, 2.25, () -> memory.add(second(), meter.pssKiB()));
-    every(PROGRESS_SECONDS, PROGRESS_SECONDS + 0.75, this::sayProgress);
-    if (!settings.bare) every(Math.max(1, seconds / 600), 0.5, this::lookAtProcessors);
+    every(PROGRESS_SECONDS, PROGRESS_SECONDS - 0.3, this::sayProgress);
+    if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::lookAtProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
     return true;
   }
@@ -202,7 +202,8 @@ public final class Run {
   private void sayProgress() {
     var now = (long) (second() * 1000);
     var times = traffic.latencies.between(now - PROGRESS_SECONDS * 1000L, now);
-    say(String.format(Locale.ROOT, "%4d s: %d accepted, %d failed; the last %d s: p50 %.2f, p99 %.2f ms", now / 1000,
+    say(String.format(Locale.ROOT, "%4d s: %d accepted, %d failed; the last %d s: p50 %.2f, p99 %.2f ms",
+        Math.round(now / 1000.0),
         traffic.accepted(), traffic.failed(), PROGRESS_SECONDS, Latencies.percentile(times, 50),
         Latencies.percentile(times, 99)));
   }

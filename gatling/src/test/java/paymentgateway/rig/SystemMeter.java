@@ -10,12 +10,14 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 
 /** CPU seconds and memory of the parts that the budget is for; one thread. */
 final class SystemMeter {
   private static final List<String> PARTS = List.of("nginx", "api1", "api2", "postgres");
   /** Linux counts in hundredths wherever we run (USER_HZ). */
   private static final double TICKS_PER_SECOND = 100;
+  private static final long PAUSE_NANOS = 10_000_000;
   private final Map<String, Long> pids = new LinkedHashMap<>();
   private final Map<String, Path> cpuFiles = new HashMap<>();
 
@@ -69,6 +71,8 @@ final class SystemMeter {
   }
 
   private static long pss(long pid) {
+    // The kernel walks all pages of a process; some twenty in a row keep a core from the load for several ms.
+    LockSupport.parkNanos(PAUSE_NANOS);
     try {
       for (var line : Files.readAllLines(Path.of("/proc/" + pid + "/smaps_rollup")))
         if (line.startsWith("Pss:")) return Long.parseLong(line.replaceAll("\\D", ""));
