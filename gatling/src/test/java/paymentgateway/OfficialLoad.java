@@ -52,7 +52,7 @@ public final class OfficialLoad extends MeasuredSimulation {
   @Override
   protected void conclude(Outcome outcome) throws IOException {
     var second = SECONDS / Stage.OFFICIAL_SECONDS;
-    outcome.addP99("p99AfterRecoveryMs", RECOVERY * second, RECOVERED * second);
+    outcome.addRecovery(RECOVERY * second, RECOVERED * second);
     outcome.addSettled();
     outcome.addScore(users == OFFICIAL_USERS && SECONDS == Stage.OFFICIAL_SECONDS);
     demandNoFailure();

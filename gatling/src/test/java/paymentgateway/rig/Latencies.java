@@ -1,6 +1,7 @@
 package paymentgateway.rig;
 
 import java.util.Arrays;
+import java.util.stream.IntStream;
 
 /**
  * Times of answered calls, in microseconds: Gatling's own are whole milliseconds, too coarse where the score turns on
@@ -45,6 +46,11 @@ public final class Latencies {
 
   public int[] all() {
     return between(Long.MIN_VALUE, Long.MAX_VALUE);
+  }
+
+  /** Both, sorted. */
+  static int[] merge(int[] some, int[] others) {
+    return IntStream.concat(Arrays.stream(some), Arrays.stream(others)).sorted().toArray();
   }
 
   /** By second of the run, each sorted: one pass, whatever the length of the run. */

@@ -21,7 +21,9 @@ public final class Outcome {
 
   public Outcome(Run run, String simulation) {
     this.run = run;
-    this.times = run.traffic.latencies.all();
+    var payments = run.traffic.latencies.all();
+    var beside = run.beside.all();
+    this.times = Latencies.merge(payments, beside);
     figures.put("simulation", simulation);
     figures.put("date", LocalDate.now(ZoneOffset.UTC).toString());
     figures.put("commit", Settings.text("commit", ""));
@@ -33,16 +35,25 @@ public final class Outcome {
     figures.put("p50Ms", round(Latencies.percentile(times, 50)));
     figures.put("p99Ms", round(Latencies.percentile(times, 99)));
     figures.put("maxMs", round(Latencies.percentile(times, 100)));
+    // What is compared with the stub, at which there are no stages and no audits.
+    figures.put("paymentP99Ms", round(Latencies.percentile(payments, 99)));
+    figures.put("callsBeside", beside.length);
+    figures.put("besideP50Ms", round(Latencies.percentile(beside, 50)));
+    figures.put("besideMaxMs", round(Latencies.percentile(beside, 100)));
   }
 
   public void put(String name, Object figure) {
     figures.put(name, figure);
   }
 
-  /** The p99 of what began between two seconds of the load. */
-  public void addP99(String name, double fromSecond, double toSecond) {
-    var among = run.traffic.latencies.between((long) (fromSecond * 1000), (long) (toSecond * 1000));
-    figures.put(name, round(Latencies.percentile(among, 99)));
+  /** The p99 of what began between two seconds of the load: of every call, and of the payments alone. */
+  public void addRecovery(double fromSecond, double toSecond) {
+    var fromMs = (long) (fromSecond * 1000);
+    var toMs = (long) (toSecond * 1000);
+    var payments = run.traffic.latencies.between(fromMs, toMs);
+    var all = Latencies.merge(payments, run.beside.between(fromMs, toMs));
+    figures.put("p99AfterRecoveryMs", round(Latencies.percentile(all, 99)));
+    figures.put("paymentP99AfterRecoveryMs", round(Latencies.percentile(payments, 99)));
   }
 
   /** What is settled as of the end of the load, at once. */

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * begin, isOpen and the traffic; everything else happens on the conductor's.
  */
 public final class Run {
-  private static final int METER_SECONDS = 5;
+  private static final int METER_SECONDS = 10;
   private static final int PROGRESS_SECONDS = 10;
   /** A call that was given up may be charged so much later: the longest delay of the stage table, and some. */
   private static final Duration AFTERMATH = Duration.ofSeconds(6);
@@ -25,8 +25,9 @@ public final class Run {
   public final Settings settings = new Settings();
   public final Traffic traffic = new Traffic();
   public final double seconds;
-  /** For the whole run, the calls beside the payments included, as the official p99 is. */
-  final Parties counted = new Parties(settings, traffic.latencies);
+  /** Times of the calls beside the payments: stages and audits, which the official p99 has in it. */
+  final Latencies beside = new Latencies();
+  final Parties counted = new Parties(settings, beside);
   /** For what the official load would not ask: samples, and the books afterwards. */
   public final Parties uncounted = new Parties(settings, null);
   final Memory memory = new Memory();
@@ -62,9 +63,11 @@ public final class Run {
     if (!begun.compareAndSet(false, true)) return false;
     zeroNanos = System.nanoTime();
     traffic.latencies.startAt(zeroNanos);
+    beside.startAt(zeroNanos);
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
-    // Stages and audits are on the full second; what only we want to know comes at moments of its own.
-    every(METER_SECONDS, 2.25, () -> memory.add(second(), meter.pssKiB()));
+    // Stages and audits are on the full second; what only we want to know comes at moments of its own. A look at memory
+    // stops what it looks at, and more of it at the gateway than at the stub: none in the five seconds after a recovery.
+    every(METER_SECONDS, 6.25, () -> memory.add(second(), meter.pssKiB()));
     every(PROGRESS_SECONDS, PROGRESS_SECONDS - 0.3, this::sayProgress);
     if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::lookAtProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
