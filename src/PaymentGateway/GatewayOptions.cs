@@ -111,16 +111,18 @@ internal sealed record RoutingOptions(
 }
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
+/// <param name="Gather">How long charges gather when none waits, so that they begin together.</param>
 /// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
 /// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
 /// <param name="ParkAfter">In doubt for longer, a payment is set aside for an operator.</param>
 internal sealed record SettlingOptions(
-    TimeSpan CallTimeout, TimeSpan ConnectTimeout, int MaxConcurrency, int MaxRate, int LookupConcurrency,
-    TimeSpan InDoubtHorizon, TimeSpan ParkAfter, TimeSpan DrainTimeout)
+    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Gather, int MaxConcurrency, int MaxRate,
+    int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan ParkAfter, TimeSpan DrainTimeout)
 {
     public static SettlingOptions Read(SettingsReader settings) => new(
         settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
         settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
+        settings.Duration("Gateway:Settling:Gather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
         settings.Count("Gateway:Settling:MaxRate", 2_500, 100, 1_000_000),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),

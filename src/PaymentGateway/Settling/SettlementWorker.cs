@@ -38,8 +38,18 @@ internal sealed partial class SettlementWorker(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        while (!stoppingToken.IsCancellationRequested && await queue.TakeAsync() is { } payment)
+        while (!stoppingToken.IsCancellationRequested)
         {
+            if (!queue.TryTake(out var payment))
+            {
+                if (await queue.TakeAsync() is not { } first)
+                    return;
+
+                payment = first;
+                // Nobody waits for a charge, and those that begin together share their wake-ups.
+                await Task.Delay(options.Settling.Gather, clock, stoppingToken);
+            }
+
             // What is dropped costs nothing, and must not keep others waiting.
             if (!payment.Purged && lease.Owns(payment))
                 await pace.NextAsync(stoppingToken);
