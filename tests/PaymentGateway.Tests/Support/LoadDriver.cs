@@ -99,7 +99,8 @@ public static class LoadDriver
         }
         catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException or IOException)
         {
-            return Seen(LoadOutcome.Failed, broken.Message);
+            // The outer message only says that it failed.
+            return Seen(LoadOutcome.Failed, $"{broken.Message} {broken.GetBaseException().Message}");
         }
 
         LoadEntry Seen(LoadOutcome outcome, string answer) =>
