@@ -8,6 +8,9 @@ internal static class LedgerSetup
     // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
     private const int StatementSecondsMax = 5;
 
+    /// <summary>Key of the data source for batches: plain connections out of the same number.</summary>
+    public const string Batches = "batches";
+
     // For audits, leases, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
@@ -17,8 +20,8 @@ internal static class LedgerSetup
         // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
         var plain = options.Intake.MaxBatchesInFlight + 1;
         services.AddSingleton(_ => DataSource(options.Ledger, reserved: plain));
-        services.AddSingleton(_ => new BatchConnections(plain, () => DataSource(
-            $"{options.Ledger};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size=1")));
+        services.AddKeyedSingleton(Batches, (_, _) => DataSource(
+            $"{options.Ledger};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={plain}"));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();

@@ -4,7 +4,8 @@ using Npgsql;
 namespace PaymentGateway.Recording;
 
 /// <summary>The accepted payments in PostgreSQL: stored once for good, found again by their owner.</summary>
-internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections batches)
+internal sealed class PaymentStore(
+    NpgsqlDataSource ledger, [FromKeyedServices(LedgerSetup.Batches)] NpgsqlDataSource batches)
 {
     /// <summary>
     /// A payment that is not settled. A scalar subquery, so that it is looked up for the few rows that the rest of a
@@ -52,8 +53,11 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections bat
     /// How many were new; fewer than given when some were known, or when the owner's lease is closed.
     /// </returns>
     /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
-    public Task<int> StoreAsync(StoreArgs batch) =>
-        batches.RunAsync(static (connection, batch) => connection.ExecuteAsync(StoreSql, batch), batch);
+    public async Task<int> StoreAsync(StoreArgs batch)
+    {
+        await using var connection = batches.CreateConnection();
+        return await connection.ExecuteAsync(StoreSql, batch);
+    }
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
     public async Task StoreAgainAsync(StoreAgainArgs kept)

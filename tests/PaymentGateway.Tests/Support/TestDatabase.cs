@@ -21,9 +21,9 @@ public class TestDatabase : IAsyncLifetime
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
-    internal PaymentStore Payments => new(Source, Connections);
+    internal PaymentStore Payments => new(Source, Source);
 
-    internal SettlementLedger Ledger => new(Source, Connections);
+    internal SettlementLedger Ledger => new(Source, Source);
 
     internal BooksStore Books => new(Source);
 
@@ -71,9 +71,6 @@ public class TestDatabase : IAsyncLifetime
     /// <summary>An epoch that may store.</summary>
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
         Leases.OpenAsync("tests", duration ?? TimeSpan.FromMinutes(5));
-
-    // As many at once as the source has.
-    private BatchConnections Connections => new(1, () => Source);
 
     protected virtual Task<PostgresServer> TakeServerAsync() => PostgresServer.Shared;
 
