@@ -15,6 +15,7 @@ internal sealed partial class SettlementWorker(
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
 
+    private readonly Ticker gathering = new(options.Settling.Gather, "charges");
     private readonly Pulse progress = new(clock);
     private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
     private int inFlight;
@@ -36,6 +37,12 @@ internal sealed partial class SettlementWorker(
         await base.StopAsync(cancellationToken);
     }
 
+    public override void Dispose()
+    {
+        gathering.Dispose();
+        base.Dispose();
+    }
+
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         while (!stoppingToken.IsCancellationRequested)
@@ -47,7 +54,7 @@ internal sealed partial class SettlementWorker(
 
                 payment = first;
                 // Nobody waits for a charge, and those that begin together share their wake-ups.
-                await Task.Delay(options.Settling.Gather, clock, stoppingToken);
+                await gathering.NextAsync();
             }
 
             // What is dropped costs nothing, and must not keep others waiting.

@@ -14,9 +14,11 @@ internal sealed partial class SettlementWriter(
     private static readonly TimeSpan RetryFirst = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan RetryMost = TimeSpan.FromSeconds(2);
 
-    private readonly Channel<Settlement> outcomes =
-        Channel.CreateUnbounded<Settlement>(new UnboundedChannelOptions { SingleReader = true });
+    // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.
+    private readonly Channel<Settlement> outcomes = Channel.CreateUnbounded<Settlement>(
+        new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
+    private readonly Ticker gathering = new(options.Gather, "outcomes");
     private int buffered;
 
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
@@ -38,6 +40,12 @@ internal sealed partial class SettlementWriter(
         await base.StopAsync(cancellationToken);
     }
 
+    public override void Dispose()
+    {
+        gathering.Dispose();
+        base.Dispose();
+    }
+
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         var batch = new List<Settlement>(options.MaxBatch);
@@ -45,7 +53,7 @@ internal sealed partial class SettlementWriter(
         {
             // Nobody waits for the books, and one statement for many costs less than many.
             if (!outcomes.Reader.Completion.IsCompleted)
-                await Task.Delay(options.Gather, clock, stoppingToken);
+                await gathering.NextAsync();
 
             while (batch.Count < options.MaxBatch && outcomes.Reader.TryRead(out var settlement))
                 batch.Add(settlement);
