@@ -111,7 +111,7 @@ internal sealed record RoutingOptions(
 }
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
-/// <param name="Gather">How long charges gather when none waits, so that they begin together.</param>
+/// <param name="Gather">How long charges gather at most when none waits, so that they begin together.</param>
 /// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
 /// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
 /// <param name="ParkAfter">In doubt for longer, a payment is set aside for an operator.</param>
@@ -124,7 +124,7 @@ internal sealed record SettlingOptions(
         settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
         settings.Duration("Gateway:Settling:Gather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
-        settings.Count("Gateway:Settling:MaxRate", 2_500, 100, 1_000_000),
+        settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
         settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
         settings.Duration("Gateway:Settling:ParkAfter", "10m", "1s", "10080m"),
@@ -132,7 +132,7 @@ internal sealed record SettlingOptions(
 }
 
 /// <summary>How outcomes are written.</summary>
-/// <param name="Gather">How long outcomes gather: nobody waits, and one statement costs less than many.</param>
+/// <param name="Gather">How long outcomes gather at most: nobody waits, and one statement costs less than many.</param>
 internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(

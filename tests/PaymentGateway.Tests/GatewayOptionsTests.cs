@@ -24,7 +24,7 @@ public sealed class GatewayOptionsTests
             options.Routing);
         Assert.Equal(
             new SettlingOptions(
-                TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_500, 16,
+                TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
                 TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5)),
             options.Settling);
         Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(100), 1_000, 20_000), options.Recording);

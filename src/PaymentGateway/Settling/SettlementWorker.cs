@@ -55,6 +55,7 @@ internal sealed partial class SettlementWorker(
                 payment = first;
                 // Nobody waits for a charge, and those that begin together share their wake-ups.
                 await gathering.NextAsync();
+                stoppingToken.ThrowIfCancellationRequested();
             }
 
             // What is dropped costs nothing, and must not keep others waiting.

@@ -26,7 +26,7 @@ public class ChargeBenchmarks : IDisposable
             RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
             TimeSpan.FromSeconds(5.2));
         var settling = new SettlingOptions(
-            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_500, 16,
+            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
             TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
         var health = new ProcessorHealth(TimeProvider.System, routing);
         http = new HttpMessageInvoker(new CallGuardHandler(health, settling, routing, TimeProvider.System)
