@@ -76,7 +76,7 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
         settings.Count("Gateway:Intake:MaxBatchesInFlight", 2, 1, 8),
-        settings.Duration("Gateway:Intake:StoreTimeout", "1.8s", "50ms", "2s"),
+        settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
         settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
@@ -111,7 +111,9 @@ internal sealed record RoutingOptions(
 }
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
-/// <param name="Gather">How long charges gather at most when none waits, so that they begin together.</param>
+/// <param name="Gather">
+/// How long charges gather at most when none waits, so that they begin together, and how often answers are looked for.
+/// </param>
 /// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
 /// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
 /// <param name="ParkAfter">In doubt for longer, a payment is set aside for an operator.</param>
@@ -122,7 +124,7 @@ internal sealed record SettlingOptions(
     public static SettlingOptions Read(SettingsReader settings) => new(
         settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
         settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
-        settings.Duration("Gateway:Settling:Gather", "20ms", "0s", "1s"),
+        settings.Duration("Gateway:Settling:Gather", "50ms", "1ms", "200ms"),
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
         settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
@@ -136,7 +138,7 @@ internal sealed record SettlingOptions(
 internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Recording:Gather", "100ms", "0s", "1s"),
+        settings.Duration("Gateway:Recording:Gather", "150ms", "0s", "1s"),
         settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }

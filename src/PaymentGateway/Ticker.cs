@@ -8,7 +8,10 @@ internal sealed class Ticker : IDisposable
 {
     private readonly object gate = new();
     private readonly TimeSpan period;
-    private TaskCompletionSource? waiting;
+
+    // One for each: of several that wait for the same task, the runtime lets all but one run on in the pool.
+    private List<TaskCompletionSource> waiting = [];
+    private List<TaskCompletionSource> due = [];
     private bool stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
@@ -20,6 +23,16 @@ internal sealed class Ticker : IDisposable
             new Thread(Run) { IsBackground = true, Name = name }.Start();
     }
 
+    /// <summary>It has ended, and nobody waits any more.</summary>
+    public bool IsStopped
+    {
+        get
+        {
+            lock (gate)
+                return stopped;
+        }
+    }
+
     /// <summary>Ends with the next tick: a whole period from now when it rests, at most one while it ticks.</summary>
     public Task NextAsync()
     {
@@ -28,8 +41,10 @@ internal sealed class Ticker : IDisposable
             if (period <= TimeSpan.Zero || stopped)
                 return Task.CompletedTask;
 
+            var tick = new TaskCompletionSource();
+            waiting.Add(tick);
             Monitor.Pulse(gate);
-            return (waiting ??= new TaskCompletionSource()).Task;
+            return tick.Task;
         }
     }
 
@@ -47,15 +62,16 @@ internal sealed class Ticker : IDisposable
     {
         while (RestUntilAwaited())
         {
-            TaskCompletionSource? due;
             do
             {
+                due.Clear();
                 Thread.Sleep(period);
                 lock (gate)
-                    (due, waiting) = (waiting, null);
-                due?.SetResult();
+                    (due, waiting) = (waiting, due);
+                foreach (var tick in due)
+                    tick.SetResult();
             }
-            while (due is not null);
+            while (due.Count > 0);
         }
     }
 
@@ -63,9 +79,9 @@ internal sealed class Ticker : IDisposable
     {
         lock (gate)
         {
-            while (waiting is null && !stopped)
+            while (waiting.Count == 0 && !stopped)
                 Monitor.Wait(gate);
-            return waiting is not null;
+            return waiting.Count > 0;
         }
     }
 }

@@ -20,11 +20,15 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
         WHERE closed_at IS NULL AND ((@Lapsed AND expires_at < now()) OR (instance = @ProvenGone AND epoch < @Epoch))
         """;
 
+    // Nothing is free most of the time, and adopting nothing costs more than this look.
     private const string OrphanedSql = """
         SELECT epoch, settled_before,
                CASE WHEN epoch = 0 THEN 0 ELSE extract(epoch FROM now() - least(expires_at, closed_at)) END::float8
                  AS lapsed_seconds
-        FROM leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL ORDER BY epoch
+        FROM leases
+        WHERE closed_at IS NOT NULL AND adopted_at IS NULL
+          AND (epoch <> 0 OR EXISTS (SELECT FROM payments WHERE owner = 0))
+        ORDER BY epoch
         """;
 
     // One heir at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease

@@ -8,9 +8,6 @@ internal static class LedgerSetup
     // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
     private const int StatementSecondsMax = 5;
 
-    /// <summary>Key of the data source for batches: plain connections out of the same number.</summary>
-    public const string Batches = "batches";
-
     // For audits, leases, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
@@ -20,8 +17,7 @@ internal static class LedgerSetup
         // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
         var plain = options.Intake.MaxBatchesInFlight + 1;
         services.AddSingleton(_ => DataSource(options.Ledger, reserved: plain));
-        services.AddKeyedSingleton(Batches, (_, _) => DataSource(
-            $"{options.Ledger};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={plain}"));
+        services.AddSingleton(_ => Connections(options.Ledger, plain));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
@@ -30,6 +26,11 @@ internal static class LedgerSetup
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
     }
+
+    /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
+    /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
+    public static BatchConnections Connections(string connectionString, int count) => new(
+        DataSource($"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}"), count);
 
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>

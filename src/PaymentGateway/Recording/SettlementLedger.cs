@@ -8,8 +8,7 @@ namespace PaymentGateway.Recording;
 /// <remarks>
 /// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
 /// </remarks>
-internal sealed class SettlementLedger(
-    NpgsqlDataSource ledger, [FromKeyedServices(LedgerSetup.Batches)] NpgsqlDataSource batches)
+internal sealed class SettlementLedger(NpgsqlDataSource ledger, BatchConnections batches)
 {
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
@@ -64,8 +63,9 @@ internal sealed class SettlementLedger(
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
     {
-        await using var connection = batches.CreateConnection();
-        return (await connection.QuerySingleAsync<CountRow>(RecordSql, batch)).Value;
+        var recorded = await batches.RunAsync(
+            static (connection, batch) => connection.QuerySingleAsync<CountRow>(RecordSql, batch), batch);
+        return recorded.Value;
     }
 
     /// <summary>

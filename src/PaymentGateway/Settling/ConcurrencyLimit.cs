@@ -4,7 +4,10 @@ namespace PaymentGateway.Settling;
 /// How many charges may be under way at one processor: grows while they go well, halves when the processor is
 /// overrun (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
 /// </summary>
-internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
+/// <param name="clock">Its monotonic time counts.</param>
+/// <param name="most">The largest limit.</param>
+/// <param name="lookInterval">An answer is noticed this much later at most; that is no congestion.</param>
+internal sealed class ConcurrencyLimit(TimeProvider clock, int most, TimeSpan lookInterval)
 {
     private const double Least = 4;
 
@@ -21,6 +24,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private TimeSpan bestBefore = TimeSpan.MaxValue;
     private long bestSince;
     private long cutAt;
+    private long? refusedAt;
 
     /// <summary>The limit of this moment.</summary>
     public int Current
@@ -38,7 +42,10 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         lock (gate)
         {
             if (under >= (int)limit)
+            {
+                refusedAt = clock.GetTimestamp();
                 return false;
+            }
 
             under++;
             return true;
@@ -52,15 +59,18 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     {
         lock (gate)
         {
-            var full = under >= (int)limit;
             under--;
             var now = clock.GetTimestamp();
             if (overrun || (latency is { } took && IsCongested_NeedsLock(took, now)))
                 Cut_NeedsLock(now);
-            else if (latency is not null && full)
+            else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
                 limit = Math.Min(most, limit + (slowStart ? 1 : 1 / limit));
         }
     }
+
+    // Not whether all places are taken at this moment: answers are looked for together, so most find free ones.
+    private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
+        refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 
     private bool IsCongested_NeedsLock(TimeSpan took, long now)
     {
@@ -75,7 +85,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
             best = took;
 
         var reference = best < bestBefore ? best : bestBefore;
-        return took > reference * 2 + Tolerance;
+        return took > reference * 2 + Tolerance + lookInterval;
     }
 
     private void Cut_NeedsLock(long now)

@@ -9,13 +9,13 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking,
-    OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
+    OpenPayments open, Lease lease, Ticker gathering, GatewayOptions options, TimeProvider clock,
+    ILogger<SettlementWorker> log)
     : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
 
-    private readonly Ticker gathering = new(options.Settling.Gather, "charges");
     private readonly Pulse progress = new(clock);
     private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
     private int inFlight;
@@ -35,12 +35,6 @@ internal sealed partial class SettlementWorker(
         if (Volatile.Read(ref inFlight) is > 0 and var left)
             Log.DrainCutShort(log, left);
         await base.StopAsync(cancellationToken);
-    }
-
-    public override void Dispose()
-    {
-        gathering.Dispose();
-        base.Dispose();
     }
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)

@@ -1,5 +1,4 @@
 using System.Net;
-using System.Net.Sockets;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -12,12 +11,14 @@ internal static class SettlingSetup
 
     public static void AddSettling(this IServiceCollection services, GatewayOptions options)
     {
+        services.AddSingleton(_ => new Ticker(options.Settling.Gather, "charges"));
         foreach (var processor in Enum.GetValues<Processor>())
         {
             services.AddKeyedSingleton(processor, (provider, _) =>
                 new ProcessorHealth(provider.GetRequiredService<TimeProvider>(), options.Routing));
             services.AddHttpClient(processor.ToString())
-                .UseSocketsHttpHandler((handler, _) => Tune(handler, options.Settling))
+                .UseSocketsHttpHandler((handler, provider) =>
+                    Tune(handler, options.Settling, provider.GetRequiredService<Ticker>()))
                 .AddHttpMessageHandler(provider => new CallGuardHandler(
                     provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, options.Routing,
                     provider.GetRequiredService<TimeProvider>()))
@@ -43,7 +44,7 @@ internal static class SettlingSetup
             provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, clock);
     }
 
-    private static void Tune(SocketsHttpHandler handler, SettlingOptions options)
+    private static void Tune(SocketsHttpHandler handler, SettlingOptions options, Ticker ticker)
     {
         handler.PooledConnectionLifetime = ConnectionKept;
         handler.UseCookies = false;
@@ -51,28 +52,8 @@ internal static class SettlingSetup
         handler.AutomaticDecompression = DecompressionMethods.None;
         handler.ActivityHeadersPropagator = null;
         handler.UseProxy = false;
-        // Its own limit, as the handler's would look like a call that timed out, which is in doubt; a connection that
-        // was never made is a clean refusal.
-        handler.ConnectCallback = async (connecting, cancellation) =>
-        {
-            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-            try
-            {
-                using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-                limit.CancelAfter(options.ConnectTimeout);
-                await socket.ConnectAsync(connecting.DnsEndPoint, limit.Token);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch (OperationCanceledException) when (!cancellation.IsCancellationRequested)
-            {
-                socket.Dispose();
-                throw new SocketException((int)SocketError.TimedOut);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        };
+        var connector = new ProcessorConnector(ticker, options.ConnectTimeout);
+        handler.ConnectCallback = (connecting, cancellation) =>
+            connector.ConnectAsync(connecting.DnsEndPoint, cancellation);
     }
 }

@@ -10,7 +10,7 @@ public sealed class ConcurrencyLimitTests
     private readonly ManualTimeProvider clock = new();
     private readonly ConcurrencyLimit limit;
 
-    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100);
+    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100, TimeSpan.Zero);
 
     [Fact]
     public void There_are_as_many_places_as_the_limit_says()
@@ -30,6 +30,28 @@ public sealed class ConcurrencyLimitTests
         Use(200, Quick);
 
         Assert.Equal(100, limit.Current);
+    }
+
+    [Fact]
+    public void Answers_that_are_found_together_each_let_it_grow()
+    {
+        var entered = EnterAll();
+
+        for (var i = 0; i < entered; i++)
+            limit.Exit(Quick, false);
+
+        Assert.Equal(2 * entered, limit.Current);
+    }
+
+    [Fact]
+    public void It_does_not_grow_by_calls_that_began_after_the_last_refusal()
+    {
+        EnterAll();
+        clock.Advance(Quick * 2);
+
+        limit.Exit(Quick, false);
+
+        Assert.Equal(16, limit.Current);
     }
 
     [Fact]
@@ -83,7 +105,7 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void A_most_below_four_is_kept()
     {
-        var small = new ConcurrencyLimit(clock, 2);
+        var small = new ConcurrencyLimit(clock, 2, TimeSpan.Zero);
 
         Assert.Equal(2, small.Current);
         small.TryEnter();
@@ -101,6 +123,21 @@ public sealed class ConcurrencyLimitTests
         limit.Exit(TimeSpan.FromMilliseconds(121), false);
 
         Assert.Equal(8, limit.Current);
+    }
+
+    [Fact]
+    public void An_answer_that_waited_for_a_look_is_no_congestion()
+    {
+        var looking = new ConcurrencyLimit(clock, 100, TimeSpan.FromMilliseconds(50));
+        looking.TryEnter();
+        looking.Exit(Quick, false);
+
+        looking.TryEnter();
+        looking.Exit(TimeSpan.FromMilliseconds(170), false);
+        Assert.Equal(16, looking.Current);
+        looking.TryEnter();
+        looking.Exit(TimeSpan.FromMilliseconds(171), false);
+        Assert.Equal(8, looking.Current);
     }
 
     [Fact]

@@ -21,9 +21,11 @@ public class TestDatabase : IAsyncLifetime
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
-    internal PaymentStore Payments => new(Source, Source);
+    internal PaymentStore Payments => new(Source, Connections);
 
-    internal SettlementLedger Ledger => new(Source, Source);
+    internal SettlementLedger Ledger => new(Source, Connections);
+
+    internal BatchConnections Connections { get; private set; } = null!;
 
     internal BooksStore Books => new(Source);
 
@@ -42,6 +44,7 @@ public class TestDatabase : IAsyncLifetime
         server = await TakeServerAsync();
         await ExecuteOnServerAsync($"CREATE DATABASE {name}");
         Source = LedgerSetup.DataSource(ConnectionString);
+        Connections = LedgerSetup.Connections(ConnectionString, 4);
         await PrepareAsync();
     }
 
@@ -49,6 +52,7 @@ public class TestDatabase : IAsyncLifetime
     {
         if (server is null)
             return;
+        await Connections.DisposeAsync();
         await Source.DisposeAsync();
         await ExecuteOnServerAsync($"DROP DATABASE {name} WITH (FORCE)");
     }
