@@ -15,7 +15,7 @@ public sealed class GatewayOptionsTests
         Assert.False(options.Durable);
         Assert.Equal(
             new IntakeOptions(
-                Acknowledge.Stored, 2_000, 500, 2, TimeSpan.FromSeconds(1.8), TimeSpan.FromMilliseconds(20), 20_000),
+                Acknowledge.Stored, 2_000, 500, 2, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(20), 20_000),
             options.Intake);
         Assert.Equal(
             new RoutingOptions(
@@ -24,10 +24,10 @@ public sealed class GatewayOptionsTests
             options.Routing);
         Assert.Equal(
             new SettlingOptions(
-                TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
+                TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(50), 256, 2_000, 16,
                 TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5)),
             options.Settling);
-        Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(100), 1_000, 20_000), options.Recording);
+        Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(150), 1_000, 20_000), options.Recording);
         Assert.Equal(new OwningOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), options.Owning);
     }
 
