@@ -20,14 +20,21 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
         await places.WaitAsync();
-        var connection = Take();
         try
         {
-            return await statement(connection, args);
+            var connection = Take();
+            try
+            {
+                return await statement(connection, args);
+            }
+            finally
+            {
+                await ReturnAsync(connection);
+            }
         }
         finally
         {
-            await ReturnAsync(connection);
+            // Whatever happens to a connection: a place that is lost is lost for the life of the process.
             places.Release();
         }
     }

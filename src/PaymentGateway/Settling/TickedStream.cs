@@ -40,13 +40,13 @@ internal sealed class TickedStream(Socket socket, Ticker ticker) : Stream
     public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
         // Just after a request there is no answer yet.
+        var waits = answerDue;
         var read = 0;
-        while (answerDue || !TryRead(buffer.Span, out read))
+        while (waits || !TryRead(buffer.Span, out read))
         {
+            waits = false;
             await (Rest(buffer.IsEmpty) ?? ticker.NextAsync());
             ThrowIfOver(cancellationToken);
-            if (TryRead(buffer.Span, out read))
-                break;
         }
 
         return read;
