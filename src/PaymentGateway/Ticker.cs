@@ -1,3 +1,5 @@
+using System.Threading.Tasks.Sources;
+
 namespace PaymentGateway;
 
 /// <summary>
@@ -9,9 +11,10 @@ internal sealed class Ticker : IDisposable
     private readonly object gate = new();
     private readonly TimeSpan period;
 
-    // One for each: of several that wait for the same task, the runtime lets all but one run on in the pool.
-    private List<TaskCompletionSource> waiting = [];
-    private List<TaskCompletionSource> due = [];
+    // One for each: of several that wait for the same one, the runtime lets all but one run on in the pool.
+    private readonly Stack<Wait> spare = [];
+    private List<Wait> waiting = [];
+    private List<Wait> due = [];
     private bool stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
@@ -33,18 +36,21 @@ internal sealed class Ticker : IDisposable
         }
     }
 
-    /// <summary>Ends with the next tick: a whole period from now when it rests, at most one while it ticks.</summary>
-    public Task NextAsync()
+    /// <summary>
+    /// Ends with the next tick: a whole period from now when it rests, at most one while it ticks. To be awaited once.
+    /// </summary>
+    public ValueTask NextAsync()
     {
         lock (gate)
         {
             if (period <= TimeSpan.Zero || stopped)
-                return Task.CompletedTask;
+                return ValueTask.CompletedTask;
 
-            var tick = new TaskCompletionSource();
-            waiting.Add(tick);
+            if (!spare.TryPop(out var wait))
+                wait = new Wait(this);
+            waiting.Add(wait);
             Monitor.Pulse(gate);
-            return tick.Task;
+            return wait.Tick;
         }
     }
 
@@ -68,8 +74,8 @@ internal sealed class Ticker : IDisposable
                 Thread.Sleep(period);
                 lock (gate)
                     (due, waiting) = (waiting, due);
-                foreach (var tick in due)
-                    tick.SetResult();
+                foreach (var wait in due)
+                    wait.End();
             }
             while (due.Count > 0);
         }
@@ -83,5 +89,29 @@ internal sealed class Ticker : IDisposable
                 Monitor.Wait(gate);
             return waiting.Count > 0;
         }
+    }
+
+    /// <summary>One wait after another.</summary>
+    private sealed class Wait(Ticker ticker) : IValueTaskSource
+    {
+        private ManualResetValueTaskSourceCore<bool> source;
+
+        public ValueTask Tick => new(this, source.Version);
+
+        public void End() => source.SetResult(true);
+
+        public void GetResult(short token)
+        {
+            source.GetResult(token);
+            source.Reset();
+            lock (ticker.gate)
+                ticker.spare.Push(this);
+        }
+
+        public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);
+
+        public void OnCompleted(
+            Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+            source.OnCompleted(continuation, state, token, flags);
     }
 }

@@ -15,7 +15,7 @@ public sealed class TickerTests
         var since = Stopwatch.GetTimestamp();
 
         for (var tick = 0; tick < 4; tick++)
-            await ticker.NextAsync().WaitAsync(Patience);
+            await ticker.NextAsync().AsTask().WaitAsync(Patience);
 
         // A sleep may end a moment early by the other clock.
         Assert.True(Stopwatch.GetElapsedTime(since) > 4 * 0.9 * Period);
@@ -60,7 +60,7 @@ public sealed class TickerTests
         using var ticker = new Ticker(TimeSpan.Zero, "test");
 
         await ticker.NextAsync();
-        Assert.True(ticker.NextAsync().IsCompletedSuccessfully);
+        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
     }
 
     [Fact]
@@ -69,12 +69,12 @@ public sealed class TickerTests
         const string Name = "disposed-ticker";
         var ticker = new Ticker(Period, Name);
         await Eventually.HoldsAsync(() => HasThread(Name), "the thread begins");
-        var awaited = ticker.NextAsync();
+        var awaited = ticker.NextAsync().AsTask();
 
         ticker.Dispose();
 
         await awaited.WaitAsync(Patience);
-        Assert.True(ticker.NextAsync().IsCompletedSuccessfully);
+        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
         await Eventually.HoldsAsync(() => !HasThread(Name), "the thread ends");
     }
 

@@ -23,29 +23,24 @@ internal sealed partial class IntakeWriter(
         batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
         var times = acceptances.Begin(batch.Count);
         var args = ToArgs(batch, times);
-        var stored = AcknowledgesReceived
-            ? await StoreUntilDoneAsync(batch, args)
-            : await TryStoreAsync(batch, args, times);
-        var rest = stored is { IsWhole: true } ? AcceptResult.Accepted : AcceptResult.Unavailable;
-        PendingAcceptance.CompleteAll(batch, rest);
-        if (stored is not null)
-            Enqueue(stored, times);
-        acceptances.End(times);
-    }
-
-    private async Task<Stored?> TryStoreAsync(List<PendingAcceptance> batch, StoreArgs args, AcceptanceBatch times)
-    {
+        Stored? stored = null;
         try
         {
-            return await StoreOnceAsync(batch, args);
+            stored = AcknowledgesReceived ? await StoreUntilDoneAsync(batch, args) : await StoreOnceAsync(batch, args);
         }
         catch (Exception failed)
         {
             // It may have been committed before the connection broke, and then somebody must find it.
             backlog.AddUncertain(times);
             Log.StoringFailed(log, batch.Count, failed.Message);
-            return null;
         }
+
+        // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
+        if (stored is not null)
+            Enqueue(stored, times);
+        acceptances.End(times);
+        PendingAcceptance.CompleteAll(
+            batch, stored is { IsWhole: true } ? AcceptResult.Accepted : AcceptResult.Unavailable);
     }
 
     private async Task<Stored> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args) =>

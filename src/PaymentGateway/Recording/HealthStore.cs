@@ -62,17 +62,17 @@ internal sealed record HealthRow(short Processor, bool Failing, int MinResponseM
 /// <summary>The time between two polls.</summary>
 internal sealed record ClaimArgs(TimeSpan Interval) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters) =>
-        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Interval), Interval));
+    public void AddTo(SqlParameters parameters) =>
+        parameters.Add(nameof(Interval), Interval);
 }
 
 /// <summary>A processor's word.</summary>
 internal sealed record HealthArgs(short Processor, bool Failing, int MinResponseMs) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<short>(nameof(Processor), Processor));
-        parameters.Add(new NpgsqlParameter<bool>(nameof(Failing), Failing));
-        parameters.Add(new NpgsqlParameter<int>(nameof(MinResponseMs), MinResponseMs));
+        parameters.Add(nameof(Processor), Processor);
+        parameters.Add(nameof(Failing), Failing);
+        parameters.Add(nameof(MinResponseMs), MinResponseMs);
     }
 }

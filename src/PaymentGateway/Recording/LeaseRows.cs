@@ -1,5 +1,4 @@
 using System.Data.Common;
-using Npgsql;
 
 namespace PaymentGateway.Recording;
 
@@ -18,21 +17,21 @@ internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, double L
 /// <summary>A new lease.</summary>
 internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<string>(nameof(Instance), Instance));
-        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
+        parameters.Add(nameof(Instance), Instance);
+        parameters.Add(nameof(Duration), Duration);
     }
 }
 
 /// <summary>A renewal; everything accepted before SettledBefore is settled.</summary>
 internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-        parameters.Add(new NpgsqlParameter<TimeSpan>(nameof(Duration), Duration));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
+        parameters.Add(nameof(Epoch), Epoch);
+        parameters.Add(nameof(Duration), Duration);
+        parameters.Add(nameof(SettledBefore), SettledBefore);
     }
 }
 
@@ -41,40 +40,40 @@ internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime Set
 /// </summary>
 internal sealed record CloseLeasesArgs(string ProvenGone, int Epoch, bool Lapsed) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<string>(nameof(ProvenGone), ProvenGone));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-        parameters.Add(new NpgsqlParameter<bool>(nameof(Lapsed), Lapsed));
+        parameters.Add(nameof(ProvenGone), ProvenGone);
+        parameters.Add(nameof(Epoch), Epoch);
+        parameters.Add(nameof(Lapsed), Lapsed);
     }
 }
 
 /// <summary>A page to adopt.</summary>
 internal sealed record AdoptArgs(int From, int To, DateTime SettledBefore, int Limit) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<int>(nameof(From), From));
-        parameters.Add(new NpgsqlParameter<int>(nameof(To), To));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Limit), Limit));
+        parameters.Add(nameof(From), From);
+        parameters.Add(nameof(To), To);
+        parameters.Add(nameof(SettledBefore), SettledBefore);
+        parameters.Add(nameof(Limit), Limit);
     }
 }
 
 /// <summary>An epoch.</summary>
 internal sealed record EpochArgs(int Epoch) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters) =>
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
+    public void AddTo(SqlParameters parameters) =>
+        parameters.Add(nameof(Epoch), Epoch);
 }
 
 /// <summary>What a clean stop hands over.</summary>
 internal sealed record ReleaseArgs(int Epoch, DateTime SettledBefore, Guid[] InDoubt) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<int>(nameof(Epoch), Epoch));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(SettledBefore), SettledBefore));
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(InDoubt), InDoubt));
+        parameters.Add(nameof(Epoch), Epoch);
+        parameters.Add(nameof(SettledBefore), SettledBefore);
+        parameters.Add(nameof(InDoubt), InDoubt);
     }
 }

@@ -47,20 +47,20 @@ internal sealed class ParkedStore(NpgsqlDataSource ledger)
 /// <summary>A payment to park, and why.</summary>
 internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int Owner, string Reason) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(AcceptedAt), AcceptedAt));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
-        parameters.Add(new NpgsqlParameter<string>(nameof(Reason), Reason));
+        parameters.Add(nameof(Id), Id);
+        parameters.Add(nameof(AcceptedAt), AcceptedAt);
+        parameters.Add(nameof(Owner), Owner);
+        parameters.Add(nameof(Reason), Reason);
     }
 }
 
 /// <summary>A payment to replay.</summary>
 internal sealed record ReplayArgs(Guid Id) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters) =>
-        parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
+    public void AddTo(SqlParameters parameters) =>
+        parameters.Add(nameof(Id), Id);
 }
 
 /// <summary>A parked payment.</summary>

@@ -91,12 +91,12 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections bat
 /// <summary>A batch to store, all arrays of one length.</summary>
 internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
-        parameters.Add(new NpgsqlParameter<long[]>(nameof(AmountsCents), AmountsCents));
-        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(AcceptedAts), AcceptedAts));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+        parameters.Add(nameof(Ids), Ids);
+        parameters.Add(nameof(AmountsCents), AmountsCents);
+        parameters.Add(nameof(AcceptedAts), AcceptedAts);
+        parameters.Add(nameof(Owner), Owner);
     }
 }
 
@@ -106,12 +106,12 @@ internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime Accepted
     public static StoreOneArgs Of(StoreArgs batch) =>
         new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner);
 
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<Guid>(nameof(Id), Id));
-        parameters.Add(new NpgsqlParameter<long>(nameof(AmountCents), AmountCents));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(AcceptedAt), AcceptedAt));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+        parameters.Add(nameof(Id), Id);
+        parameters.Add(nameof(AmountCents), AmountCents);
+        parameters.Add(nameof(AcceptedAt), AcceptedAt);
+        parameters.Add(nameof(Owner), Owner);
     }
 }
 
@@ -119,32 +119,32 @@ internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime Accepted
 internal sealed record StoreAgainArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
-        parameters.Add(new NpgsqlParameter<long[]>(nameof(AmountsCents), AmountsCents));
-        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(AcceptedAts), AcceptedAts));
-        parameters.Add(new NpgsqlParameter<short[]>(nameof(Handovers), Handovers));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
+        parameters.Add(nameof(Ids), Ids);
+        parameters.Add(nameof(AmountsCents), AmountsCents);
+        parameters.Add(nameof(AcceptedAts), AcceptedAts);
+        parameters.Add(nameof(Handovers), Handovers);
+        parameters.Add(nameof(Owner), Owner);
     }
 }
 
 /// <summary>The ids to look for.</summary>
 internal sealed record FindArgs(Guid[] Ids) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters) =>
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
+    public void AddTo(SqlParameters parameters) =>
+        parameters.Add(nameof(Ids), Ids);
 }
 
 /// <summary>A page of an owner's open payments; both bounds are inclusive.</summary>
 internal sealed record OpenPageArgs(int Owner, DateTime From, DateTime To, int Limit) : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<int>(nameof(Owner), Owner));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(From), From));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(To), To));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Limit), Limit));
+        parameters.Add(nameof(Owner), Owner);
+        parameters.Add(nameof(From), From);
+        parameters.Add(nameof(To), To);
+        parameters.Add(nameof(Limit), Limit);
     }
 }
 

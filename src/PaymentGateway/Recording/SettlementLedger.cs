@@ -91,14 +91,14 @@ internal sealed record RecordArgs(
     Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts, int Instance)
     : ISqlArgs
 {
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<Guid[]>(nameof(Ids), Ids));
-        parameters.Add(new NpgsqlParameter<short[]>(nameof(Processors), Processors));
-        parameters.Add(new NpgsqlParameter<long[]>(nameof(AmountsCents), AmountsCents));
-        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(RequestedAts), RequestedAts));
-        parameters.Add(new NpgsqlParameter<DateTime[]>(nameof(AcceptedAts), AcceptedAts));
-        parameters.Add(new NpgsqlParameter<int>(nameof(Instance), Instance));
+        parameters.Add(nameof(Ids), Ids);
+        parameters.Add(nameof(Processors), Processors);
+        parameters.Add(nameof(AmountsCents), AmountsCents);
+        parameters.Add(nameof(RequestedAts), RequestedAts);
+        parameters.Add(nameof(AcceptedAts), AcceptedAts);
+        parameters.Add(nameof(Instance), Instance);
     }
 }
 
@@ -116,14 +116,14 @@ internal sealed record SummaryArgs(
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
     private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
 
-    public void AddTo(NpgsqlParameterCollection parameters)
+    public void AddTo(SqlParameters parameters)
     {
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(From), From));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(HeadEnd), HeadEnd));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(HoursFrom), HoursFrom));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(HoursTo), HoursTo));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(TailStart), TailStart));
-        parameters.Add(new NpgsqlParameter<DateTime>(nameof(To), To));
+        parameters.Add(nameof(From), From);
+        parameters.Add(nameof(HeadEnd), HeadEnd);
+        parameters.Add(nameof(HoursFrom), HoursFrom);
+        parameters.Add(nameof(HoursTo), HoursTo);
+        parameters.Add(nameof(TailStart), TailStart);
+        parameters.Add(nameof(To), To);
     }
 
     public static SummaryArgs Of(DateTime? from, DateTime? to)

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Data;
+using System.Runtime.CompilerServices;
 using System.Text.RegularExpressions;
 using Npgsql;
 
@@ -15,6 +16,9 @@ internal static partial class SqlSeam
     // are constants, so their reference is the key.
     private static readonly ConcurrentDictionary<object, string> Numbered = new(ReferenceEqualityComparer.Instance);
 
+    // Plain connections stay with their owner, and their commands with them.
+    private static readonly ConditionalWeakTable<NpgsqlConnection, KeptCommands> Kept = [];
+
     /// <summary>Runs a statement and gives the number of rows that it changed.</summary>
     /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
     public static Task<int> ExecuteAsync(
@@ -24,8 +28,7 @@ internal static partial class SqlSeam
 
         async Task<int> RunAsync()
         {
-            await OpenAsync(connection);
-            await using var command = Command(connection, sql, args, transaction);
+            var command = await CommandAsync(connection, sql, args, transaction);
             return await command.ExecuteNonQueryAsync();
         }
     }
@@ -40,8 +43,7 @@ internal static partial class SqlSeam
 
         async Task<IEnumerable<TRow>> RunAsync()
         {
-            await OpenAsync(connection);
-            await using var command = Command(connection, sql, args, transaction);
+            var command = await CommandAsync(connection, sql, args, transaction);
             await using var reader = await command.ExecuteReaderAsync();
             var rows = new List<TRow>();
             while (await reader.ReadAsync())
@@ -64,12 +66,40 @@ internal static partial class SqlSeam
     // loop that waits for ever would not notice that the server is back. A plain connection keeps its own limit: were
     // it disposed while its command still reads, both would read from one socket, and one of them for ever.
     private static Task<T> BoundAsync<T>(NpgsqlConnection connection, Task<T> running) =>
-        running.IsCompleted || !connection.ConnectionString.Contains("Multiplexing=True", StringComparison.Ordinal)
+        running.IsCompleted || !IsMultiplexed(connection)
             ? running
             : running.WaitAsync(TimeSpan.FromSeconds(connection.CommandTimeout + 1), TimeProvider.System);
 
-    private static Task OpenAsync(NpgsqlConnection connection) =>
-        connection.State == ConnectionState.Closed ? connection.OpenAsync() : Task.CompletedTask;
+    private static bool IsMultiplexed(NpgsqlConnection connection) =>
+        connection.ConnectionString.Contains("Multiplexing=True", StringComparison.Ordinal);
+
+    // A kept command needs nothing but new values; one that was made costs as much as all else here.
+    private static ValueTask<NpgsqlCommand> CommandAsync(
+        NpgsqlConnection connection, string sql, ISqlArgs? args, NpgsqlTransaction? transaction)
+    {
+        if (connection.State != ConnectionState.Open || !Kept.TryGetValue(connection, out var kept)
+            || !kept.TryGetValue(sql, out var command) || !command.IsPrepared)
+            return MakeAsync(connection, sql, args, transaction);
+
+        args?.AddTo(new SqlParameters(command.Parameters));
+        return new ValueTask<NpgsqlCommand>(command);
+    }
+
+    // Commands hold nothing that needs to be disposed of: what is prepared is the connection's.
+    private static async ValueTask<NpgsqlCommand> MakeAsync(
+        NpgsqlConnection connection, string sql, ISqlArgs? args, NpgsqlTransaction? transaction)
+    {
+        if (connection.State == ConnectionState.Closed)
+            await connection.OpenAsync();
+        var command = Command(connection, sql, args, transaction);
+        if (transaction is null && !IsMultiplexed(connection))
+        {
+            await command.PrepareAsync();
+            Kept.GetValue(connection, static _ => new KeptCommands())[sql] = command;
+        }
+
+        return command;
+    }
 
     private static NpgsqlCommand Command(
         NpgsqlConnection connection, string sql, ISqlArgs? args, NpgsqlTransaction? transaction)
@@ -78,7 +108,7 @@ internal static partial class SqlSeam
         if (args is null)
             return command;
 
-        args.AddTo(command.Parameters);
+        args.AddTo(new SqlParameters(command.Parameters));
         if (!Numbered.TryGetValue(sql, out var numbered))
             Numbered[sql] = numbered = Number(sql, command.Parameters);
         command.CommandText = numbered;
@@ -92,4 +122,7 @@ internal static partial class SqlSeam
 
     [GeneratedRegex("@([A-Za-z]+)")]
     private static partial Regex Name();
+
+    /// <summary>The commands of one connection by their statements.</summary>
+    private sealed class KeptCommands() : Dictionary<object, NpgsqlCommand>(ReferenceEqualityComparer.Instance);
 }

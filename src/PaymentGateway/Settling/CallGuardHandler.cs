@@ -3,17 +3,16 @@ using System.Runtime.CompilerServices;
 using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;
-using Polly.Timeout;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// A processor's time limit and circuit breaker around the call and the reading of its answer, so that a trickling
-/// body ends too. It never repeats a call: that is how money is charged twice. Look-ups pass the breaker by, since
-/// a failing processor still answers them (contract.md).
+/// A processor's circuit breaker around the call and the reading of its answer. It never repeats a call: that is how
+/// money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them (contract.md).
+/// The time limit is the connection's (<see cref="TickedStream"/>).
 /// </summary>
-internal sealed class CallGuardHandler(
-    ProcessorHealth health, SettlingOptions options, RoutingOptions routing, TimeProvider clock) : DelegatingHandler
+internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions routing, TimeProvider clock)
+    : DelegatingHandler
 {
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
@@ -23,7 +22,7 @@ internal sealed class CallGuardHandler(
         .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
         {
             ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
-                .Handle<HttpRequestException>().Handle<TimeoutRejectedException>().Handle<IOException>()
+                .Handle<HttpRequestException>().Handle<IOException>()
                 .HandleResult(response => (int)response.StatusCode is 429 or >= 500),
             SamplingDuration = TimeSpan.FromSeconds(1),
             MinimumThroughput = 4,
@@ -40,12 +39,6 @@ internal sealed class CallGuardHandler(
                 return default;
             },
         })
-        .AddTimeout(new TimeoutStrategyOptions { Timeout = options.CallTimeout })
-        .Build();
-
-    private readonly ResiliencePipeline<HttpResponseMessage> lookups =
-        new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-        .AddTimeout(new TimeoutStrategyOptions { Timeout = options.CallTimeout })
         .Build();
 
     /// <summary>The body of an answer that came through here; empty when there was none.</summary>
@@ -54,20 +47,26 @@ internal sealed class CallGuardHandler(
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        var pipeline = request.Method == HttpMethod.Post ? charges : lookups;
+        if (request.Method != HttpMethod.Post)
+            return ResultOf(await CallAsync(request, cancellationToken));
+
         var context = ResilienceContextPool.Shared.Get(cancellationToken);
         try
         {
-            var outcome = await pipeline.ExecuteOutcomeAsync(
+            return ResultOf(await charges.ExecuteOutcomeAsync(
                 static (context, call) => call.Handler.CallAsync(call.Request, context.CancellationToken), context,
-                (Handler: this, Request: request));
-            outcome.ThrowIfException();
-            return outcome.Result!;
+                (Handler: this, Request: request)));
         }
         finally
         {
             ResilienceContextPool.Shared.Return(context);
         }
+    }
+
+    private static HttpResponseMessage ResultOf(Outcome<HttpResponseMessage> outcome)
+    {
+        outcome.ThrowIfException();
+        return outcome.Result!;
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]

@@ -5,12 +5,11 @@ using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Routing;
 using Polly.CircuitBreaker;
-using Polly.Timeout;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
-/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which bounds each call and reads its answer.</param>
+/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which reads each call's answer.</param>
 /// <param name="baseUrl">Where the processor listens.</param>
 internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Processor processor, TimeProvider clock)
 {
@@ -139,7 +138,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
     }
 
     private static bool IsBrokenCall(Exception broken) =>
-        broken is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException;
+        broken is HttpRequestException or OperationCanceledException or IOException;
 
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {

@@ -9,7 +9,9 @@ namespace PaymentGateway.Settling;
 /// </summary>
 /// <param name="ticker">At its ticks connections and answers are looked for.</param>
 /// <param name="limit">For all addresses of the host together.</param>
-internal sealed class ProcessorConnector(Ticker ticker, TimeSpan limit)
+/// <param name="callLimit">For each call on a connection.</param>
+/// <param name="clock">Its monotonic time counts for calls.</param>
+internal sealed class ProcessorConnector(Ticker ticker, TimeSpan limit, TimeSpan callLimit, TimeProvider clock)
 {
     /// <summary>Connects to the first of the host's addresses that takes the connection.</summary>
     /// <exception cref="SocketException">None did: the last one's reason, or TimedOut.</exception>
@@ -52,7 +54,7 @@ internal sealed class ProcessorConnector(Ticker ticker, TimeSpan limit)
         {
             if (!TryConnect(socket, address))
                 await EndAsync(socket, cancellation);
-            return new TickedStream(socket, ticker);
+            return new TickedStream(socket, ticker, callLimit, clock);
         }
         catch
         {

@@ -18,9 +18,16 @@ internal static class SettlingSetup
                 new ProcessorHealth(provider.GetRequiredService<TimeProvider>(), options.Routing));
             services.AddHttpClient(processor.ToString())
                 .UseSocketsHttpHandler((handler, provider) =>
-                    Tune(handler, options.Settling, provider.GetRequiredService<Ticker>()))
+                {
+                    Tune(handler);
+                    var connector = new ProcessorConnector(
+                        provider.GetRequiredService<Ticker>(), options.Settling.ConnectTimeout,
+                        options.Settling.CallTimeout, provider.GetRequiredService<TimeProvider>());
+                    handler.ConnectCallback = (connecting, cancellation) =>
+                        connector.ConnectAsync(connecting.DnsEndPoint, cancellation);
+                })
                 .AddHttpMessageHandler(provider => new CallGuardHandler(
-                    provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, options.Routing,
+                    provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Routing,
                     provider.GetRequiredService<TimeProvider>()))
                 .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
                 .RemoveAllLoggers();
@@ -44,7 +51,7 @@ internal static class SettlingSetup
             provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, clock);
     }
 
-    private static void Tune(SocketsHttpHandler handler, SettlingOptions options, Ticker ticker)
+    private static void Tune(SocketsHttpHandler handler)
     {
         handler.PooledConnectionLifetime = ConnectionKept;
         handler.UseCookies = false;
@@ -52,8 +59,5 @@ internal static class SettlingSetup
         handler.AutomaticDecompression = DecompressionMethods.None;
         handler.ActivityHeadersPropagator = null;
         handler.UseProxy = false;
-        var connector = new ProcessorConnector(ticker, options.ConnectTimeout);
-        handler.ConnectCallback = (connecting, cancellation) =>
-            connector.ConnectAsync(connecting.DnsEndPoint, cancellation);
     }
 }

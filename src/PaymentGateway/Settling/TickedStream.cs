@@ -9,9 +9,13 @@ namespace PaymentGateway.Settling;
 /// reader and one writer at a time.
 /// </summary>
 /// <param name="socket">Connected and not blocking; owned from here.</param>
-internal sealed class TickedStream(Socket socket, Ticker ticker) : Stream
+/// <param name="ticker">At its ticks the socket is looked at.</param>
+/// <param name="limit">From a request's first byte to its answer's last, however that trickles in.</param>
+/// <param name="clock">Its monotonic time counts.</param>
+internal sealed class TickedStream(Socket socket, Ticker ticker, TimeSpan limit, TimeProvider clock) : Stream
 {
     private readonly object gate = new();
+    private long askedAt = clock.GetTimestamp();
     private volatile bool answerDue;
     private volatile bool disposed;
     private TaskCompletionSource? resting;
@@ -35,28 +39,42 @@ internal sealed class TickedStream(Socket socket, Ticker ticker) : Stream
     /// </summary>
     /// <param name="buffer">Empty: only whether there is something, which may be the connection's end.</param>
     /// <param name="cancellationToken">Is noticed at a tick.</param>
-    /// <exception cref="IOException">The connection broke, was disposed, or the ticker has ended.</exception>
+    /// <exception cref="IOException">
+    /// The connection broke or was disposed, the answer took too long, or the ticker has ended.
+    /// </exception>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public override async ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
         // Just after a request there is no answer yet.
         var waits = answerDue;
+        var late = false;
         var read = 0;
         while (waits || !TryRead(buffer.Span, out read))
         {
             waits = false;
-            await (Rest(buffer.IsEmpty) ?? ticker.NextAsync());
+            if (Rest(buffer.IsEmpty) is { } rest)
+                await rest;
+            else
+                await ticker.NextAsync();
             ThrowIfOver(cancellationToken);
+            // Twice, because the pool of connections begins to read a moment before it writes the request.
+            var wasLate = late;
+            late = IsLate;
+            if (wasLate && late)
+                throw new IOException($"No whole answer within {limit}.");
         }
 
         return read;
     }
 
-    /// <inheritdoc/>
-    /// <exception cref="IOException">The connection broke, was disposed, or the ticker has ended.</exception>
+    /// <summary>Sends a request, whole in one call.</summary>
+    /// <exception cref="IOException">
+    /// The connection broke or was disposed, the peer took too long, or the ticker has ended.
+    /// </exception>
     public override async ValueTask WriteAsync(
         ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
     {
+        Volatile.Write(ref askedAt, clock.GetTimestamp());
         Wake();
         while (true)
         {
@@ -66,6 +84,8 @@ internal sealed class TickedStream(Socket socket, Ticker ticker) : Stream
 
             await ticker.NextAsync();
             ThrowIfOver(cancellationToken);
+            if (IsLate)
+                throw new IOException($"The request was not taken within {limit}.");
         }
     }
 
@@ -90,6 +110,8 @@ internal sealed class TickedStream(Socket socket, Ticker ticker) : Stream
         Wake();
         base.Dispose(disposing);
     }
+
+    private bool IsLate => clock.GetElapsedTime(Volatile.Read(ref askedAt)) >= limit;
 
     // Empty: the pool of connections asks whether the peer has closed one that is idle.
     private bool TryRead(Span<byte> buffer, out int read)

@@ -56,7 +56,7 @@ public class BatchBenchmarks
     private static int Parameters(ISqlArgs args)
     {
         using var command = new NpgsqlCommand();
-        args.AddTo(command.Parameters);
+        args.AddTo(new SqlParameters(command.Parameters));
         return command.Parameters.Count;
     }
 }

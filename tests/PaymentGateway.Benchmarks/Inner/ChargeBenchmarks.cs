@@ -29,7 +29,7 @@ public class ChargeBenchmarks : IDisposable
             TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
             TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
         var health = new ProcessorHealth(TimeProvider.System, routing);
-        http = new HttpMessageInvoker(new CallGuardHandler(health, settling, routing, TimeProvider.System)
+        http = new HttpMessageInvoker(new CallGuardHandler(health, routing, TimeProvider.System)
         {
             InnerHandler = new AnswerFromMemory(),
         });

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using PaymentGateway.Settling;
+using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -8,13 +9,16 @@ namespace PaymentGateway.Tests.Settling;
 public sealed class TickedStreamTests : IAsyncLifetime, IDisposable
 {
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan CallLimit = TimeSpan.FromSeconds(3);
+
+    private readonly ManualTimeProvider clock = new();
 
     private readonly TcpListener listener = new(IPAddress.Loopback, 0);
     private readonly Ticker ticker = new(TimeSpan.FromMilliseconds(5), "test");
     private Stream stream = null!;
     private TcpClient peer = null!;
 
-    private ProcessorConnector Connector => new(ticker, Soon);
+    private ProcessorConnector Connector => new(ticker, Soon, CallLimit, clock);
 
     private DnsEndPoint Address => new("localhost", ((IPEndPoint)listener.LocalEndpoint).Port);
 
@@ -106,6 +110,45 @@ public sealed class TickedStreamTests : IAsyncLifetime, IDisposable
         await cancellation.CancelAsync();
 
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => reading.WaitAsync(Soon));
+    }
+
+    [Fact]
+    public async Task An_answer_that_trickles_in_for_longer_than_the_limit_ends_a_read()
+    {
+        await stream.WriteAsync("ask"u8.ToArray());
+        clock.Advance(CallLimit - TimeSpan.FromMilliseconds(1));
+        await peer.GetStream().WriteAsync("a"u8.ToArray());
+        Assert.Equal(1, await stream.ReadAsync(new byte[8]).AsTask().WaitAsync(Soon));
+
+        clock.Advance(TimeSpan.FromMilliseconds(1));
+
+        await Assert.ThrowsAsync<IOException>(() => stream.ReadAsync(new byte[8]).AsTask().WaitAsync(Soon));
+    }
+
+    [Fact]
+    public async Task A_connection_that_was_idle_for_longer_than_the_limit_takes_the_next_request()
+    {
+        // The pool of connections reads before it writes; no second tick falls between the two.
+        using var slow = new Ticker(TimeSpan.FromSeconds(1), "slow");
+        await using var idle = await new ProcessorConnector(slow, Soon, CallLimit, clock).ConnectAsync(Address, default);
+        using var other = await listener.AcceptTcpClientAsync();
+        clock.Advance(2 * CallLimit);
+        var reading = idle.ReadAsync(new byte[8]).AsTask();
+        await idle.WriteAsync("ask"u8.ToArray());
+        await other.GetStream().WriteAsync("answer"u8.ToArray());
+
+        Assert.Equal(6, await reading.WaitAsync(Soon));
+    }
+
+    [Fact]
+    public async Task A_peer_that_does_not_take_the_request_in_time_ends_a_write()
+    {
+        var writing = stream.WriteAsync(new byte[16 << 20]).AsTask();
+        Assert.False(writing.IsCompleted);
+
+        clock.Advance(CallLimit);
+
+        await Assert.ThrowsAsync<IOException>(() => writing.WaitAsync(Soon));
     }
 
     [Fact]
