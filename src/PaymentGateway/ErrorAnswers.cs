@@ -22,7 +22,8 @@ internal static partial class ErrorAnswers
     {
         try
         {
-            await next(context);
+            // Routing's own answer to a wrong method is an endpoint too, of another kind.
+            await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context));
         }
         catch (BadHttpRequestException bad) when (!context.Response.HasStarted)
         {
@@ -39,8 +40,9 @@ internal static partial class ErrorAnswers
         }
     });
 
-    /// <summary>404 for unknown paths, 405 for known ones with another method.</summary>
-    public static void MapErrors(this IEndpointRouteBuilder routes) => routes.MapFallback("{**path}", static context =>
+    // 404 for unknown paths, 405 for known ones with another method. No fallback endpoint: routing would weigh it and
+    // cut the path up for it in each request.
+    private static Task RefuseAsync(HttpContext context)
     {
         var path = context.Request.Path.Value ?? "";
         if (!AllowedMethods.TryGetValue(path, out var allowed) && ParkedEndpoints.IsReplay(path))
@@ -50,7 +52,7 @@ internal static partial class ErrorAnswers
 
         context.Response.Headers.Allow = allowed;
         return ProblemAnswer.WriteAsync(context, 405, "Method not allowed", $"This path takes {allowed}.");
-    });
+    }
 
     private static partial class Log
     {

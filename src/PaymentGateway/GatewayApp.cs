@@ -40,7 +40,6 @@ internal static partial class GatewayApp
         app.MapAudit();
         app.MapParked();
         app.MapHealth();
-        app.MapErrors();
         app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
         if (options.AdminToken is null)
             Log.AdminOpen(app.Logger);

@@ -130,7 +130,8 @@ public sealed class TickedStreamTests : IAsyncLifetime, IDisposable
     {
         // The pool of connections reads before it writes; no second tick falls between the two.
         using var slow = new Ticker(TimeSpan.FromSeconds(1), "slow");
-        await using var idle = await new ProcessorConnector(slow, Soon, CallLimit, clock).ConnectAsync(Address, default);
+        var connector = new ProcessorConnector(slow, Soon, CallLimit, clock);
+        await using var idle = await connector.ConnectAsync(Address, default);
         using var other = await listener.AcceptTcpClientAsync();
         clock.Advance(2 * CallLimit);
         var reading = idle.ReadAsync(new byte[8]).AsTask();
