@@ -39,12 +39,16 @@ internal sealed partial class IntakeWriter(
         if (stored is not null)
             Enqueue(stored, times);
         acceptances.End(times);
-        PendingAcceptance.CompleteAll(
-            batch, stored is { IsWhole: true } ? AcceptResult.Accepted : AcceptResult.Unavailable);
+        if (stored?.Known is { } known)
+            for (var i = 0; i < known.Length; i++)
+                batch[i].Complete(known[i]);
+        else
+            PendingAcceptance.CompleteAll(
+                batch, stored is null ? AcceptResult.Unavailable : AcceptResult.Accepted);
     }
 
     private async Task<Stored> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args) =>
-        await store.StoreAsync(args) == batch.Count ? new Stored(args, null) : await SortOutKnownAsync(batch, args);
+        await store.StoreAsync(args) == batch.Count ? new Stored(args) : await SortOutKnownAsync(batch, args);
 
     // Acknowledged already, so there is no giving up; the bound on what waits says no to newer ones meanwhile.
     private async Task<Stored> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
@@ -73,12 +77,14 @@ internal sealed partial class IntakeWriter(
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var mine = new bool[batch.Count];
+        var results = new AcceptResult[batch.Count];
         var missing = false;
         for (var i = 0; i < batch.Count; i++)
         {
             if (!known.TryGetValue(batch[i].Id, out var row))
             {
                 missing = true;
+                results[i] = AcceptResult.Unavailable;
                 continue;
             }
 
@@ -86,18 +92,18 @@ internal sealed partial class IntakeWriter(
             var same = row.AmountCents == batch[i].AmountCents;
             if (!same && AcknowledgesReceived)
                 Log.AmountConflict(log, batch[i].Id, batch[i].AmountCents, row.AmountCents);
-            batch[i].Complete(same ? AcceptResult.Accepted : AcceptResult.Conflict);
+            results[i] = same ? AcceptResult.Accepted : AcceptResult.Conflict;
         }
 
         if (missing)
             lease.CheckSoon.Set();
-        return new Stored(args, mine, missing && Array.IndexOf(mine, true) < 0);
+        return new Stored(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
     }
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there.
     private void Enqueue(Stored stored, AcceptanceBatch times)
     {
-        var (args, mine, _) = stored;
+        var (args, mine, _, _) = stored;
         if (backlog.HasOverflow || queue.Room < args.Ids.Length)
         {
             backlog.AddOverflow(times);
@@ -132,11 +138,10 @@ internal sealed partial class IntakeWriter(
     /// <summary>What came of a batch.</summary>
     /// <param name="Args">As it was stored.</param>
     /// <param name="Mine">Which of it is new, and so ours to settle; null when all is.</param>
+    /// <param name="Known">What each of it is answered; null when all is accepted.</param>
     /// <param name="IsMissing">Nothing is ours, and some of it is not stored at all.</param>
-    private sealed record Stored(StoreArgs Args, bool[]? Mine, bool IsMissing = false)
-    {
-        public bool IsWhole => Mine is null;
-    }
+    private sealed record Stored(
+        StoreArgs Args, bool[]? Mine = null, AcceptResult[]? Known = null, bool IsMissing = false);
 
     private static partial class Log
     {

@@ -9,7 +9,8 @@ internal static class ParkedEndpoints
     public const string ListPath = "/admin/parked";
 
     public static bool IsReplay(string path) =>
-        path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
+        path.Length > ListPath.Length + "//replay".Length
+        && path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
         && path.EndsWith("/replay", StringComparison.OrdinalIgnoreCase);
 
     public static void MapParked(this IEndpointRouteBuilder routes)

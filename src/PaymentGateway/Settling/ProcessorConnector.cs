@@ -22,7 +22,9 @@ internal sealed class ProcessorConnector(Ticker ticker, TimeSpan limit, TimeSpan
         try
         {
             var failed = new SocketException((int)SocketError.HostNotFound);
-            foreach (var address in await Dns.GetHostAddressesAsync(host.Host, limited.Token))
+            // A look-up that runs does not end with its token.
+            var looking = Dns.GetHostAddressesAsync(host.Host, limited.Token);
+            foreach (var address in await looking.WaitAsync(limited.Token))
             {
                 try
                 {

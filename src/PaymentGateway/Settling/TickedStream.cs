@@ -14,8 +14,12 @@ namespace PaymentGateway.Settling;
 /// <param name="clock">Its monotonic time counts.</param>
 internal sealed class TickedStream(Socket socket, Ticker ticker, TimeSpan limit, TimeProvider clock) : Stream
 {
+    // The pool of connections begins to read a moment before it writes the request, which puts an end to being late.
+    private const int LateLooksMax = 3;
+
     private readonly object gate = new();
     private long askedAt = clock.GetTimestamp();
+    private volatile int lateLooks;
     private volatile bool answerDue;
     private volatile bool disposed;
     private TaskCompletionSource? resting;
@@ -47,24 +51,22 @@ internal sealed class TickedStream(Socket socket, Ticker ticker, TimeSpan limit,
     {
         // Just after a request there is no answer yet.
         var waits = answerDue;
-        var late = false;
-        var read = 0;
-        while (waits || !TryRead(buffer.Span, out read))
+        while (true)
         {
+            if (!waits)
+            {
+                ThrowIfLate();
+                if (TryRead(buffer.Span, out var read))
+                    return read;
+            }
+
             waits = false;
             if (Rest(buffer.IsEmpty) is { } rest)
                 await rest;
             else
                 await ticker.NextAsync();
             ThrowIfOver(cancellationToken);
-            // Twice, because the pool of connections begins to read a moment before it writes the request.
-            var wasLate = late;
-            late = IsLate;
-            if (wasLate && late)
-                throw new IOException($"No whole answer within {limit}.");
         }
-
-        return read;
     }
 
     /// <summary>Sends a request, whole in one call.</summary>
@@ -75,6 +77,7 @@ internal sealed class TickedStream(Socket socket, Ticker ticker, TimeSpan limit,
         ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
     {
         Volatile.Write(ref askedAt, clock.GetTimestamp());
+        lateLooks = 0;
         Wake();
         while (true)
         {
@@ -156,6 +159,12 @@ internal sealed class TickedStream(Socket socket, Ticker ticker, TimeSpan limit,
         cancellation.ThrowIfCancellationRequested();
         if (ticker.IsStopped)
             throw new IOException("The gateway ends, and its connections with it.");
+    }
+
+    private void ThrowIfLate()
+    {
+        if (IsLate && ++lateLooks >= LateLooksMax)
+            throw new IOException($"No whole answer within {limit}.");
     }
 
     // No request is under way and the pool of connections only asks whether this one is closed: the next one will tell.

@@ -63,12 +63,15 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.Equal(DateTimeKind.Utc, row.AcceptedAt.Kind);
     }
 
-    [PostgresFact]
-    public async Task A_closed_epoch_stores_nothing()
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task A_closed_epoch_stores_nothing(int count)
     {
         var epoch = await database.OpenEpochAsync();
+        await Store.StoreAsync(Batches.ToStore(Batches.SortedIds(count), epoch));
         await database.Leases.CloseAsync(epoch);
-        var batch = Batches.ToStore(Batches.SortedIds(3), epoch);
+        var batch = Batches.ToStore(Batches.SortedIds(count), epoch);
 
         var added = await Store.StoreAsync(batch);
 
@@ -76,10 +79,12 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.Empty(await Store.FindAsync(batch.Ids));
     }
 
-    [PostgresFact]
-    public async Task An_instance_without_an_epoch_stores_nothing()
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task An_instance_without_an_epoch_stores_nothing(int count)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(3), owner: 0);
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner: 0);
 
         Assert.Equal(0, await Store.StoreAsync(batch));
         Assert.Empty(await Store.FindAsync(batch.Ids));

@@ -126,6 +126,20 @@ public sealed class TickedStreamTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
+    public async Task A_late_answer_that_has_something_at_each_look_ends_a_read_all_the_same()
+    {
+        await stream.WriteAsync("ask"u8.ToArray());
+        clock.Advance(CallLimit);
+        await peer.GetStream().WriteAsync(new byte[64]);
+
+        await Assert.ThrowsAsync<IOException>(async () =>
+        {
+            for (var i = 0; i < 64; i++)
+                Assert.Equal(1, await stream.ReadAsync(new byte[1]).AsTask().WaitAsync(Soon));
+        });
+    }
+
+    [Fact]
     public async Task A_connection_that_was_idle_for_longer_than_the_limit_takes_the_next_request()
     {
         // The pool of connections reads before it writes; no second tick falls between the two.
