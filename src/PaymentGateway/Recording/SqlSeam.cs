@@ -73,7 +73,7 @@ internal static partial class SqlSeam
     private static bool IsMultiplexed(NpgsqlConnection connection) =>
         connection.ConnectionString.Contains("Multiplexing=True", StringComparison.Ordinal);
 
-    // A kept command needs nothing but new values; one that was made costs as much as all else here.
+    // A kept command needs nothing but new values.
     private static ValueTask<NpgsqlCommand> CommandAsync(
         NpgsqlConnection connection, string sql, ISqlArgs? args, NpgsqlTransaction? transaction)
     {

@@ -110,6 +110,8 @@ public sealed class PaymentRequestTests
     {
         var parsed = Parse($$"""{"correlationId":"{{Id}}","amount":{{amount}}}""");
 
+        // A member more, and the serializer reads it.
+        Assert.Equal(parsed, Parse($$"""{"correlationId":"{{Id}}","amount":{{amount}},"more":0}"""));
         Assert.True(parsed.Valid);
         Assert.Null(parsed.Reason);
         Assert.Equal(Guid.Parse(Id), parsed.Id);
