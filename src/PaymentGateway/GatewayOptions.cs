@@ -66,17 +66,18 @@ internal enum Acknowledge
 
 /// <summary>How payments are taken in.</summary>
 /// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
+/// <param name="Gather">How long payments gather at most while many come at once, before they are stored.</param>
 /// <param name="ReceivedGather">How long received payments gather before they are written.</param>
 internal sealed record IntakeOptions(
-    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, int MaxBatchesInFlight, TimeSpan StoreTimeout,
+    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Gather,
     TimeSpan ReceivedGather, int QueueCapacity)
 {
     public static IntakeOptions Read(SettingsReader settings) => new(
         settings.Choice("Gateway:Intake:Acknowledge", Acknowledge.Stored),
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
-        settings.Count("Gateway:Intake:MaxBatchesInFlight", 2, 1, 8),
         settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
+        settings.Duration("Gateway:Intake:Gather", "3ms", "0s", "100ms"),
         settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }

@@ -15,7 +15,8 @@ public sealed class GatewayOptionsTests
         Assert.False(options.Durable);
         Assert.Equal(
             new IntakeOptions(
-                Acknowledge.Stored, 2_000, 500, 2, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(20), 20_000),
+                Acknowledge.Stored, 2_000, 500, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(3),
+                TimeSpan.FromMilliseconds(20), 20_000),
             options.Intake);
         Assert.Equal(
             new RoutingOptions(
@@ -54,7 +55,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Intake:MaxWaiting", "100001")]
     [InlineData("Gateway:Intake:MaxWaiting", "99999999999999999999")]
     [InlineData("Gateway:Intake:MaxBatch", "1.5")]
-    [InlineData("Gateway:Intake:MaxBatchesInFlight", "two")]
+    [InlineData("Gateway:Intake:Gather", "two")]
     [InlineData("Gateway:Intake:StoreTimeout", "3s")]
     [InlineData("Gateway:Intake:StoreTimeout", "-1s")]
     [InlineData("Gateway:Routing:Policy", "Dearest")]

@@ -1,17 +1,25 @@
 namespace PaymentGateway.Accepting;
 
 /// <summary>
-/// Takes payments in by group commit: what waits goes into the next INSERT together, and a lone payment goes at
-/// once. Acknowledged means stored (or received, where that is set). Safe from any thread.
+/// Takes payments in by group commit: one INSERT is under way, what comes meanwhile goes into the next one together,
+/// and a lone payment goes at once. Acknowledged means stored (or received, where that is set). Safe from any thread.
 /// </summary>
-internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock) : IHostedService
+internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock)
+    : IHostedService, IDisposable
 {
+    // So many in one INSERT: payments come faster than it ends, and a larger one costs less for each (decision 47).
+    private const int CrowdFrom = 8;
+
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
+
+    private readonly Ticker gathering = new(
+        options.Acknowledge == Acknowledge.Received ? options.ReceivedGather : options.Gather, "acceptances");
 
     private readonly object gate = new();
     private List<PendingAcceptance> waiting = [];
-    private int underWay;
-    private int stuck;
+    private bool isStoring;
+    private bool isStuck;
+    private bool isCrowded;
 
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
@@ -24,6 +32,8 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             await Task.Delay(TimeSpan.FromMilliseconds(10), clock, CancellationToken.None);
     }
 
+    public void Dispose() => gathering.Dispose();
+
     /// <summary>Takes one payment in.</summary>
     /// <returns>
     /// Within StoreTimeout; Accepted only when the row is committed (Stored) or held in memory (Received).
@@ -31,20 +41,21 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents)
     {
         var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp());
-        List<PendingAcceptance>? batch;
         lock (gate)
         {
             // While a statement does not answer, waiting would only be a slower no.
-            if (waiting.Count >= options.MaxWaiting || stuck > 0)
+            if (waiting.Count >= options.MaxWaiting || isStuck)
                 return new ValueTask<AcceptResult>(AcceptResult.Overloaded);
 
             waiting.Add(acceptance);
-            batch = TakeBatch_NeedsLock();
+            if (isStoring)
+                return Answer(acceptance);
+
+            isStoring = true;
         }
 
-        if (batch is not null)
-            _ = RunAsync(batch);
-        return AcknowledgesReceived ? new ValueTask<AcceptResult>(AcceptResult.Accepted) : acceptance.Result;
+        _ = StoreWaitingAsync();
+        return Answer(acceptance);
     }
 
     private bool IsIdle
@@ -52,56 +63,54 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         get
         {
             lock (gate)
-                return waiting.Count == 0 && underWay == 0;
+                return waiting.Count == 0 && !isStoring;
         }
     }
 
-    private List<PendingAcceptance>? TakeBatch_NeedsLock()
+    private ValueTask<AcceptResult> Answer(PendingAcceptance acceptance) =>
+        AcknowledgesReceived ? new ValueTask<AcceptResult>(AcceptResult.Accepted) : acceptance.Result;
+
+    private async Task StoreWaitingAsync()
     {
-        if (waiting.Count == 0 || underWay >= options.MaxBatchesInFlight)
-            return null;
+        while (true)
+        {
+            if (Gathers())
+                await gathering.NextAsync();
+            if (TakeBatch() is not { } batch)
+                return;
 
-        // Received payments gather first, so that they share a statement: a second place is for a full batch only.
-        if (AcknowledgesReceived && underWay > 0 && waiting.Count < options.MaxBatch)
-            return null;
-
-        underWay++;
-        return AcknowledgesReceived ? [] : Fill_NeedsLock([]);
+            await StoreAsync(batch);
+        }
     }
 
-    private List<PendingAcceptance> Fill_NeedsLock(List<PendingAcceptance> batch)
+    private bool Gathers()
     {
-        if (batch.Count == 0 && waiting.Count <= options.MaxBatch)
+        lock (gate)
+            return (AcknowledgesReceived || isCrowded) && waiting.Count > 0 && waiting.Count < options.MaxBatch;
+    }
+
+    /// <summary>Null when nothing waits: then the next payment begins again.</summary>
+    private List<PendingAcceptance>? TakeBatch()
+    {
+        lock (gate)
         {
-            (batch, waiting) = (waiting, batch);
+            isStoring = waiting.Count > 0;
+            if (!isStoring)
+                return null;
+
+            List<PendingAcceptance> batch;
+            if (waiting.Count <= options.MaxBatch)
+            {
+                (batch, waiting) = (waiting, []);
+            }
+            else
+            {
+                batch = waiting.GetRange(0, options.MaxBatch);
+                waiting.RemoveRange(0, batch.Count);
+            }
+
+            isCrowded = batch.Count >= CrowdFrom;
             return batch;
-        }
-
-        var take = Math.Min(waiting.Count, options.MaxBatch);
-        batch.AddRange(waiting.GetRange(0, take));
-        waiting.RemoveRange(0, take);
-        return batch;
-    }
-
-    private async Task RunAsync(List<PendingAcceptance>? batch)
-    {
-        while (batch is not null)
-        {
-            if (AcknowledgesReceived)
-            {
-                await Task.Delay(options.ReceivedGather, clock);
-                lock (gate)
-                    batch = Fill_NeedsLock(batch);
-            }
-
-            if (batch.Count > 0)
-                await StoreAsync(batch);
-
-            lock (gate)
-            {
-                underWay--;
-                batch = TakeBatch_NeedsLock();
-            }
         }
     }
 
@@ -121,12 +130,12 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         catch (TimeoutException)
         {
             lock (gate)
-                stuck++;
+                isStuck = true;
             PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
             RefuseWaiting();
             await storing;
             lock (gate)
-                stuck--;
+                isStuck = false;
         }
     }
 

@@ -8,16 +8,17 @@ internal static class LedgerSetup
     // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
     private const int StatementSecondsMax = 5;
 
+    // A batch of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
+    // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
+    private const int PlainConnections = 2;
+
     // For audits, leases, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
-        // The batches of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
-        // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
-        var plain = options.Intake.MaxBatchesInFlight + 1;
-        services.AddSingleton(_ => DataSource(options.Ledger, reserved: plain));
-        services.AddSingleton(_ => Connections(options.Ledger, plain));
+        services.AddSingleton(_ => DataSource(options.Ledger, reserved: PlainConnections));
+        services.AddSingleton(_ => Connections(options.Ledger, PlainConnections));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();

@@ -16,7 +16,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_lone_payment_is_stored_before_it_is_acknowledged_and_waits_for_no_timer()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var result = await rig.AcceptAsync(id);
@@ -31,14 +31,14 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Concurrent_payments_share_statements()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var ids = Batches.SortedIds(1_000);
 
         var results = await AcceptTogetherAsync(rig, ids);
 
         Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
-        // A statement is a transaction, and its number is on every row that it wrote: two of one, two full ones.
-        Assert.Equal(4, await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments"));
+        // One of one, then full ones.
+        Assert.Equal(3, await StatementsAsync());
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1_000, "all are in the queue");
         Assert.Equal(ids, rig.TakeAll().Order());
     }
@@ -47,7 +47,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_batch_is_stored_in_the_order_of_its_ids()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeByHand.StartAsync(database, clock);
 
         await AcceptTogetherAsync(rig, Enumerable.Reverse(Batches.SortedIds(200)));
 
@@ -57,13 +57,29 @@ public sealed class IntakeTests : IAsyncLifetime
                 FROM payments
             ) AS pairs WHERE wrong
             """));
-        Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments"));
+        Assert.Equal(2, await StatementsAsync());
+    }
+
+    [PostgresFact]
+    public async Task After_a_crowd_payments_gather_and_after_a_few_each_goes_at_once_again()
+    {
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Gather", "100ms"));
+        await AcceptTogetherAsync(rig, Batches.SortedIds(9));
+        Assert.Equal(2, await StatementsAsync());
+
+        await Task.WhenAll(Batches.SortedIds(3).Select(id => rig.AcceptAsync(id)));
+        Assert.Equal(3, await StatementsAsync());
+
+        await Eventually.HoldsAsync(
+            () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is under way any more");
+        await AcceptTogetherAsync(rig, Batches.SortedIds(3));
+        Assert.Equal(5, await StatementsAsync());
     }
 
     [PostgresFact]
     public async Task No_batch_is_larger_than_the_limit()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
 
         await AcceptTogetherAsync(rig, Batches.SortedIds(200));
 
@@ -74,8 +90,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Payments_of_one_instance_are_queued_in_the_order_of_their_acceptance()
     {
-        var rig = await IntakeByHand.StartAsync(
-            database, TimeProvider.System, ("Gateway:Intake:MaxBatchesInFlight", "1"));
+        using var rig = await IntakeByHand.StartAsync(database, TimeProvider.System);
 
         await Task.WhenAll(Batches.SortedIds(500).Select(id => rig.AcceptAsync(id)));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 500, "all are in the queue");
@@ -89,13 +104,13 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_payment_twice_in_a_batch_is_acknowledged_twice_and_queued_once()
     {
-        var rig = await WithOneBatchAtATimeAsync();
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id), rig.AcceptAsync(id));
 
         Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
-        Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments"));
+        Assert.Equal(2, await StatementsAsync());
         await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "they are in the queue");
         Assert.Single(rig.TakeAll(), queued => queued == id);
     }
@@ -103,7 +118,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_id_twice_in_a_batch_with_two_amounts_is_accepted_once()
     {
-        var rig = await WithOneBatchAtATimeAsync();
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(
@@ -117,7 +132,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_id_that_is_known_is_acknowledged_with_its_amount_and_a_conflict_with_another()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var id = Guid.NewGuid();
         await rig.AcceptAsync(id);
 
@@ -131,8 +146,8 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Two_instances_that_take_the_same_ids_at_once_queue_each_once()
     {
-        var one = await IntakeByHand.StartAsync(database, clock);
-        var other = await IntakeByHand.StartAsync(database, clock);
+        using var one = await IntakeByHand.StartAsync(database, clock);
+        using var other = await IntakeByHand.StartAsync(database, clock);
         var ids = Batches.SortedIds(500);
 
         var results = await Task.WhenAll(
@@ -146,7 +161,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         await database.Leases.CloseAsync(rig.Lease.Epoch);
         var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
 
@@ -161,7 +176,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_does_not_fit_into_the_queue_waits_in_the_table_and_newer_ones_behind_it()
     {
-        var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
         for (var queued = 1; queued <= 2; queued++)
         {
             await rig.AcceptAsync(Guid.NewGuid());
@@ -184,8 +199,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task More_than_may_wait_is_refused_at_once()
     {
-        var rig = await IntakeByHand.StartAsync(
-            database, clock, ("Gateway:Intake:MaxWaiting", "5"), ("Gateway:Intake:MaxBatchesInFlight", "1"));
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxWaiting", "5"));
         await using var held = await HoldTableAsync();
         var taken = Enumerable.Range(0, 6).Select(_ => rig.AcceptAsync(Guid.NewGuid())).ToList();
 
@@ -201,7 +215,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_statement_that_does_not_answer_is_given_up_in_time_and_what_it_stores_is_queued_all_the_same()
     {
-        var rig = await WithOneBatchAtATimeAsync();
+        using var rig = await IntakeByHand.StartAsync(database, clock);
         var (first, second) = (Guid.NewGuid(), Guid.NewGuid());
         await using var held = await HoldTableAsync();
         var stuck = rig.AcceptAsync(first);
@@ -219,10 +233,11 @@ public sealed class IntakeTests : IAsyncLifetime
         Assert.Empty(await database.Payments.FindAsync([second]));
     }
 
-    private Task<IntakeByHand> WithOneBatchAtATimeAsync() => IntakeByHand.StartAsync(
-        database, clock, ("Gateway:Intake:MaxBatchesInFlight", "1"));
+    // A statement is a transaction, and its number is on every row that it wrote.
+    private Task<long> StatementsAsync() =>
+        database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
 
-    // However slowly they come: the first two statements wait for the table, and the others for these.
+    // However slowly they come: the first statement waits for the table, and the others for it.
     private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeByHand rig, IEnumerable<Guid> ids)
     {
         await using var held = await HoldTableAsync();

@@ -6,7 +6,7 @@ using PaymentGateway.Queueing;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The intake with all that it works with, and nothing that takes payments out of the queue.</summary>
-internal sealed class IntakeByHand
+internal sealed class IntakeByHand : IDisposable
 {
     private IntakeByHand(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
     {
@@ -37,6 +37,8 @@ internal sealed class IntakeByHand
         intake.Lease.Confirm(await database.OpenEpochAsync(), clock.GetTimestamp());
         return intake;
     }
+
+    public void Dispose() => Intake.Dispose();
 
     public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
 
