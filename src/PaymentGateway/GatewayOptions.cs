@@ -77,7 +77,7 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
         settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
-        settings.Duration("Gateway:Intake:Gather", "3ms", "0s", "100ms"),
+        settings.Duration("Gateway:Intake:Gather", "3ms", "0s", "50ms"),
         settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }

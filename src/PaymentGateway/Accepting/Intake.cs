@@ -72,32 +72,29 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 
     private async Task StoreWaitingAsync()
     {
-        while (true)
+        while (HasNext(out var gathers))
         {
-            if (Gathers())
+            if (gathers)
                 await gathering.NextAsync();
-            if (TakeBatch() is not { } batch)
-                return;
-
-            await StoreAsync(batch);
+            await StoreAsync(TakeBatch());
         }
     }
 
-    private bool Gathers()
-    {
-        lock (gate)
-            return (AcknowledgesReceived || isCrowded) && waiting.Count > 0 && waiting.Count < options.MaxBatch;
-    }
-
-    /// <summary>Null when nothing waits: then the next payment begins again.</summary>
-    private List<PendingAcceptance>? TakeBatch()
+    /// <summary>False when nothing waits: then the next payment begins again.</summary>
+    private bool HasNext(out bool gathers)
     {
         lock (gate)
         {
             isStoring = waiting.Count > 0;
-            if (!isStoring)
-                return null;
+            gathers = (AcknowledgesReceived || isCrowded) && waiting.Count < options.MaxBatch;
+            return isStoring;
+        }
+    }
 
+    private List<PendingAcceptance> TakeBatch()
+    {
+        lock (gate)
+        {
             List<PendingAcceptance> batch;
             if (waiting.Count <= options.MaxBatch)
             {

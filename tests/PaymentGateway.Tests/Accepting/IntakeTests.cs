@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The group commit, on a real table; the clock stands still, so nothing here waits for a timer.</summary>
+/// <summary>The group commit, on a real table; the clock stands still; only gathering takes real time.</summary>
 public sealed class IntakeTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();
@@ -63,15 +63,15 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_crowd_payments_gather_and_after_a_few_each_goes_at_once_again()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Gather", "100ms"));
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Gather", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
+        await IdleAsync(rig);
         await Task.WhenAll(Batches.SortedIds(3).Select(id => rig.AcceptAsync(id)));
         Assert.Equal(3, await StatementsAsync());
 
-        await Eventually.HoldsAsync(
-            () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is under way any more");
+        await IdleAsync(rig);
         await AcceptTogetherAsync(rig, Batches.SortedIds(3));
         Assert.Equal(5, await StatementsAsync());
     }
@@ -236,6 +236,9 @@ public sealed class IntakeTests : IAsyncLifetime
     // A statement is a transaction, and its number is on every row that it wrote.
     private Task<long> StatementsAsync() =>
         database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
+
+    private static Task IdleAsync(IntakeByHand rig) => Eventually.HoldsAsync(
+        () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is under way any more");
 
     // However slowly they come: the first statement waits for the table, and the others for it.
     private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeByHand rig, IEnumerable<Guid> ids)
