@@ -60,6 +60,8 @@ internal static class LedgerSetup
             // A plan made while a table has one page reads it whole, and is kept while it grows (KeptPlanTests). Every
             // statement of ours has its index.
             AddOption(settings, "enable_seqscan", "off");
+            // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in large books.
+            AddOption(settings, "enable_bitmapscan", "off");
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
             builder.EnableArrays();
