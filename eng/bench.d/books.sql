@@ -14,8 +14,8 @@ INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
 SELECT gen_random_uuid(), 1990, now() - interval '1 minute' - (:rows - number) * interval '1 second' / :rate, 1
 FROM generate_series(1, :rows) AS number;
 
-INSERT INTO settlements (correlation_id, processor, amount_cents, requested_at)
-SELECT correlation_id, CASE WHEN get_byte(uuid_send(correlation_id), 14) % 10 = 0 THEN 2 ELSE 1 END, amount_cents,
+INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+SELECT correlation_id, accepted_at, CASE WHEN get_byte(uuid_send(correlation_id), 14) % 10 = 0 THEN 2 ELSE 1 END, amount_cents,
        accepted_at + interval '5 milliseconds'
 FROM payments;
 
@@ -29,7 +29,7 @@ SELECT 3600, date_bin('1 hour', bucket, 'epoch'), processor, instance, sum(reque
 FROM settlement_totals GROUP BY 2, 3, 4;
 
 ALTER TABLE payments ADD CONSTRAINT payments_pkey PRIMARY KEY (correlation_id);
-ALTER TABLE settlements ADD CONSTRAINT settlements_pkey PRIMARY KEY (correlation_id);
+ALTER TABLE settlements ADD CONSTRAINT settlements_pkey PRIMARY KEY (accepted_at, correlation_id);
 CREATE INDEX payments_owner ON payments (owner, accepted_at);
 CREATE INDEX settlements_requested_at ON settlements (requested_at);
 

@@ -11,7 +11,8 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections bat
     /// statement finds: a join's kept plan read payments whole, each second (docs/decisions.md, 31).
     /// </summary>
     public const string IsUnsettled = """
-        (SELECT true FROM settlements WHERE settlements.correlation_id = payments.correlation_id) IS NULL
+        (SELECT true FROM settlements WHERE settlements.accepted_at = payments.accepted_at
+           AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
     // The lease is looked at in the same statement: an epoch that another instance has closed must not add

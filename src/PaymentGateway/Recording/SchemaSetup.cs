@@ -10,14 +10,16 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
         SELECT count(*) FILTER (WHERE relname = 'books') AS books,
                count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
                  AS logged_payments,
-               (SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('settlement_totals')
-                  AND attname = 'width_seconds' AND NOT attisdropped) AS hours
+               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
+                  AND (attrelid, attname) IN (
+                    (to_regclass('settlement_totals'), 'width_seconds'),
+                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns
         FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
         """;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">
-    /// The tables are of the other storage profile, or of a version before totals per hour.
+    /// The tables are of the other storage profile, or of an earlier version.
     /// </exception>
     /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
     public async Task EnsureAsync()
@@ -31,10 +33,10 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
             state = await connection.QuerySingleAsync<SchemaState>(StateSql);
         }
 
-        if (state.Hours == 0)
+        if (state.LaterColumns != 2)
             throw new ConfigurationException(
                 "ConnectionStrings__Ledger",
-                "names tables of an earlier version, without totals per hour (drop them, or name another database)");
+                "names tables of an earlier version (drop them, or name another database)");
         if (state.LoggedPayments == 1 != options.Durable)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
@@ -65,9 +67,10 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
 }
 
 /// <summary>
-/// Which of our tables exist, whether the books survive a crash of the database, and whether they know hours.
+/// Which of our tables exist, whether the books survive a crash of the database, and how many columns they have of
+/// those that came later.
 /// </summary>
-internal sealed record SchemaState(long Books, long LoggedPayments, long Hours) : ISqlRow<SchemaState>
+internal sealed record SchemaState(long Books, long LoggedPayments, long LaterColumns) : ISqlRow<SchemaState>
 {
     public static SchemaState Read(DbDataReader row) => new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2));
 }

@@ -14,13 +14,14 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger, BatchConnections
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
     private const string RecordSql = """
         WITH locked_first AS (SELECT FROM payments), recorded AS (
-            INSERT INTO settlements (correlation_id, processor, amount_cents, requested_at)
-            SELECT outcome.correlation_id, outcome.processor, outcome.amount_cents, outcome.requested_at
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
+                   outcome.requested_at
             FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts)
               AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at)
             WHERE outcome.accepted_at = (
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
-            ON CONFLICT (correlation_id) DO NOTHING
+            ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents
         ), added AS (
             INSERT INTO settlement_totals AS totals

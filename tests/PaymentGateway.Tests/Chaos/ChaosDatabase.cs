@@ -23,7 +23,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT min(accepted_at) FROM payments LEFT JOIN settlements USING (correlation_id) "
+            "SELECT min(accepted_at) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
             + "WHERE requested_at IS NULL", connection);
         return await command.ExecuteScalarAsync() as DateTime?;
     }

@@ -30,7 +30,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
         Assert.Equal(0, await rig.Database.ScalarAsync<long>("""
             SELECT count(*) FROM (
                 SELECT requested_at < lag(requested_at) OVER (ORDER BY accepted_at) AS overtook
-                FROM payments JOIN settlements USING (correlation_id)
+                FROM payments JOIN settlements USING (accepted_at, correlation_id)
             ) AS pairs WHERE overtook
             """));
         Assert.False(gateway.Part<StoredBacklog>().HasOverflow);

@@ -72,12 +72,13 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     }
 
     [PostgresTheory]
-    [InlineData("")]
-    [InlineData("DROP TABLE books")]
-    public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string lost)
+    [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE books")]
+    public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
     {
         await Setup().EnsureAsync();
-        await database.ExecuteAsync($"ALTER TABLE settlement_totals DROP COLUMN width_seconds; {lost}");
+        await database.ExecuteAsync(earlier);
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
 

@@ -97,7 +97,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
     private static async Task<TimeSpan> BacklogGoneAsync(GatewaySystem system, DateTimeOffset back)
     {
         var clock = Stopwatch.StartNew();
-        var left = $"payments LEFT JOIN settlements USING (correlation_id) WHERE requested_at IS NULL "
+        var left = $"payments LEFT JOIN settlements USING (accepted_at, correlation_id) WHERE requested_at IS NULL "
             + $"AND accepted_at < '{back.UtcDateTime.ToString("O", CultureInfo.InvariantCulture)}'";
         await Eventually.HoldsAsync(async () => await system.Database.CountAsync(left) == 0, "the backlog is gone");
         return clock.Elapsed;
