@@ -15,10 +15,12 @@ section_summary() {
 
 summarise_at() {  # settlements in the books
   local post alone_all alone_ten busy_all busy_ten cpu
-  await_idle "summary over $1"
   running=stored
   system start postgres
   fill_books "$1"
+  # Else the kernel writes the books to the disk in the middle of the measurement.
+  sync
+  await_idle "summary over $1"
   system start default fallback api1 api2 nginx
   look_at_parts
   warm_side
