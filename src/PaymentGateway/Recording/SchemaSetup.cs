@@ -8,13 +8,14 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
 {
     private const string StateSql = """
         SELECT count(*) FILTER (WHERE relname = 'books') AS books,
-               count(*) FILTER (WHERE relname = 'payments' AND relpersistence = 'p')
-                 AS logged_payments,
+               count(*) FILTER (WHERE relname <> 'books' AND relpersistence = 'p') AS logged,
+               count(*) FILTER (WHERE relname <> 'books' AND relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
                   AND (attrelid, attname) IN (
                     (to_regclass('settlement_totals'), 'width_seconds'),
                     (to_regclass('settlements'), 'accepted_at'))) AS later_columns
-        FROM pg_class WHERE relname IN ('books', 'payments') AND relnamespace = current_schema()::regnamespace
+        FROM pg_class WHERE relname IN ('books', 'payments', 'settlements', 'settlement_totals', 'books_intact')
+          AND relnamespace = current_schema()::regnamespace
         """;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
@@ -36,13 +37,14 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
         if (state.LaterColumns != 2)
             throw new ConfigurationException(
                 "ConnectionStrings__Ledger",
-                "names tables of an earlier version (drop them, or name another database)");
-        if (state.LoggedPayments == 1 != options.Durable)
+                "names tables of an earlier version (drop them all, or name another database)");
+        // Each of them: were payments emptied alone by a crash, an id could be accepted, and settled, once more.
+        if ((options.Durable ? state.Unlogged : state.Logged) != 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 options.Durable
-                    ? "is Durable, but the tables are UNLOGGED (ALTER TABLE … SET LOGGED each, or drop them)"
-                    : "is Unlogged, but the tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
+                    ? "is Durable, but tables are UNLOGGED (ALTER TABLE … SET LOGGED each, or drop them)"
+                    : "is Unlogged, but tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
     }
 
     private async Task CreateAsync(NpgsqlConnection connection)
@@ -70,7 +72,8 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
 /// Which of our tables exist, whether the books survive a crash of the database, and how many columns they have of
 /// those that came later.
 /// </summary>
-internal sealed record SchemaState(long Books, long LoggedPayments, long LaterColumns) : ISqlRow<SchemaState>
+internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns) : ISqlRow<SchemaState>
 {
-    public static SchemaState Read(DbDataReader row) => new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2));
+    public static SchemaState Read(DbDataReader row) => 
+        new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2), row.GetInt64(3));
 }

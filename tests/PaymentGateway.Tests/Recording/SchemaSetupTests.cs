@@ -72,6 +72,19 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     }
 
     [PostgresTheory]
+    [InlineData("Unlogged", "settlements SET LOGGED")]
+    [InlineData("Durable", "settlement_totals SET UNLOGGED")]
+    public async Task Books_that_a_crash_would_empty_in_part_are_a_wrong_setting(string profile, string change)
+    {
+        await Setup(profile).EnsureAsync();
+        await database.ExecuteAsync($"ALTER TABLE {change}");
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
+
+        Assert.StartsWith($"Gateway__Storage__Profile: is {profile}", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
     [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE books")]
