@@ -71,7 +71,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
 
-        // Adopting finds each of its rows again by the key, and passes those that it has moved before: all of them, each
+        // Adopting finds each of its rows again by the key, and passes those that it has moved before: all, each
         // time, while something like autovacuum's analysis still sees them. The whole backlog would be 2,500 a call.
         Assert.InRange(read[0], Calls * 50, Calls * 50 * 2);
         Assert.InRange(read[1], Calls * 50, Calls * 50 * (2 + (Calls / 2)));
