@@ -74,6 +74,6 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
 /// </summary>
 internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns) : ISqlRow<SchemaState>
 {
-    public static SchemaState Read(DbDataReader row) => 
+    public static SchemaState Read(DbDataReader row) =>
         new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2), row.GetInt64(3));
 }

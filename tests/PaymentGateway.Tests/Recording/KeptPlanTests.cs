@@ -72,7 +72,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
 
         // Adopting finds each of its rows again by the key, and passes those that it has moved before: all, each
-        // time, while something like autovacuum's analysis still sees them. The whole backlog would be 2,500 a call.
+        // time, if something older still sees them (likely, once seen). The whole backlog would be 2,500 a call.
         Assert.InRange(read[0], Calls * 50, Calls * 50 * 2);
         Assert.InRange(read[1], Calls * 50, Calls * 50 * (2 + (Calls / 2)));
     }
