@@ -14,7 +14,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     private readonly SemaphoreSlim places = new(count);
     private readonly Stack<NpgsqlConnection> idle = new(count);
 
-    /// <summary>Runs a statement on a connection that nothing else uses meanwhile.</summary>
+    /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
     /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
     public async Task<TResult> RunAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
@@ -25,6 +25,9 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
             var connection = Take();
             try
             {
+                // Dapper closes what it had to open.
+                if (connection.State != ConnectionState.Open)
+                    await connection.OpenAsync();
                 return await statement(connection, args);
             }
             finally

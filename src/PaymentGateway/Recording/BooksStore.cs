@@ -1,10 +1,10 @@
 using System.Data.Common;
-using Npgsql;
+using Dapper;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>Which books these are: purged on purpose, or reset by a crash of the database.</summary>
-internal sealed class BooksStore(NpgsqlDataSource ledger)
+internal sealed class BooksStore(SharedConnections connections)
 {
     private const string StateSql = """
         SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) AS intact
@@ -25,35 +25,27 @@ internal sealed class BooksStore(NpgsqlDataSource ledger)
     private const string NextGenerationSql =
         "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
 
-    public async Task<BooksRow> StateAsync()
-    {
-        await using var connection = ledger.CreateConnection();
-        return await connection.QuerySingleAsync<BooksRow>(StateSql);
-    }
+    public Task<BooksRow> StateAsync() =>
+        connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(StateSql));
 
     /// <summary>Writes down that the database lost the books.</summary>
-    public async Task MarkResetAsync()
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(MarkResetSql);
-    }
+    public Task MarkResetAsync() =>
+        connections.RunAsync(connection => connection.ExecuteAsync(MarkResetSql));
 
     /// <summary>Empties the books and begins new ones.</summary>
     /// <exception cref="DbException">The books are as before, or nobody knows; repeat.</exception>
-    public async Task PurgeAsync()
-    {
-        await using var connection = await ledger.OpenConnectionAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await connection.ExecuteAsync(LockSql, null, transaction);
-        await connection.ExecuteAsync(TruncateSql, null, transaction);
-        await connection.ExecuteAsync(NextGenerationSql, null, transaction);
-        await transaction.CommitAsync();
-    }
+    public Task PurgeAsync() => connections.RunAsync(
+        async connection =>
+        {
+            await connection.OpenAsync();
+            await using var transaction = await connection.BeginTransactionAsync();
+            await connection.ExecuteAsync(LockSql, null, transaction);
+            await connection.ExecuteAsync(TruncateSql, null, transaction);
+            var purged = await connection.ExecuteAsync(NextGenerationSql, null, transaction);
+            await transaction.CommitAsync();
+            return purged;
+        });
 }
 
 /// <summary>The books' state; Intact is false once after each crash that emptied them.</summary>
-internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact) : ISqlRow<BooksRow>
-{
-    public static BooksRow Read(DbDataReader row) =>
-        new(row.GetInt32(0), row.GetInt32(1), row.IsDBNull(2) ? null : row.GetDateTime(2), row.GetBoolean(3));
-}
+internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact);

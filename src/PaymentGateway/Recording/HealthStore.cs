@@ -1,10 +1,10 @@
 using System.Data.Common;
-using Npgsql;
+using Dapper;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>The shared health record: one instance polls a processor for all of them.</summary>
-internal sealed class HealthStore(NpgsqlDataSource ledger)
+internal sealed class HealthStore(SharedConnections connections)
 {
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
@@ -24,55 +24,31 @@ internal sealed class HealthStore(NpgsqlDataSource ledger)
         """;
 
     /// <summary>The processors whose poll is due; they are this instance's to poll now, and nobody else's.</summary>
-    public async Task<List<ClaimRow>> ClaimAsync(TimeSpan interval)
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<ClaimRow>(ClaimSql, new ClaimArgs(interval))).AsList();
-    }
+    public Task<List<ClaimRow>> ClaimAsync(TimeSpan interval) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ClaimRow>(ClaimSql, new ClaimArgs(interval))).AsList());
 
     /// <summary>Writes down what a processor said.</summary>
-    public async Task PublishAsync(HealthArgs said)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(PublishSql, said);
-    }
+    public Task PublishAsync(HealthArgs said) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(PublishSql, said));
 
     /// <summary>What the processors said last, with its age by the database's clock.</summary>
-    public async Task<List<HealthRow>> ReadAsync()
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<HealthRow>(ReadSql)).AsList();
-    }
+    public Task<List<HealthRow>> ReadAsync() =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<HealthRow>(ReadSql)).AsList());
 }
 
 /// <summary>A poll that is due.</summary>
-internal sealed record ClaimRow(short Processor) : ISqlRow<ClaimRow>
+internal sealed record ClaimRow(short Processor)
 {
     public static ClaimRow Read(DbDataReader row) => new(row.GetInt16(0));
 }
 
 /// <summary>What a processor said; AgeSeconds ago.</summary>
-internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds)
-    : ISqlRow<HealthRow>
-{
-    public static HealthRow Read(DbDataReader row) =>
-        new(row.GetInt16(0), row.GetBoolean(1), row.GetInt32(2), row.GetDouble(3));
-}
+internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
 
 /// <summary>The time between two polls.</summary>
-internal sealed record ClaimArgs(TimeSpan Interval) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters) =>
-        parameters.Add(nameof(Interval), Interval);
-}
+internal sealed record ClaimArgs(TimeSpan Interval);
 
 /// <summary>A processor's word.</summary>
-internal sealed record HealthArgs(short Processor, bool Failing, int MinResponseMs) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Processor), Processor);
-        parameters.Add(nameof(Failing), Failing);
-        parameters.Add(nameof(MinResponseMs), MinResponseMs);
-    }
-}
+internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);

@@ -1,9 +1,9 @@
-using Npgsql;
+using Dapper;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>Leases of instances and the payments that change hands by them, by the database's clock alone.</summary>
-internal sealed class LeaseStore(NpgsqlDataSource ledger)
+internal sealed class LeaseStore(SharedConnections connections)
 {
     private const string OpenSql = """
         INSERT INTO leases (instance, expires_at) VALUES (@Instance, now() + @Duration) RETURNING epoch
@@ -11,7 +11,7 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
 
     private const string RenewSql = """
         UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore
-        WHERE epoch = @Epoch AND closed_at IS NULL RETURNING epoch
+        WHERE epoch = @Epoch AND closed_at IS NULL
         """;
 
     // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set.
@@ -72,62 +72,46 @@ internal sealed class LeaseStore(NpgsqlDataSource ledger)
     /// <summary>Begins a new epoch.</summary>
     public async Task<int> OpenAsync(string instance, TimeSpan duration)
     {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QuerySingleAsync<EpochRow>(OpenSql, new OpenLeaseArgs(instance, duration))).Epoch;
+        var lease = new OpenLeaseArgs(instance, duration);
+        return (await connections.RunAsync(
+            connection => connection.QuerySingleAsync<EpochRow>(OpenSql, lease))).Epoch;
     }
 
     /// <summary>Renews an epoch.</summary>
     /// <returns>False when it was closed: then it is lost for good.</returns>
-    public async Task<bool> RenewAsync(RenewLeaseArgs lease)
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<EpochRow>(RenewSql, lease)).AsList().Count == 1;
-    }
+    public async Task<bool> RenewAsync(RenewLeaseArgs lease) =>
+        await connections.RunAsync(connection => connection.ExecuteAsync(RenewSql, lease)) == 1;
 
     /// <summary>Closes every lapsed lease, and earlier ones of an instance that is proven to be gone.</summary>
-    public async Task CloseLapsedAsync(CloseLeasesArgs closing)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(CloseLapsedSql, closing);
-    }
+    public Task CloseLapsedAsync(CloseLeasesArgs closing) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(CloseLapsedSql, closing));
 
     /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was freed.</summary>
-    public async Task<List<OrphanedEpoch>> OrphanedAsync()
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<OrphanedEpoch>(OrphanedSql)).AsList();
-    }
+    public Task<List<OrphanedEpoch>> OrphanedAsync() =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<OrphanedEpoch>(OrphanedSql)).AsList());
 
     /// <summary>Moves a page of unsettled payments to a new owner and gives them, in no order.</summary>
-    public async Task<List<StoredPayment>> AdoptAsync(AdoptArgs page)
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<StoredPayment>(AdoptSql, page)).AsList();
-    }
+    public Task<List<StoredPayment>> AdoptAsync(AdoptArgs page) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<StoredPayment>(AdoptSql, page)).AsList());
 
     /// <summary>
     /// Ends the search in an epoch that has nothing unsettled left, two minutes after its end: a backend that stood
     /// still may run a statement of its time long after it.
     /// </summary>
-    public async Task MarkAdoptedAsync(int epoch)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(MarkAdoptedSql, new EpochArgs(epoch));
-    }
+    public Task MarkAdoptedAsync(int epoch) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(MarkAdoptedSql, new EpochArgs(epoch)));
 
     /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
-    public async Task CloseAsync(int epoch)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(CloseSql, new EpochArgs(epoch));
-    }
+    public Task CloseAsync(int epoch) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(CloseSql, new EpochArgs(epoch)));
 
     /// <summary>A clean stop: closes the epoch and frees what it has not settled.</summary>
     /// <returns>How many payments are free for others now.</returns>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
     {
         await CloseAsync(release.Epoch);
-        await using var connection = ledger.CreateConnection();
-        return await connection.ExecuteAsync(ReleaseSql, release);
+        return await connections.RunAsync(connection => connection.ExecuteAsync(ReleaseSql, release));
     }
 }

@@ -1,5 +1,8 @@
 using Npgsql;
 
+// Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
+[module: Dapper.DapperAot]
+
 namespace PaymentGateway.Recording;
 
 /// <summary>Registers the data source and the stores on it.</summary>
@@ -17,7 +20,8 @@ internal static class LedgerSetup
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
-        services.AddSingleton(_ => DataSource(options.Ledger, reserved: PlainConnections));
+        services.AddSingleton(provider => Shared(
+            DataSource(options.Ledger, reserved: PlainConnections), provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(_ => Connections(options.Ledger, PlainConnections));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
@@ -26,6 +30,14 @@ internal static class LedgerSetup
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
+    }
+
+    /// <summary>The connections of a pool for everything but batches.</summary>
+    public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
+    {
+        // The pool's own limit comes first wherever it is kept.
+        var commandSeconds = new NpgsqlConnectionStringBuilder(pool.ConnectionString).CommandTimeout;
+        return new SharedConnections(pool, TimeSpan.FromSeconds(commandSeconds + 1), clock);
     }
 
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
@@ -54,6 +66,8 @@ internal static class LedgerSetup
 
             settings.MaxPoolSize -= reserved;
             settings.MinPoolSize = Math.Min(settings.MinPoolSize, settings.MaxPoolSize);
+            if (!settings.ShouldSerialize("Max Auto Prepare"))
+                (settings.MaxAutoPrepare, settings.AutoPrepareMinUsages) = (32, 2);
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");

@@ -1,10 +1,9 @@
-using System.Data.Common;
-using Npgsql;
+using Dapper;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>Payments set aside for an operator: owned by nobody who settles, never dropped.</summary>
-internal sealed class ParkedStore(NpgsqlDataSource ledger)
+internal sealed class ParkedStore(SharedConnections connections)
 {
     private const string ParkSql = """
         UPDATE payments SET owner = -1, parked_reason = @Reason
@@ -22,51 +21,25 @@ internal sealed class ParkedStore(NpgsqlDataSource ledger)
         """;
 
     /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
-    public async Task ParkAsync(ParkArgs parking)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(ParkSql, parking);
-    }
+    public Task ParkAsync(ParkArgs parking) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(ParkSql, parking));
 
     /// <summary>The oldest 1,000 parked payments.</summary>
-    public async Task<List<ParkedRow>> ListAsync()
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<ParkedRow>(ListSql)).AsList();
-    }
+    public Task<List<ParkedRow>> ListAsync() =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ParkedRow>(ListSql)).AsList());
 
     /// <summary>Gives a parked payment back to be settled by anyone.</summary>
     /// <returns>False when no such payment is parked.</returns>
-    public async Task<bool> ReplayAsync(Guid id)
-    {
-        await using var connection = ledger.CreateConnection();
-        return await connection.ExecuteAsync(ReplaySql, new ReplayArgs(id)) == 1;
-    }
+    public async Task<bool> ReplayAsync(Guid id) =>
+        await connections.RunAsync(connection => connection.ExecuteAsync(ReplaySql, new ReplayArgs(id))) == 1;
 }
 
 /// <summary>A payment to park, and why.</summary>
-internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int Owner, string Reason) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Id), Id);
-        parameters.Add(nameof(AcceptedAt), AcceptedAt);
-        parameters.Add(nameof(Owner), Owner);
-        parameters.Add(nameof(Reason), Reason);
-    }
-}
+internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int Owner, string Reason);
 
 /// <summary>A payment to replay.</summary>
-internal sealed record ReplayArgs(Guid Id) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters) =>
-        parameters.Add(nameof(Id), Id);
-}
+internal sealed record ReplayArgs(Guid Id);
 
 /// <summary>A parked payment.</summary>
-internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
-    : ISqlRow<ParkedRow>
-{
-    public static ParkedRow Read(DbDataReader row) =>
-        new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetString(3));
-}
+internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason);

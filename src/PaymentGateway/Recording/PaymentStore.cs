@@ -1,10 +1,10 @@
 using System.Data.Common;
-using Npgsql;
+using Dapper;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>The accepted payments in PostgreSQL: stored once for good, found again by their owner.</summary>
-internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections batches)
+internal sealed class PaymentStore(SharedConnections connections, BatchConnections batches)
 {
     /// <summary>
     /// A payment that is not settled. A scalar subquery, so that it is looked up for the few rows that the rest of a
@@ -68,99 +68,49 @@ internal sealed class PaymentStore(NpgsqlDataSource ledger, BatchConnections bat
             batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    public async Task StoreAgainAsync(StoreAgainArgs kept)
-    {
-        await using var connection = ledger.CreateConnection();
-        await connection.ExecuteAsync(StoreAgainSql, kept);
-    }
+    public Task StoreAgainAsync(StoreAgainArgs kept) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(StoreAgainSql, kept));
 
     /// <summary>The stored payments among these ids, in no order.</summary>
-    public async Task<List<StoredPayment>> FindAsync(Guid[] ids)
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids))).AsList();
-    }
+    public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids))).AsList());
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
-    public async Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page)
-    {
-        await using var connection = ledger.CreateConnection();
-        return (await connection.QueryAsync<StoredPayment>(OpenPageSql, page)).AsList();
-    }
+    public Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<StoredPayment>(OpenPageSql, page)).AsList());
 }
 
 /// <summary>A batch to store, all arrays of one length.</summary>
-internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Ids), Ids);
-        parameters.Add(nameof(AmountsCents), AmountsCents);
-        parameters.Add(nameof(AcceptedAts), AcceptedAts);
-        parameters.Add(nameof(Owner), Owner);
-    }
-}
+internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner);
 
 /// <summary>One payment to store.</summary>
-internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime AcceptedAt, int Owner) : ISqlArgs
+internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime AcceptedAt, int Owner)
 {
     public static StoreOneArgs Of(StoreArgs batch) =>
         new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner);
-
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Id), Id);
-        parameters.Add(nameof(AmountCents), AmountCents);
-        parameters.Add(nameof(AcceptedAt), AcceptedAt);
-        parameters.Add(nameof(Owner), Owner);
-    }
 }
 
 /// <summary>Payments to store again, all arrays of one length.</summary>
 internal sealed record StoreAgainArgs(
-    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Ids), Ids);
-        parameters.Add(nameof(AmountsCents), AmountsCents);
-        parameters.Add(nameof(AcceptedAts), AcceptedAts);
-        parameters.Add(nameof(Handovers), Handovers);
-        parameters.Add(nameof(Owner), Owner);
-    }
-}
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner);
 
 /// <summary>The ids to look for.</summary>
-internal sealed record FindArgs(Guid[] Ids) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters) =>
-        parameters.Add(nameof(Ids), Ids);
-}
+internal sealed record FindArgs(Guid[] Ids);
 
 /// <summary>A page of an owner's open payments; both bounds are inclusive.</summary>
-internal sealed record OpenPageArgs(int Owner, DateTime From, DateTime To, int Limit) : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Owner), Owner);
-        parameters.Add(nameof(From), From);
-        parameters.Add(nameof(To), To);
-        parameters.Add(nameof(Limit), Limit);
-    }
-}
+internal sealed record OpenPageArgs(int Owner, DateTime From, DateTime To, int Limit);
 
 /// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(
-    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int Owner, short Handover) : ISqlRow<StoredPayment>
+    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int Owner, short Handover)
 {
     /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
     public const short HandedOverUnsent = 1;
 
     /// <summary>Handed over, and perhaps sent by an owner that is gone.</summary>
     public const short HandedOverInDoubt = 2;
-
-    public static StoredPayment Read(DbDataReader row) =>
-        new(row.GetGuid(0), row.GetInt64(1), row.GetDateTime(2), row.GetInt32(3), row.GetInt16(4));
 
     public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, Owner);
 }

@@ -1,10 +1,11 @@
 using System.Data.Common;
+using Dapper;
 using Npgsql;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>Creates the books where they are missing, from the embedded postgres/schema.sql.</summary>
-internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions options)
+internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions options)
 {
     private const string StateSql = """
         SELECT count(*) FILTER (WHERE relname = 'books') AS books,
@@ -25,13 +26,12 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
     /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
     public async Task EnsureAsync()
     {
-        await using var connection = await ledger.OpenConnectionAsync();
-        var state = await connection.QuerySingleAsync<SchemaState>(StateSql);
+        var state = await StateAsync();
         if (state.Books == 0)
         {
-            await CreateAsync(connection);
+            await connections.RunAsync(CreateAsync);
             // What was there already stayed as it was.
-            state = await connection.QuerySingleAsync<SchemaState>(StateSql);
+            state = await StateAsync();
         }
 
         if (state.LaterColumns != 2)
@@ -47,12 +47,18 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
                     : "is Unlogged, but tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
     }
 
-    private async Task CreateAsync(NpgsqlConnection connection)
+    private Task<SchemaState> StateAsync() =>
+        connections.RunAsync(connection => connection.QuerySingleAsync<SchemaState>(StateSql));
+
+    private async Task<int> CreateAsync(NpgsqlConnection connection)
     {
+        var statements = Statements();
+        await connection.OpenAsync();
         await using var transaction = await connection.BeginTransactionAsync();
-        foreach (var statement in Statements())
+        foreach (var statement in statements)
             await connection.ExecuteAsync(statement, null, transaction);
         await transaction.CommitAsync();
+        return statements.Length;
     }
 
     private string[] Statements()
@@ -72,8 +78,4 @@ internal sealed class SchemaSetup(NpgsqlDataSource ledger, GatewayOptions option
 /// Which of our tables exist, whether the books survive a crash of the database, and how many columns they have of
 /// those that came later.
 /// </summary>
-internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns) : ISqlRow<SchemaState>
-{
-    public static SchemaState Read(DbDataReader row) =>
-        new(row.GetInt64(0), row.GetInt64(1), row.GetInt64(2), row.GetInt64(3));
-}
+internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns);

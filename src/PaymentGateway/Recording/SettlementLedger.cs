@@ -1,5 +1,5 @@
 using System.Data.Common;
-using Npgsql;
+using Dapper;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Recording;
@@ -8,7 +8,7 @@ namespace PaymentGateway.Recording;
 /// <remarks>
 /// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
 /// </remarks>
-internal sealed class SettlementLedger(NpgsqlDataSource ledger, BatchConnections batches)
+internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
 {
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
@@ -74,8 +74,9 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger, BatchConnections
     /// </summary>
     public async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to)
     {
-        await using var connection = ledger.CreateConnection();
-        var rows = (await connection.QueryAsync<TotalsRow>(SummariseSql, SummaryArgs.Of(from, to))).AsList();
+        var window = SummaryArgs.Of(from, to);
+        var rows = await connections.RunAsync(
+            async connection => (await connection.QueryAsync<TotalsRow>(SummariseSql, window)).AsList());
         var byDefault = rows.Find(row => row.Processor == (short)Processor.Default);
         var byFallback = rows.Find(row => row.Processor == (short)Processor.Fallback);
         return new PaymentsSummary(ToTotals(byDefault), ToTotals(byFallback));
@@ -89,26 +90,14 @@ internal sealed class SettlementLedger(NpgsqlDataSource ledger, BatchConnections
 
 /// <summary>Outcomes to record, all arrays of one length, sorted by id.</summary>
 internal sealed record RecordArgs(
-    Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts, int Instance)
-    : ISqlArgs
-{
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(Ids), Ids);
-        parameters.Add(nameof(Processors), Processors);
-        parameters.Add(nameof(AmountsCents), AmountsCents);
-        parameters.Add(nameof(RequestedAts), RequestedAts);
-        parameters.Add(nameof(AcceptedAts), AcceptedAts);
-        parameters.Add(nameof(Instance), Instance);
-    }
-}
+    Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts, int Instance);
 
 /// <summary>
 /// The parts of a window, each from one of these times to before the next, the last one to and with To: raw rows,
 /// buckets of 5 seconds, buckets of an hour, buckets of 5 seconds, raw rows.
 /// </summary>
 internal sealed record SummaryArgs(
-    DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To) : ISqlArgs
+    DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
 {
     // The statements name the widths too.
     private static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
@@ -116,16 +105,6 @@ internal sealed record SummaryArgs(
 
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
     private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
-
-    public void AddTo(SqlParameters parameters)
-    {
-        parameters.Add(nameof(From), From);
-        parameters.Add(nameof(HeadEnd), HeadEnd);
-        parameters.Add(nameof(HoursFrom), HoursFrom);
-        parameters.Add(nameof(HoursTo), HoursTo);
-        parameters.Add(nameof(TailStart), TailStart);
-        parameters.Add(nameof(To), To);
-    }
 
     public static SummaryArgs Of(DateTime? from, DateTime? to)
     {
@@ -164,13 +143,13 @@ internal sealed record SummaryArgs(
 }
 
 /// <summary>A single number.</summary>
-internal sealed record CountRow(long Value) : ISqlRow<CountRow>
+internal sealed record CountRow(long Value)
 {
     public static CountRow Read(DbDataReader row) => new(row.GetInt64(0));
 }
 
 /// <summary>What one processor has charged in a window.</summary>
-internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents) : ISqlRow<TotalsRow>
+internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents)
 {
     public static TotalsRow Read(DbDataReader row) => new(row.GetInt16(0), row.GetInt64(1), row.GetDecimal(2));
 }

@@ -51,7 +51,7 @@ internal sealed partial class HealthMonitor(
 
             lane.Health.Observe(said);
             await record.PublishAsync(new HealthArgs(
-                (short)lane.Processor, said.Failing, (int)said.MinResponse.TotalMilliseconds));
+                (int)lane.Processor, said.Failing, (int)said.MinResponse.TotalMilliseconds));
         }
         catch (Exception failed)
         {

@@ -1,13 +1,12 @@
 using BenchmarkDotNet.Attributes;
-using Npgsql;
 using PaymentGateway.Accepting;
 using PaymentGateway.Recording;
 
 namespace PaymentGateway.Benchmarks.Inner;
 
 /// <summary>
-/// What a group commit and a batch of outcomes make before Npgsql takes over: the arrays and parameters of a whole
-/// batch, and the waiting place of one request. Divide the batches' bytes by the size.
+/// What a group commit and a batch of outcomes make before Dapper takes over: the arrays of a whole batch, and the
+/// waiting entry of one request. Divide the batches' bytes by the size.
 /// </summary>
 public class BatchBenchmarks
 {
@@ -28,7 +27,7 @@ public class BatchBenchmarks
         var args = new StoreArgs(new Guid[Size], new long[Size], new DateTime[Size], 1);
         for (var i = 0; i < Size; i++)
             (args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i]) = (ids[i], 1990, Noon);
-        return Parameters(args);
+        return args.Ids.Length;
     }
 
     [Benchmark]
@@ -39,7 +38,7 @@ public class BatchBenchmarks
         for (var i = 0; i < Size; i++)
             (args.Ids[i], args.Processors[i], args.AmountsCents[i], args.RequestedAts[i], args.AcceptedAts[i]) =
                 (ids[i], 1, 1990, Noon, Noon);
-        return Parameters(args);
+        return args.Ids.Length;
     }
 
     /// <summary>Both lists of a batch: the acceptances that wait, and their answers.</summary>
@@ -51,12 +50,5 @@ public class BatchBenchmarks
             batch.Add(new PendingAcceptance(id, 1990, 0));
         PendingAcceptance.CompleteAll(batch, AcceptResult.Accepted);
         return batch.Count;
-    }
-
-    private static int Parameters(ISqlArgs args)
-    {
-        using var command = new NpgsqlCommand();
-        args.AddTo(new SqlParameters(command.Parameters));
-        return command.Parameters.Count;
     }
 }

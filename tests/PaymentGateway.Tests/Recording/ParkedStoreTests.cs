@@ -9,7 +9,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
     private readonly TestDatabase database = new();
 
-    private ParkedStore Parked => new(database.Source);
+    private ParkedStore Parked => new(database.Shared);
 
     public Task InitializeAsync() => database.InitializeAsync();
 

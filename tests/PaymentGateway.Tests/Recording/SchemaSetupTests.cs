@@ -99,7 +99,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     }
 
     private SchemaSetup Setup(string profile = "Unlogged") =>
-        new(database.Source, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+        new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
 
     private Task<long> CountTablesAsync(string condition) => database.ScalarAsync<long>(
         $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");

@@ -65,6 +65,15 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return (long)(await command.ExecuteScalarAsync())!;
     }
 
+    /// <summary>The server processes that serve the gateway.</summary>
+    public async Task<HashSet<int>> ServerProcessesAsync()
+    {
+        await using var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand(
+            "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'payment-gateway'", connection);
+        return [.. (int[])(await command.ExecuteScalarAsync())!];
+    }
+
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
     {

@@ -21,17 +21,19 @@ public class TestDatabase : IAsyncLifetime
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
-    internal PaymentStore Payments => new(Source, Connections);
+    internal SharedConnections Shared => LedgerSetup.Shared(Source, TimeProvider.System);
 
-    internal SettlementLedger Ledger => new(Source, Connections);
+    internal PaymentStore Payments => new(Shared, Connections);
+
+    internal SettlementLedger Ledger => new(Shared, Connections);
 
     internal BatchConnections Connections { get; private set; } = null!;
 
-    internal BooksStore Books => new(Source);
+    internal BooksStore Books => new(Shared);
 
-    internal LeaseStore Leases => new(Source);
+    internal LeaseStore Leases => new(Shared);
 
-    internal HealthStore Health => new(Source);
+    internal HealthStore Health => new(Shared);
 
     public async Task InitializeAsync()
     {
@@ -78,7 +80,7 @@ public class TestDatabase : IAsyncLifetime
 
     protected virtual Task<PostgresServer> TakeServerAsync() => PostgresServer.Shared;
 
-    protected virtual Task PrepareAsync() => new SchemaSetup(Source, TestSettings.Read()).EnsureAsync();
+    protected virtual Task PrepareAsync() => new SchemaSetup(Shared, TestSettings.Read()).EnsureAsync();
 
     private async Task ExecuteOnServerAsync(string sql)
     {
