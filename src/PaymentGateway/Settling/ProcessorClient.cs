@@ -5,13 +5,16 @@ using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Routing;
 using Polly.CircuitBreaker;
+using Polly.Timeout;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
-/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which reads each call's answer.</param>
+/// <param name="charges">Within the circuit breaker; <see cref="AnswerHandler"/> reads each call's answer.</param>
+/// <param name="lookups">The same without a breaker: a failing processor still answers them (contract.md).</param>
 /// <param name="baseUrl">Where the processor listens.</param>
-internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Processor processor, TimeProvider clock)
+internal sealed class ProcessorClient(
+    HttpMessageInvoker charges, HttpMessageInvoker lookups, Uri baseUrl, Processor processor, TimeProvider clock)
 {
     // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
     private const double RetryAfterSecondsMax = 30;
@@ -35,7 +38,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
             using var content = new ByteArrayContent(body);
             content.Headers.TryAddWithoutValidation("Content-Type", "application/json");
             using var request = new HttpRequestMessage(HttpMethod.Post, payments) { Content = content };
-            using var response = await http.SendAsync(request, CancellationToken.None);
+            using var response = await charges.SendAsync(request, CancellationToken.None);
             return Judge(response);
         }
         catch (BrokenCircuitException)
@@ -62,7 +65,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(baseUrl, $"payments/{id}"));
-            using var response = await http.SendAsync(request, CancellationToken.None);
+            using var response = await lookups.SendAsync(request, CancellationToken.None);
             if (response.StatusCode == HttpStatusCode.NotFound)
                 return new LookupOutcome(LookupResult.NotFound);
 
@@ -85,7 +88,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Get, health);
-            using var response = await http.SendAsync(request, CancellationToken.None);
+            using var response = await lookups.SendAsync(request, CancellationToken.None);
             var said = response.StatusCode == HttpStatusCode.OK
                 ? Read(response, GatewayJsonContext.Default.HealthAnswer)
                 : null;
@@ -115,7 +118,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
             case 500:
                 // The failure switch answers without a body; a body comes from the database path, after the row
                 // may have been stored (contract.md, what follows).
-                return CallGuardHandler.AnswerOf(response).IsEmpty
+                return AnswerHandler.AnswerOf(response).IsEmpty
                     ? new ChargeOutcome(ChargeResult.Refused, null, "500")
                     : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
             case >= 400 and < 500:
@@ -129,7 +132,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
     {
         try
         {
-            return JsonSerializer.Deserialize(CallGuardHandler.AnswerOf(response), type);
+            return JsonSerializer.Deserialize(AnswerHandler.AnswerOf(response), type);
         }
         catch (JsonException)
         {
@@ -138,7 +141,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
     }
 
     private static bool IsBrokenCall(Exception broken) =>
-        broken is HttpRequestException or OperationCanceledException or IOException;
+        broken is HttpRequestException or TimeoutRejectedException or OperationCanceledException or IOException;
 
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {

@@ -1,6 +1,7 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
-using PaymentGateway.Routing;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Settling;
 
 namespace PaymentGateway.Benchmarks.Inner;
@@ -16,24 +17,24 @@ public class ChargeBenchmarks : IDisposable
     private readonly Payment payment = new(Guid.NewGuid(), 1990, Noon, 1);
 
     private readonly HttpMessageInvoker fake = new(new AnswerFromMemory());
-    private HttpMessageInvoker http = null!;
+    private ServiceProvider services = null!;
     private ProcessorClient client = null!;
 
     [GlobalSetup]
     public void Connect()
     {
-        var routing = new RoutingOptions(
-            RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
-            TimeSpan.FromSeconds(5.2));
-        var settling = new SettlingOptions(
-            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
-            TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
-        var health = new ProcessorHealth(TimeProvider.System, routing);
-        http = new HttpMessageInvoker(new CallGuardHandler(health, routing, TimeProvider.System)
-        {
-            InnerHandler = new AnswerFromMemory(),
-        });
-        client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, TimeProvider.System);
+        var options = GatewayOptions.Read(new ConfigurationBuilder().AddInMemoryCollection(
+        [
+            new("ConnectionStrings:Ledger", "Host=/nowhere"),
+            new("Gateway:Processors:Default:BaseUrl", "http://processor"),
+            new("Gateway:Processors:Fallback:BaseUrl", "http://processor"),
+        ]).Build());
+        var collection = new ServiceCollection().AddSingleton(TimeProvider.System);
+        collection.AddSettling(options);
+        collection.AddHttpClient(SettlingSetup.ChargesOf(Processor.Default))
+            .ConfigurePrimaryHttpMessageHandler(() => new AnswerFromMemory());
+        services = collection.BuildServiceProvider();
+        client = services.GetRequiredService<ProcessorLanes>().Default.Client;
         payment.RequestedAt = payment.AcceptedAt;
     }
 
@@ -51,7 +52,7 @@ public class ChargeBenchmarks : IDisposable
     [GlobalCleanup]
     public void Dispose()
     {
-        http.Dispose();
+        services.Dispose();
         fake.Dispose();
         GC.SuppressFinalize(this);
     }
