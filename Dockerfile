@@ -1,10 +1,12 @@
 # syntax=docker/dockerfile:1
 # Both programs are published by the same script as everywhere (eng/publish: no IL warning is let through), and each
 # gets an image with nothing in it but the binary and the native libraries that .NET asks for.
-#   docker build --target gateway .        docker build --target simulator .
+#   docker build --target gateway .        docker build --target simulator .        --build-arg FRAMEWORK=net10.0
 
 # The SDK that the tests run on; `-aot` brings clang and zlib. Same Ubuntu as the images below, so the same libc.
 FROM mcr.microsoft.com/dotnet/sdk:10.0.401-noble-aot AS build
+# Such as net10.0; without it the framework is the one of Directory.Build.props. Both scripts and build read it.
+ARG FRAMEWORK
 WORKDIR /source
 # What a restore looks at, alone: its layer lives until a package changes.
 COPY global.json Directory.Build.props Directory.Packages.props .editorconfig ./
@@ -18,6 +20,7 @@ RUN eng/publish --no-restore
 
 # .NET 10's image for a .NET 8 program: it holds no .NET, only libc, OpenSSL and the like, and is still patched.
 FROM mcr.microsoft.com/dotnet/runtime-deps:10.0.12-noble-chiseled AS base
+ARG FRAMEWORK
 WORKDIR /app
 # The image's 8080 would only be overruled, with a warning in the log.
 ENV ASPNETCORE_HTTP_PORTS=""
@@ -25,7 +28,7 @@ ENV ASPNETCORE_HTTP_PORTS=""
 USER 1654:1654
 
 FROM base AS simulator
-COPY --from=build /source/artifacts/publish/ProcessorSimulator/release_linux-x64/ProcessorSimulator ./
+COPY --from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/ProcessorSimulator/release_linux-x64/ProcessorSimulator ./
 ENV ASPNETCORE_URLS=http://0.0.0.0:8080
 EXPOSE 8080
 HEALTHCHECK NONE
@@ -33,7 +36,7 @@ ENTRYPOINT ["/app/ProcessorSimulator"]
 
 # Last, so that it is what a plain `docker build .` makes.
 FROM base AS gateway
-COPY --from=build /source/artifacts/publish/PaymentGateway/release_linux-x64/PaymentGateway ./
+COPY --from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/PaymentGateway/release_linux-x64/PaymentGateway ./
 # Rare, as each look costs some milliseconds of a third of a core; often while it starts, as nginx waits for it.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --start-interval=1s --retries=3 \
   CMD ["/app/PaymentGateway", "healthcheck"]

@@ -4,6 +4,7 @@
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "settings: PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable ACKNOWLEDGE=Stored|Received"
+	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
 	@echo "          MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
@@ -15,8 +16,8 @@ up: ## the same in the background
 down: ## stop what `make up` or `make run` started
 	@eng/system down
 
-test: ## all tests: unit, storage, and the whole way on the published binaries
-	@eng/test
+test: ## all tests: unit, storage, and the whole way on the published binaries (ARGS='--filter …')
+	@eng/test $(ARGS)
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup

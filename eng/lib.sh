@@ -4,6 +4,7 @@
 # The parts themselves are in parts.sh, which this file brings along.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+artifacts=$root/artifacts${FRAMEWORK:+/$FRAMEWORK}  # as Directory.Build.props says
 RUN_DIR=$(realpath -m "${RUN_DIR:-$root/.run}")
 PATH=$PATH:/usr/sbin:/sbin  # nginx and setpriv, which a plain user's path lacks
 settings=(PORT DEFAULT_PORT FALLBACK_PORT DEFAULT_URL FALLBACK_URL PROFILE ACKNOWLEDGE MULTIPLEXING POOL TOKEN
@@ -22,6 +23,11 @@ case ${LIMITS:-} in
   *) die "LIMITS is '$LIMITS'; it may be 1, or 0 as when unset" ;;
 esac
 
+# What is built: the variable FRAMEWORK, else the one default.
+framework() {
+  printf '%s' "${FRAMEWORK:-$(sed -nE 's|.*<TargetFramework>(.*)</.*|\1|p' "$root/Directory.Build.props")}"
+}
+
 # The commit whose binaries are measured, for the head of a report; nothing outside a clone.
 commit() {
   local hash
@@ -33,7 +39,7 @@ commit() {
 
 # What is left unset, after the caller and the saved settings of a system that exists.
 apply_defaults() {
-  local publish=$root/artifacts/publish
+  local publish=$artifacts/publish
   PORT=${PORT:-9999} DEFAULT_PORT=${DEFAULT_PORT:-8001} FALLBACK_PORT=${FALLBACK_PORT:-8002}
   PROFILE=${PROFILE:-unlogged} ACKNOWLEDGE=${ACKNOWLEDGE:-Stored} MULTIPLEXING=${MULTIPLEXING:-true} POOL=${POOL:-8}
   GATEWAY_BIN=${GATEWAY_BIN:-$publish/PaymentGateway/release_linux-x64/PaymentGateway}

@@ -5,7 +5,7 @@ section_bytes() {
   running=parts
   system start postgres default fallback
   tell ''
-  tell 'Bytes allocated per payment by one gateway: Kestrel, Npgsql and HTTP client included, .NET 8 (JIT), no nginx'
+  tell "Bytes allocated per payment by one gateway: Kestrel, Npgsql and HTTP client included, $(framework) (JIT), no nginx"
   tell ''
   "$tool" allocations "$RUN_DIR/system.env" ${TYPES:+types} | tee -a "$report"
   stop_side

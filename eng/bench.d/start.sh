@@ -10,7 +10,7 @@ section_start() {
   watch_memory
   at_rate "$RATE" 20 >/dev/null
   peak=$(stop_watching)
-  size=$(stat -c %s "$root/artifacts/publish/PaymentGateway/release_linux-x64/PaymentGateway")
+  size=$(stat -c %s "$artifacts/publish/PaymentGateway/release_linux-x64/PaymentGateway")
   for ((round = 1; round <= STARTS; round++)); do time_start; done
   stop_side
   row memory idle "$idle"

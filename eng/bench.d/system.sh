@@ -3,8 +3,8 @@
 
 RUN_DIR=$out/run
 export RUN_DIR
-tool=$root/artifacts/publish/PaymentGateway.Benchmarks/release_linux-x64/PaymentGateway.Benchmarks
-stub_bin=$root/artifacts/publish/PaymentGateway.Stub/release_linux-x64/PaymentGateway.Stub
+tool=$artifacts/publish/PaymentGateway.Benchmarks/release_linux-x64/PaymentGateway.Benchmarks
+stub_bin=$artifacts/publish/PaymentGateway.Stub/release_linux-x64/PaymentGateway.Stub
 measured_parts=(nginx api1 api2 postgres)
 limits_state='' nginx_alone='' running='' watcher='' rate_pid=''
 declare -A pids=() cpu_file=()
@@ -22,12 +22,12 @@ check_tools() {
 
 publish_into() {  # project, more arguments
   say "publishing $1"
-  mkdir -p "$root/artifacts"
+  mkdir -p "$artifacts"
   (cd "$root" && dotnet publish "tests/$1" -c Release -r linux-x64 -tl:off -clp:NoSummary "${@:2}") \
-    >"$root/artifacts/publish-$1.log" 2>&1 || die "publishing $1 failed; log: $root/artifacts/publish-$1.log"
+    >"$artifacts/publish-$1.log" 2>&1 || die "publishing $1 failed; log: $artifacts/publish-$1.log"
 }
 
-# With the runtime inside: bytes per payment are to be those of .NET 8, where perhaps only a newer one is installed.
+# With the runtime inside: bytes per payment are to be those of the framework, where perhaps only a newer one is installed.
 publish_tool() { publish_into PaymentGateway.Benchmarks --self-contained; }
 publish_stub() { publish_into PaymentGateway.Stub; }
 

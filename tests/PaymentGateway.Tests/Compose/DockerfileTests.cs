@@ -54,6 +54,9 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     public void The_publish_is_the_one_that_lets_no_IL_warning_through()
     {
         Assert.Equal("eng/publish --no-restore", Dockerfile["build"].All("RUN").Last());
+        // Before the restore; a name alone leaves the default to Directory.Build.props.
+        Assert.Equal(("ARG", "FRAMEWORK"), Dockerfile["build"].Instructions[0]);
+        Assert.Equal(["FRAMEWORK"], Dockerfile["base"].All("ARG"));
         Assert.Contains("((warnings == 0))", File.ReadAllText(Repository.PathOf("eng", "publish")));
     }
 
@@ -89,7 +92,8 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
         {
             var final = Dockerfile[stage];
             Assert.Equal(
-                $"--from=build /source/artifacts/publish/{program}/release_linux-x64/{program} ./",
+                "--from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/"
+                    + $"{program}/release_linux-x64/{program} ./",
                 Assert.Single(final.All("COPY")));
             Assert.Empty(final.All("RUN"));
             Assert.Empty(final.All("ADD"));
@@ -101,8 +105,11 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
 
         // The SDK's and the project's names for where eng/publish leaves them.
         Assert.Contains(
-            "output=artifacts/publish/$project/release_linux-x64",
+            "output=$artifacts/publish/$project/release_linux-x64",
             File.ReadAllText(Repository.PathOf("eng", "publish")), StringComparison.Ordinal);
+        Assert.Contains(
+            "\nartifacts=$root/artifacts${FRAMEWORK:+/$FRAMEWORK} ",
+            File.ReadAllText(Repository.PathOf("eng", "lib.sh")), StringComparison.Ordinal);
     }
 
     [Fact]

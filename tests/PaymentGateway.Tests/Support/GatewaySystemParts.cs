@@ -46,7 +46,9 @@ public static class GatewaySystemParts
 
     private static string Binary(string variable, string project) =>
         Environment.GetEnvironmentVariable(variable)
-        ?? Repository.PathOf("artifacts", "publish", project, "release_linux-x64", project);
+        ?? Repository.PathOf(
+            "artifacts", Environment.GetEnvironmentVariable("FRAMEWORK") ?? "", "publish", project, "release_linux-x64",
+            project);
 }
 
 /// <summary>A fact that needs a whole system; skipped on a machine that cannot run one.</summary>
