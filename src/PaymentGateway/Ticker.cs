@@ -71,7 +71,9 @@ internal sealed class Ticker : IDisposable
             do
             {
                 due.Clear();
+#pragma warning disable RS0030 // This thread is there to sleep: no timer of the runtime wakes another for it.
                 Thread.Sleep(period);
+#pragma warning restore RS0030
                 lock (gate)
                     (due, waiting) = (waiting, due);
                 foreach (var wait in due)

@@ -44,20 +44,6 @@ public sealed partial class TidyTests
         AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff().IsMatch(line)));
 
     [Fact]
-    public void No_banned_call_is_in_the_sources()
-    {
-        // The clock is the one that is injected, chance has a seed, and no thread sleeps but one that is there for it.
-        var banned = Lines(Sources, line => Banned().IsMatch(line))
-            .Where(found => !found.StartsWith("src/PaymentGateway/Ticker.cs:", StringComparison.Ordinal)
-                || !found.EndsWith(" Thread.Sleep(period);", StringComparison.Ordinal));
-        var delays = Sources.SelectMany(file => Delays().Matches(File.ReadAllText(file))
-            .Where(call => !call.Value.Contains("clock", StringComparison.Ordinal))
-            .Select(call => $"{Name(file)}: {call.Value}"));
-
-        AssertNone(banned.Concat(delays));
-    }
-
-    [Fact]
     public void Every_type_says_its_place_in_a_sentence()
     {
         var missing = Sources.SelectMany(file =>
@@ -165,13 +151,6 @@ public sealed partial class TidyTests
 
     [GeneratedRegex(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region")]
     private static partial Regex PutOff();
-
-    [GeneratedRegex(@"DateTime(Offset)?\.(Utc)?Now\b|DateTime\.Today|Random\.Shared|new Random\(\)|Thread\.Sleep"
-        + @"|Stopwatch\.|Environment\.TickCount|CancelAfter\(\d|\.ConfigureAwait\(|\.GetAwaiter\(\)\.GetResult\(\)")]
-    private static partial Regex Banned();
-
-    [GeneratedRegex(@"\bTask\.Delay\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")]
-    private static partial Regex Delays();
 
     [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
         + @"(class|record|struct|interface|enum)\b")]

@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Accepting;
 public sealed class IntakeTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();
-    private readonly ManualTimeProvider clock = new();
+    private readonly WatchedClock clock = new();
 
     public Task InitializeAsync() => database.InitializeAsync();
 

@@ -1,3 +1,4 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Owning;
 using PaymentGateway.Tests.Support;
 
@@ -78,7 +79,7 @@ public sealed class LeaseTests
     [Fact]
     public async Task A_pulse_wakes_the_keeper_and_one_that_came_earlier_does_too()
     {
-        var lease = new Lease(new ManualTimeProvider(), Options);
+        var lease = new Lease(new FakeTimeProvider(), Options);
         var waiting = lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
         Assert.False(waiting.IsCompleted);
 

@@ -1,5 +1,5 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Owning;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Owning;
 
@@ -8,7 +8,7 @@ public sealed class StoredBacklogTests
     private static readonly TimeSpan UncertainFor = TimeSpan.FromSeconds(6);
     private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private readonly AcceptanceClock acceptances;
     private readonly StoredBacklog backlog;
 

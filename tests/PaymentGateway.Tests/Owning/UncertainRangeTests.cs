@@ -12,7 +12,7 @@ public sealed class UncertainRangeTests : IAsyncLifetime, IDisposable
     private static readonly OwningOptions Leases = new(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1));
 
     private readonly TestDatabase database = new();
-    private readonly ManualTimeProvider clock = new();
+    private readonly WatchedClock clock = new();
     private readonly IntakeOptions options = TestSettings.Read().Intake;
     private readonly OpenPayments open = new();
     private AcceptanceClock acceptances = null!;

@@ -1,5 +1,5 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Routing;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Routing;
 
@@ -10,7 +10,7 @@ public sealed class ProcessorHealthTests
     private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private readonly ProcessorHealth health;
 
     public ProcessorHealthTests() => health = new ProcessorHealth(

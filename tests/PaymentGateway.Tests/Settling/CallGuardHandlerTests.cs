@@ -1,3 +1,4 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Routing;
 using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;
@@ -9,7 +10,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
 {
     private static readonly TimeSpan TrialInterval = TimeSpan.FromSeconds(0.5);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private SimulatedProcessor processor = null!;
     private Lanes lanes = null!;
 

@@ -1,5 +1,5 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -7,7 +7,7 @@ public sealed class ConcurrencyLimitTests
 {
     private static readonly TimeSpan Quick = TimeSpan.FromMilliseconds(10);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private readonly ConcurrencyLimit limit;
 
     public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100, TimeSpan.Zero);

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Routing;
 using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;
@@ -12,7 +13,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
 
     // The time limit of a call falls due by hand, so that a slow machine makes no answer late.
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private readonly Payment payment = Lanes.NewPayment();
     private SimulatedProcessor processor = null!;
     private Lanes lanes = null!;

@@ -1,5 +1,5 @@
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -7,7 +7,7 @@ public sealed class SettlementPaceTests
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private readonly SettlementPace pace;
 
     public SettlementPaceTests() => pace = new SettlementPace(clock, 300);

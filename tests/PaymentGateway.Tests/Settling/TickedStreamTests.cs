@@ -1,7 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -11,7 +11,7 @@ public sealed class TickedStreamTests : IAsyncLifetime, IDisposable
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan CallLimit = TimeSpan.FromSeconds(3);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
 
     private readonly TcpListener listener = new(IPAddress.Loopback, 0);
     private readonly Ticker ticker = new(TimeSpan.FromMilliseconds(5), "test");

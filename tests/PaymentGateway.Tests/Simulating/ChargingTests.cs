@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Simulating;
 /// <summary>POST /payments of the simulator against the contract.</summary>
 public sealed class ChargingTests : IAsyncLifetime
 {
-    private readonly ManualTimeProvider clock = new();
+    private readonly WatchedClock clock = new();
     private readonly Guid id = Guid.NewGuid();
     private SimulatedProcessor processor = null!;
 

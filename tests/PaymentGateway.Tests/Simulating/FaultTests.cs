@@ -10,7 +10,7 @@ namespace PaymentGateway.Tests.Simulating;
 /// <summary>The faults that our own tests set, which the contract does not know.</summary>
 public sealed class FaultTests : IAsyncLifetime
 {
-    private readonly ManualTimeProvider clock = new();
+    private readonly WatchedClock clock = new();
     private readonly Guid id = Guid.NewGuid();
     private SimulatedProcessor processor = null!;
 

@@ -1,4 +1,5 @@
 using System.Net;
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Tests.Support;
 using ProcessorSimulator.HealthChecking;
 
@@ -10,7 +11,7 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     private static readonly TimeSpan Window = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly FakeTimeProvider clock = new();
     private SimulatedProcessor processor = null!;
 
     public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(clock);

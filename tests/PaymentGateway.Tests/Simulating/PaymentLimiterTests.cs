@@ -8,7 +8,7 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
 {
     private static readonly TimeSpan Delay = TimeSpan.FromSeconds(1);
 
-    private readonly ManualTimeProvider clock = new();
+    private readonly WatchedClock clock = new();
     private SimulatedProcessor processor = null!;
 
     public async Task InitializeAsync()

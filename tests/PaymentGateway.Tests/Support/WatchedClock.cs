@@ -1,0 +1,45 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Time.Testing;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The library's clock, which also says how many timers wait for it. Any thread may set timers by it.</summary>
+public sealed class WatchedClock : FakeTimeProvider
+{
+    private readonly ConcurrentDictionary<ITimer, DateTimeOffset> wakeUps = new();
+
+    /// <summary>A test waits for this before it advances, or it would advance before the code has begun to wait.</summary>
+    public int ArmedTimers => wakeUps.Count(timer => timer.Value > GetUtcNow());
+
+    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
+    {
+        var wakeUp = WakeUp(dueTime);
+        var timer = new WatchedTimer(this, base.CreateTimer(callback, state, dueTime, period));
+        wakeUps[timer] = wakeUp;
+        return timer;
+    }
+
+    private DateTimeOffset WakeUp(TimeSpan dueTime) =>
+        dueTime == Timeout.InfiniteTimeSpan ? DateTimeOffset.MinValue : GetUtcNow() + dueTime;
+
+    private sealed class WatchedTimer(WatchedClock clock, ITimer timer) : ITimer
+    {
+        public bool Change(TimeSpan dueTime, TimeSpan period)
+        {
+            clock.wakeUps[this] = clock.WakeUp(dueTime);
+            return timer.Change(dueTime, period);
+        }
+
+        public void Dispose()
+        {
+            clock.wakeUps.TryRemove(this, out _);
+            timer.Dispose();
+        }
+
+        public ValueTask DisposeAsync()
+        {
+            Dispose();
+            return ValueTask.CompletedTask;
+        }
+    }
+}
