@@ -1,4 +1,6 @@
 using System.Globalization;
+using FsCheck;
+using FsCheck.Xunit;
 
 namespace PaymentGateway.Tests;
 
@@ -32,6 +34,18 @@ public sealed class MoneyTests
 
         Assert.False(taken);
         Assert.Equal(0, given);
+    }
+
+    [Property]
+    public void Cents_are_the_same_after_they_were_an_amount_and_with_a_part_of_a_cent_they_are_refused(
+        DoNotSize<ulong> any, byte part)
+    {
+        var cents = 1 + (long)(any.Item % Money.MaxCents);
+        var amount = Money.FromCents(cents);
+
+        Assert.True(Money.TryToCents(amount, out var read));
+        Assert.Equal(cents, read);
+        Assert.False(Money.TryToCents(amount + ((1 + part) / 25_700m), out _));
     }
 
     [Theory]

@@ -1,3 +1,5 @@
+using FsCheck;
+using FsCheck.Xunit;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests;
@@ -17,6 +19,17 @@ public sealed class TimestampsTests
 
         Assert.Equal(Whole.AddTicks(down), Timestamps.Cut(instant));
         Assert.Equal(Whole.AddTicks(up), Timestamps.CutUp(instant));
+    }
+
+    [Property]
+    public void A_cut_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
+    {
+        var instant = new DateTime((long)(any.Item % (ulong)(DateTime.MaxValue.Ticks - 10)), DateTimeKind.Utc);
+        var (down, up) = (Timestamps.Cut(instant), Timestamps.CutUp(instant));
+
+        Assert.Equal((0L, 0L), (down.Ticks % TimeSpan.TicksPerMicrosecond, up.Ticks % TimeSpan.TicksPerMicrosecond));
+        Assert.InRange(instant - down, TimeSpan.Zero, TimeSpan.FromTicks(TimeSpan.TicksPerMicrosecond - 1));
+        Assert.InRange(up - instant, TimeSpan.Zero, TimeSpan.FromTicks(TimeSpan.TicksPerMicrosecond - 1));
     }
 
     [Fact]

@@ -1,5 +1,8 @@
 using System.Buffers;
+using System.Globalization;
 using System.Text;
+using FsCheck;
+using FsCheck.Xunit;
 using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Accepting;
@@ -116,6 +119,17 @@ public sealed class PaymentRequestTests
         Assert.Null(parsed.Reason);
         Assert.Equal(Guid.Parse(Id), parsed.Id);
         Assert.Equal(cents, parsed.Cents);
+    }
+
+    [Property]
+    public void Any_id_and_any_whole_cents_are_read_as_they_were_written(Guid id, DoNotSize<ulong> any)
+    {
+        var cents = 1 + (long)(any.Item % Money.MaxCents);
+        var amount = Money.FromCents(cents).ToString(CultureInfo.InvariantCulture);
+
+        var parsed = Parse($$"""{"correlationId":"{{id}}","amount":{{amount}}}""");
+
+        Assert.Equal((true, id, cents), (parsed.Valid, parsed.Id, parsed.Cents));
     }
 
     [Fact]

@@ -16,7 +16,7 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
         await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(200));
         var ledger = new LoadLedger();
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(3));
-        await Task.Delay(TimeSpan.FromSeconds(1.5));
+        await Eventually.HoldsAsync(() => ledger.Acknowledged > 100, "payments are acknowledged before the stop");
 
         foreach (var step in ComposeProject.Challenge.StopOrder())
         {
@@ -26,7 +26,6 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
         }
 
         await load;
-        Assert.True(ledger.Acknowledged > 100, $"only {ledger.Acknowledged} were acknowledged before the stop");
         await system.StartAsync("postgres", GatewaySystem.First, GatewaySystem.Second, "nginx");
         await BooksCheck.AgreesAsync(system, ledger);
         Assert.DoesNotContain("books reset", await system.Client.GetStringAsync("readyz"));

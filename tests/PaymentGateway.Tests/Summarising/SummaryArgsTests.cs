@@ -1,4 +1,6 @@
 using System.Globalization;
+using FsCheck;
+using FsCheck.Xunit;
 using PaymentGateway.Recording;
 
 namespace PaymentGateway.Tests.Summarising;
@@ -76,6 +78,28 @@ public sealed class SummaryArgsTests
         DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
         Assert.Equal(borders.Order(), borders);
         Assert.All(borders, at => Assert.Equal(DateTimeKind.Utc, at.Kind));
+    }
+
+    [Property]
+    public void Whole_buckets_leave_raw_edges_that_are_shorter_than_one(DoNotSize<uint> start, DoNotSize<uint> length)
+    {
+        // Within two days or so, to microseconds: windows of no bucket, of some, and of hours.
+        var from = At("12:00:00").AddMicroseconds(40.0 * start.Item);
+        var to = from.AddMicroseconds(length.Item % 3 == 0 ? length.Item / 300.0 : 40.0 * length.Item);
+        var bucket = TimeSpan.FromSeconds(5);
+
+        var args = SummaryArgs.Of(from, to);
+
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        Assert.Equal(borders.Order(), borders);
+        Assert.Equal((from, to), (args.From, args.To));
+        Assert.True(args.To - args.TailStart < 2 * bucket && args.HeadEnd - args.From < bucket);
+        if (args.HeadEnd == args.TailStart)
+            return;
+        Assert.All([args.HeadEnd, args.TailStart], at => Assert.Equal(0, at.Ticks % bucket.Ticks));
+        Assert.True(args.To - args.TailStart < bucket);
+        if (args.HoursFrom < args.HoursTo)
+            Assert.All([args.HoursFrom, args.HoursTo], at => Assert.Equal(0, at.Ticks % TimeSpan.TicksPerHour));
     }
 
     [Theory]

@@ -41,10 +41,13 @@ public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, Books
     public static async Task<BooksAudit> TakeAsync(
         GatewaySystem system, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
-        var gateway = BooksSummary.AskAsync(system.Client, from, to).WaitAsync(AnswerLimit);
-        var byDefault = system.Default.SummariseAsync(from, to).WaitAsync(AnswerLimit);
-        var byFallback = system.Fallback.SummariseAsync(from, to).WaitAsync(AnswerLimit);
+        var gateway = InTimeAsync(BooksSummary.AskAsync(system.Client, from, to));
+        var byDefault = InTimeAsync(system.Default.SummariseAsync(from, to));
+        var byFallback = InTimeAsync(system.Fallback.SummariseAsync(from, to));
         return new BooksAudit(await gateway, Totals(await byDefault), Totals(await byFallback));
+
+        Task<T> InTimeAsync<T>(Task<T> summary) => InTime.EndsAsync(
+            AnswerLimit, summary, over => system.Client.GetAsync("healthz", over), "a summary");
     }
 
     private static BooksTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);

@@ -3,12 +3,12 @@ using Microsoft.Extensions.Time.Testing;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The library's clock, which also says how many timers wait for it. Any thread may set timers by it.</summary>
+/// <summary>The library's clock, which also says how many timers wait for it. Any thread may set them.</summary>
 public sealed class WatchedClock : FakeTimeProvider
 {
     private readonly ConcurrentDictionary<ITimer, DateTimeOffset> wakeUps = new();
 
-    /// <summary>A test waits for this before it advances, or it would advance before the code has begun to wait.</summary>
+    /// <summary>A test waits for this before it advances: the code must have begun to wait.</summary>
     public int ArmedTimers => wakeUps.Count(timer => timer.Value > GetUtcNow());
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)

@@ -37,7 +37,10 @@ public sealed class BothDownTests(ITestOutputHelper output)
 
         var begun = DateTimeOffset.UtcNow;
         await SetFailureAsync(system, true);
+        var begunAll = DateTimeOffset.UtcNow;
         var calls = await WatchCallsAsync(system);
+        var sent = ledger.Entries.Where(entry => entry.SentAt > begunAll).ToList();
+        var taken = sent.Count(entry => entry.Outcome == LoadOutcome.Acknowledged);
         var backlog = await system.Database.CountUnsettledAsync();
         var back = DateTimeOffset.UtcNow;
         await SetFailureAsync(system, false);
@@ -48,12 +51,15 @@ public sealed class BothDownTests(ITestOutputHelper output)
         var overtaken = Overtaken(await system.Database.SettledInOrderAsync(), begun, back);
         output.WriteLine($"{ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "
             + $"in the {Outage.TotalSeconds} s of the outage, {Ms(back, null)} ms after it");
-        output.WriteLine($"calls in each second: default {string.Join(' ', calls.Select(call => call.Default))}; "
-            + $"fallback {string.Join(' ', calls.Select(call => call.Fallback))}");
+        output.WriteLine("calls in each second: "
+            + $"default {string.Join(' ', calls.Select(call => $"{call.Default:0}"))}; "
+            + $"fallback {string.Join(' ', calls.Select(call => $"{call.Fallback:0}"))}");
         output.WriteLine($"backlog {backlog}, gone {gone.TotalSeconds:0.00} s after the return; a payment was "
             + $"overtaken by {overtaken} younger ones at most");
         ledger.NoClientSawAnError();
-        Assert.True(backlog > PerSecond * (Outage - Second).TotalSeconds, $"a backlog of {backlog} only");
+        // All that was acknowledged in the outage, and that is most of what was sent in it, however fast the machine.
+        Assert.True(
+            taken > sent.Count / 2 && backlog >= taken, $"{taken} of {sent.Count} taken, a backlog of {backlog}");
         StaysCalm(calls.Select(call => call.Default).ToList());
         StaysCalm(calls.Select(call => call.Fallback).ToList());
         Assert.True(overtaken <= OvertakenMax, $"{overtaken}");
@@ -62,7 +68,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
             $"{ledger.Percentile(99, from, to).TotalMilliseconds:0.0}";
     }
 
-    private static void StaysCalm(List<long> calls)
+    private static void StaysCalm(List<double> calls)
     {
         Assert.True(calls.Sum() > 0, "the processor was not tried at all");
         // The calls before the breakers open may lie on both sides of a look.
@@ -74,17 +80,19 @@ public sealed class BothDownTests(ITestOutputHelper output)
         Task.WhenAll(system.Default.SetFailureAsync(failure), system.Fallback.SetFailureAsync(failure));
 
     // The pace of the look, and a look for each second of the outage.
-    private static async Task<List<(long Default, long Fallback)>> WatchCallsAsync(GatewaySystem system)
+    private static async Task<List<(double Default, double Fallback)>> WatchCallsAsync(GatewaySystem system)
     {
         var clock = Stopwatch.StartNew();
-        var calls = new List<(long Default, long Fallback)>();
-        var last = await PostsAsync();
+        var calls = new List<(double Default, double Fallback)>();
+        var (last, lastAt) = (await PostsAsync(), clock.Elapsed);
         for (var due = Second; due <= Outage; due += Second)
         {
             await Task.Delay(due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero);
             var now = await PostsAsync();
-            calls.Add((now.Default - last.Default, now.Fallback - last.Fallback));
-            last = now;
+            // A look that comes late has seen more than a second.
+            var seconds = Math.Max(1, (clock.Elapsed - lastAt) / Second);
+            calls.Add(((now.Default - last.Default) / seconds, (now.Fallback - last.Fallback) / seconds));
+            (last, lastAt) = (now, clock.Elapsed);
         }
 
         return calls;

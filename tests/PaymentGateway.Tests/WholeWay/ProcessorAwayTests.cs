@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
@@ -84,16 +85,19 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
     public async Task A_storm_of_429_is_obeyed_and_everything_is_settled_once()
     {
         await System.Default.SetFaultsAsync(new { tooMany = true });
+        var clock = Stopwatch.StartNew();
         var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(3));
         await load;
         var during = await System.Default.CallsAsync();
+        var seconds = Math.Max(3, clock.Elapsed.TotalSeconds);
         await System.Default.ClearFaultsAsync();
         await BooksCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
-        output.WriteLine($"{during.Posts} calls in 3 s were answered 429; {await BooksAudit.TakeAsync(System)}");
+        output.WriteLine(
+            $"{during.Posts} calls in {seconds:0.0} s were answered 429; {await BooksAudit.TakeAsync(System)}");
         // Retry-After says 1 s, and there are two instances.
-        Assert.True(during.Posts <= 60, $"{during.Posts} calls");
+        Assert.InRange(during.Posts, 1, 20 * seconds);
     }
 
     [GatewaySystemFact]
@@ -108,6 +112,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
     // An outage and its end are noticed by the calls themselves, and nobody asks for health more often for it.
     private async Task PaymentsGoOnAsync(string fault)
     {
+        var clock = Stopwatch.StartNew();
         await System.Default.SetFaultsAsync(new { health = fault });
         await System.Fallback.SetFaultsAsync(new { health = fault });
         await Eventually.HoldsAsync(
@@ -123,7 +128,8 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         var audit = await BooksAudit.TakeAsync(System);
         output.WriteLine($"{audit}, {(await System.Default.CallsAsync()).HealthCalls} health calls");
         Assert.Equal(new BooksTotals(200, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
-        Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2);
+        // One in each 5 s that this took, and one before.
+        Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
     }
 
     private async Task PostAsync(int payments)

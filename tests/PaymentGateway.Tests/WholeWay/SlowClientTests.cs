@@ -41,8 +41,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             [$"{Header}Content-Length: 80\r\n\r\n{{"], Pace, Deadline));
         var dribbled = await HoldAsync(50, DribblePaymentAsync);
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 20, payments: 1_000, Pace / 5);
-        var (good, p99) = (ledger.Acknowledged, ledger.P99Ms);
-        Assert.Equal(1_000, good);
+        var p99 = ledger.P99Ms;
 
         // Nobody but the honest slow ones gets an answer, and theirs is that of a payment like any other.
         foreach (var slow in headers.Concat(stalled))
@@ -52,38 +51,50 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             Assert.Equal([202], (await slow).Statuses);
         await BooksCheck.AgreesAsync(System, ledger);
 
+        // However many of the slow ones were served before the last of the others.
         ledger.NoClientSawAnError();
+        Assert.Equal(1_050, ledger.Acknowledged);
         Assert.Equal(1_050, await System.Database.CountAsync("settlements"));
-        output.WriteLine($"{good} good ones, p99 {p99} ms; {dribbled.Count} bodies of some 8 s each");
+        output.WriteLine($"p99 {p99} ms; {dribbled.Count} bodies of some 8 s each");
     }
 
     [GatewaySystemFact]
     public async Task Over_the_limit_of_connections_under_way_503_comes_at_once_and_afterwards_all_are_served()
     {
         const int TooMany = 76;
+        var isFull = true;
         var held = await Task.WhenAll(Enumerable.Range(0, UnderWayMax + TooMany).Select(async _ =>
         {
             var connection = await RawConnection.ToNginxAsync(System);
-            // Its header is read, so it is under way; its body never comes.
-            await connection.SendAsync($"{Header}Content-Length: 80\r\n\r\n");
-            return connection;
+            // Its header is read, so it is under way; its body comes so slowly that it stays so, and never whole.
+            return (Connection: connection, End: connection.DribbleAsync(Body(), 2 * Pace, TimeSpan.FromMinutes(3)));
         }));
-        var ends = held.Select(connection => connection.ReadToEndAsync(Deadline)).ToList();
         await Eventually.HoldsAsync(
-            () => held.Count(connection => connection.Statuses is [503]) == TooMany, "the surplus has its 503");
+            () => held.Count(one => one.Connection.Statuses is [503]) == TooMany, "the surplus has its 503");
         using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
         using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
         using var answer = await System.Client.RefusesAsync(request, 503);
 
         Assert.NotNull(answer.Headers.RetryAfter);
-        Assert.Equal(UnderWayMax, held.Count(connection => connection.Statuses is []));
-        foreach (var end in ends)
+        Assert.Equal(UnderWayMax, held.Count(one => one.Connection.Statuses is []));
+        Volatile.Write(ref isFull, false);
+        foreach (var (connection, end) in held)
+        {
             Assert.True((await end).Statuses is [] or [503]);
-        foreach (var connection in held)
             connection.Dispose();
+        }
+
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 50, payments: 500, TimeSpan.Zero);
         await BooksCheck.AgreesAsync(System, ledger);
         ledger.NoClientSawAnError();
+
+        IEnumerable<string> Body()
+        {
+            const int Length = 4_000;
+            yield return $"{Header}Content-Length: {Length}\r\n\r\n";
+            for (var sent = 1; sent < Length && Volatile.Read(ref isFull); sent++)
+                yield return " ";
+        }
     }
 
     [GatewaySystemFact]

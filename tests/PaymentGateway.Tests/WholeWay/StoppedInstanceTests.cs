@@ -83,7 +83,8 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
     {
         var waited = Stopwatch.StartNew();
         stopped.Signal(GatewaySystemInstance.Terminate);
-        var (exitCode, said, errors) = await stopped.EndAsync(Grace);
+        var (exitCode, said, errors) = await InTime.EndsAsync(
+            Grace, stopped.EndAsync(TimeSpan.FromMinutes(1)), over => system.Api1.GetAsync("healthz", over), "a stop");
         Assert.True(exitCode == 0, $"exit code {exitCode}: {said}{errors}");
         return waited.Elapsed;
     }
