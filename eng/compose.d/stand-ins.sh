@@ -77,5 +77,5 @@ stand_in_runtime() {
     | while read -r file; do [[ ! -f $cache/tree$file ]] || say ".$(chroot "$cache/tree" readlink -m "${file%/*}")/${file##*/}"; done \
       | sort -u >"$list"
   printf './%s\n' lib lib64 bin sbin tmp etc/ssl/certs/ca-certificates.crt usr/lib64 >>"$list"
-  tar -C "$cache/tree" --no-recursion -c -T "$list" | docker import -c 'ENV ASPNETCORE_HTTP_PORTS=8080' - "$(pinned runtime)" >/dev/null
+  tar -C "$cache/tree" --no-recursion -c -T "$list" | docker import -c 'ENV ASPNETCORE_HTTP_PORTS=8080' - "$(pinned runtime-deps)" >/dev/null
 }
