@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by eng/compose-test: a Docker engine from Debian packages in a scratch folder. It has namespaces of its own for
-# processes, mounts and the network, so nobody's ports and packet filter are touched, and killing its first process
+# Sourced by eng/compose-test: a Docker engine from Debian packages in a scratch folder. It has namespaces of its own
+# for processes, mounts and the network, so nobody's ports and packet filter are touched, and killing its first process
 # removes everything that it started. That is a power cut for the containers, too.
 # Debian 12's own engine and Compose are too old for the compose files; those of Debian 13 run on it (glibc 2.34).
 
@@ -24,7 +24,9 @@ mirror() { apt-get indextargets --format '$(SITE)' | grep -v security | sort -u 
 # Programs that leave nothing running: what starts containers, what publishes their ports, what makes the tree.
 engine_tools() {
   local tool lacking=()
-  for tool in runc iptables debootstrap ip:iproute2 curl; do command -v "${tool%:*}" >/dev/null || lacking+=("${tool#*:}"); done
+  for tool in runc iptables debootstrap ip:iproute2 curl; do
+    command -v "${tool%:*}" >/dev/null || lacking+=("${tool#*:}")
+  done
   ((!${#lacking[@]})) || "$root/eng/setup" "${lacking[@]}"
 }
 
@@ -50,7 +52,7 @@ engine_use() {
   ln -sf "$cache"/engine/usr/libexec/docker/cli-plugins/* "$DOCKER_CONFIG/cli-plugins/"
 }
 
-# `unshare` is killed with this shell, the engine with `unshare`, and everything in its process namespace with the engine.
+# `unshare` is killed with this shell, the engine with `unshare`, all else in the process namespace with the engine.
 engine_start() {
   rm -rf "$scratch/run" "$scratch/docker.pid" "$scratch/docker.sock"
   setsid setpriv --pdeathsig KILL unshare --mount --net --pid --fork --kill-child --mount-proc -- \

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by eng/compose-test: a bounded load on port 9999, and the comparison of every payment: what clients were told,
-# what the gateway's ledger holds, what the processors hold.
+# Sourced by eng/compose-test: a bounded load on port 9999, and the comparison of every payment: the clients' answers,
+# the gateway's ledger, the processors' ledgers.
 
 gateway=http://127.0.0.1:9999 processors=(http://127.0.0.1:8001 http://127.0.0.1:8002)
 loads=0 workers=8 acknowledged=''
@@ -13,8 +13,10 @@ load() {  # seconds
     awk -v load="$loads" -v worker="$worker" -v count="$(($1 * 50))" -v url="$gateway/payments" 'BEGIN {
       for (i = 1; i <= count; i++) {
         id = sprintf("%08x-%04x-4%03x-8000-%012x", i * 2654435761 % 4294967296, load, worker, i)
-        printf "url = \"%s?%s\"\nheader = \"content-type: application/json\"\nmax-time = 3\noutput = /dev/null\n", url, id
-        printf "data = \"{\\\"correlationId\\\":\\\"%s\\\",\\\"amount\\\":%.2f}\"\n", id, 1 + (i * 8 + worker) % 5000 / 100
+        printf "url = \"%s?%s\"\nheader = \"content-type: application/json\"\n", url, id
+        printf "max-time = 3\noutput = /dev/null\n"
+        amount = 1 + (i * 8 + worker) % 5000 / 100
+        printf "data = \"{\\\"correlationId\\\":\\\"%s\\\",\\\"amount\\\":%.2f}\"\n", id, amount
         printf "write-out = \"%%{http_code} %%{url}\\n\"\n%s", i < count ? "next\n" : ""
       }
     }' >"$scratch/load.$worker"
@@ -41,14 +43,15 @@ ledger_forget() {  # begins new ledgers at all three
 
 gateway_rows() {
   sql "SELECT processor, correlation_id, to_char(amount_cents / 100.0, 'FM9999990.00'), rtrim(rtrim(
-    to_char(requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') FROM settlements" | LC_ALL=C sort
+    to_char(requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') FROM settlements" \
+    | LC_ALL=C sort
 }
 
 processor_rows() {
   local number
   { for number in 1 2; do
       { admin "${processors[number - 1]}/admin/payments"; echo; } | tr '{' '\n' \
-        | sed -En "s/^\"correlationId\":\"([^\"]*)\",\"amount\":([0-9.]*),\"requestedAt\":\"([^\"]*)Z\".*/$number \1 \2 \3/p"
+        | sed -En "s/^\"correlationId\":\"(.*)\",\"amount\":(.*),\"requestedAt\":\"(.*)Z\".*/$number \1 \2 \3/p"
     done
     cat "$scratch/kept"; } | LC_ALL=C sort
 }
@@ -67,18 +70,21 @@ is_drained() {
 compare_ledgers() {
   local summary expected
   wait_for 60 is_drained || true
-  gateway_rows >"$scratch/gateway.rows" && processor_rows >"$scratch/processor.rows" || { ledgers='cannot be read'; return 1; }
+  gateway_rows >"$scratch/gateway.rows" && processor_rows >"$scratch/processor.rows" \
+    || { ledgers='cannot be read'; return 1; }
   cut -d ' ' -f 2 "$scratch/gateway.rows" | LC_ALL=C sort >"$scratch/gateway.ids"
   ledgers=$(
     differ() { local n; n=$(wc -l); ((n == 0)) || printf '%s %s; ' "$n" "$1"; }
-    LC_ALL=C sort -u "$acknowledged" | LC_ALL=C comm -23 - "$scratch/gateway.ids" | differ 'acknowledged and not settled'
+    LC_ALL=C sort -u "$acknowledged" | LC_ALL=C comm -23 - "$scratch/gateway.ids" \
+      | differ 'acknowledged and not settled'
     LC_ALL=C comm -23 "$scratch/gateway.rows" "$scratch/processor.rows" | differ 'not so at their processor'
     LC_ALL=C comm -13 "$scratch/gateway.rows" "$scratch/processor.rows" | differ 'charged and not in the ledger'
     cut -d ' ' -f 2 "$scratch/processor.rows" | sort | uniq -d | differ 'charged twice')
   summary=$(in_engine curl --silent --max-time 5 "$gateway/payments-summary")
   expected=$(awk '{ n[$1]++; cents[$1] += $3 * 100 } END {
-    printf "{\"default\":{\"totalRequests\":%d,\"totalAmount\":%.2f},\"fallback\":{\"totalRequests\":%d,\"totalAmount\":%.2f}}",
-      n[1], cents[1] / 100, n[2], cents[2] / 100 }' "$scratch/processor.rows")
+    totals = "\"%s\":{\"totalRequests\":%d,\"totalAmount\":%.2f}"
+    printf "{" totals "," totals "}", "default", n[1], cents[1] / 100, "fallback", n[2], cents[2] / 100
+  }' "$scratch/processor.rows")
   [[ $summary == "$expected" ]] || ledgers+="the summary says $summary for $expected; "
   [[ ! $ledgers ]] || return 1
   ledgers="equal ($(wc -l <"$scratch/gateway.rows"))"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by eng/compose-test: the peak memory of each container under four loads, read from its cgroup (version 1) twice
-# a second: its own (anonymous and shared) and the kernel's, which it can be killed for, and apart from them the page cache,
-# which the kernel takes back.
+# Sourced by eng/compose-test: the peak memory of each container under four loads, read twice a second from its cgroup
+# (version 1): its own (anonymous and shared) and the kernel's, for which it can be killed, and apart from them the page
+# cache, which the kernel takes back.
 
 memory_of() {  # cgroup folder: own, kernel, page cache, bytes
   local kernel
@@ -33,7 +33,8 @@ measure() {  # name, load…
   wait "$watcher" 2>/dev/null || true
   say "### $name: $(grep -hE '^(result|drained|Requests/sec)' "$scratch/load.txt" | paste -sd ' ')"
   awk '{ if (!($1 in first)) { first[$1] = $5; order[++n] = $1 } last[$1] = $5
-         if ($2 + $3 > both[$1]) { both[$1] = $2 + $3; own[$1] = $2; kernel[$1] = $3 } if ($4 > cache[$1]) cache[$1] = $4 }
+         if ($2 + $3 > both[$1]) { both[$1] = $2 + $3; own[$1] = $2; kernel[$1] = $3 }
+         if ($4 > cache[$1]) cache[$1] = $4 }
     END { for (i = 1; i <= n; i++) { s = order[i]; printf "| %s | %.1f | %.1f | %.1f | %.1f | %.1f |\n", s,
       both[s] / 1048576, own[s] / 1048576, kernel[s] / 1048576, cache[s] / 1048576, (last[s] - first[s]) / 1e9 } }' \
     "$scratch/memory" | sort

@@ -26,7 +26,8 @@ apt-get -q install -y --no-install-recommends postgresql-15 nginx-light busybox 
 ln -sf /bin/busybox /usr/bin/wget
 install -d -o 70 -g 70 -m 1777 /var/lib/postgresql/data
 install -d -o 70 -g 70 -m 3777 /var/run/postgresql
-rm -rf /etc/nginx/modules-enabled/* /var/cache/apt/* /var/lib/apt/lists/* /usr/share/doc /usr/share/man /usr/share/locale
+rm -rf /etc/nginx/modules-enabled/* /var/cache/apt/* /var/lib/apt/lists/*
+rm -rf /usr/share/doc /usr/share/man /usr/share/locale
 END
   touch "$cache/tree.complete"
 }
@@ -43,12 +44,11 @@ derive() {  # from, name, changes…
 }
 
 stand_ins_make() {
-  local tree=$cache/tree packages=()
-  tree_make
+  local tree=$cache/tree
   tar -C "$tree" -c . | docker import - stand-in:tree >/dev/null
   stand_in_sdk
   stand_in_runtime
-  tar -c -T /dev/null | derive stand-in:tree "$(pinned nginx)" 'CMD ["nginx", "-g", "daemon off;"]' 'STOPSIGNAL SIGQUIT'
+  tar -c -T /dev/null | derive stand-in:tree "$(pinned nginx)" 'CMD ["nginx", "-g", "daemon off;"]'
   tar -C "$root/eng/compose.d" --owner=0 --group=0 --mode=755 \
     --transform='s,^,usr/local/bin/,' -c postgres-entrypoint \
     | derive stand-in:tree "$(pinned postgres)" 'ENTRYPOINT ["postgres-entrypoint"]' 'CMD ["postgres"]' \
@@ -67,15 +67,18 @@ stand_in_sdk() {
   done
   tar -c --transform="s,^${sdk#/},usr/share/dotnet," -C / "${sdk#/}" -C "$HOME" "${packages[@]}" \
     | derive stand-in:tree "$(pinned sdk)" \
-      'ENV PATH=/usr/share/dotnet:/usr/bin:/bin NUGET_PACKAGES=/.nuget/packages DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1'
+      'ENV PATH=/usr/share/dotnet:/usr/bin:/bin NUGET_PACKAGES=/.nuget/packages DOTNET_NOLOGO=1' \
+      'ENV DOTNET_CLI_TELEMETRY_OPTOUT=1'
 }
 
 # The packages of Microsoft's chiselled image: no zlib, no shell.
 stand_in_runtime() {
   local list=$scratch/runtime.list
   chroot "$cache/tree" dpkg -L libc6 libgcc-s1 libssl3 libstdc++6 | grep -E '\.so' | grep -v gconv | sort -u \
-    | while read -r file; do [[ ! -f $cache/tree$file ]] || say ".$(chroot "$cache/tree" readlink -m "${file%/*}")/${file##*/}"; done \
-      | sort -u >"$list"
+    | while read -r file; do
+      [[ ! -f $cache/tree$file ]] || say ".$(chroot "$cache/tree" readlink -m "${file%/*}")/${file##*/}"
+    done | sort -u >"$list"
   printf './%s\n' lib lib64 bin sbin tmp etc/ssl/certs/ca-certificates.crt usr/lib64 >>"$list"
-  tar -C "$cache/tree" --no-recursion -c -T "$list" | docker import -c 'ENV ASPNETCORE_HTTP_PORTS=8080' - "$(pinned runtime-deps)" >/dev/null
+  tar -C "$cache/tree" --no-recursion -c -T "$list" \
+    | docker import -c 'ENV ASPNETCORE_HTTP_PORTS=8080' - "$(pinned runtime-deps)" >/dev/null
 }

@@ -105,14 +105,17 @@ public sealed class StoredPaymentTests
         Assert.Equal((HttpStatusCode.InternalServerError, ""), await ChargeAsync(processor, refused));
         Assert.Equal((HttpStatusCode.UnprocessableEntity, "{"), await ChargeAsync(processor, last));
         Assert.StartsWith(
-            "{\"failing\":true,", await processor.Client.GetStringAsync("payments/service-health"), StringComparison.Ordinal);
+            "{\"failing\":true,",
+            await processor.Client.GetStringAsync("payments/service-health"),
+            StringComparison.Ordinal);
         Assert.Equal([first, last], (await processor.PaymentsAsync()).Values.Select(one => one.CorrelationId));
 
         await processor.PurgeAsync();
         Assert.Equal((HttpStatusCode.OK, "{"), await ChargeAsync(processor, refused));
     }
 
-    private static async Task<(HttpStatusCode Status, string BodyStart)> ChargeAsync(SimulatedProcessor processor, Guid id)
+    private static async Task<(HttpStatusCode Status, string BodyStart)> ChargeAsync(
+        SimulatedProcessor processor, Guid id)
     {
         using var answer = await processor.Client.ChargeAsync(id);
         var body = await answer.Content.ReadAsStringAsync();
