@@ -1,10 +1,13 @@
-# syntax=docker/dockerfile:1
 # Both programs are published by the same script as everywhere (eng/publish: no IL warning is let through), and each
 # gets an image with nothing in it but the binary and the native libraries that .NET asks for.
 #   docker build --target gateway .        docker build --target simulator .        --build-arg FRAMEWORK=net10.0
 
-# The SDK that the tests run on; `-aot` brings clang and zlib. Same Ubuntu as the images below, so the same libc.
-FROM mcr.microsoft.com/dotnet/sdk:10.0.401-noble-aot AS build
+# The SDK that the tests run on; `-aot` brings clang and zlib. Same Ubuntu as the other, so the same libc.
+ARG SDK_IMAGE=mcr.microsoft.com/dotnet/sdk:10.0.401-noble-aot
+# .NET 10's image for a .NET 8 program: it holds no .NET, only libc, OpenSSL and the like, and is still patched.
+ARG RUNTIME_IMAGE=mcr.microsoft.com/dotnet/runtime-deps:10.0.12-noble-chiseled
+
+FROM ${SDK_IMAGE} AS build
 # Such as net10.0; without it the framework is the one of Directory.Build.props. Both scripts and build read it.
 ARG FRAMEWORK
 WORKDIR /source
@@ -18,10 +21,11 @@ COPY postgres/schema.sql postgres/
 COPY src/ src/
 RUN eng/publish --no-restore
 
-# .NET 10's image for a .NET 8 program: it holds no .NET, only libc, OpenSSL and the like, and is still patched.
-FROM mcr.microsoft.com/dotnet/runtime-deps:10.0.12-noble-chiseled AS base
+FROM ${RUNTIME_IMAGE} AS base
 ARG FRAMEWORK
 WORKDIR /app
+# A .NET 8 binary loads zlib, which .NET 10's base no longer holds. The SDK's image is patched as often.
+COPY --from=build /usr/lib/x86_64-linux-gnu/libz.so.1 /usr/lib/x86_64-linux-gnu/
 # The image's 8080 would only be overruled, with a warning in the log.
 ENV ASPNETCORE_HTTP_PORTS=""
 # The base image's own user `app`, by number: whoever starts it can see that it is not root.
@@ -31,7 +35,7 @@ FROM base AS simulator
 COPY --from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/ProcessorSimulator/release_linux-x64/ProcessorSimulator ./
 ENV ASPNETCORE_URLS=http://0.0.0.0:8080
 EXPOSE 8080
-HEALTHCHECK NONE
+# No HEALTHCHECK NONE: `docker compose up --wait` takes it for a check that never comes, and ends with 1.
 ENTRYPOINT ["/app/ProcessorSimulator"]
 
 # Last, so that it is what a plain `docker build .` makes.

@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test publish chaos bench bench-inner official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test compose-test publish chaos bench bench-inner official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ down: ## stop what `make up` or `make run` started
 
 test: ## all tests: unit, storage, and the whole way on the published binaries (ARGS='--filter …')
 	@eng/test $(ARGS)
+
+compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
+	@eng/compose-test $(ARGS)
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup

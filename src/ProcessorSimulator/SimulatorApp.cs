@@ -38,7 +38,7 @@ internal static class SimulatorApp
     {
         var stopping = app.Lifetime.ApplicationStopping;
         var switches = new Switches(options);
-        var book = new PaymentBook();
+        var book = new PaymentBook(options.MaxPayments);
         var calls = new CallCounters();
         var faults = new Faults(stopping);
         var limiter = new PaymentLimiter(calls);
@@ -48,9 +48,10 @@ internal static class SimulatorApp
         app.Lifetime.ApplicationStopped.Register(limiter.Dispose);
 
         var faulty = new FaultyCharge(faults, clock, stopping);
-        new PaymentEndpoints(book, switches, limiter, calls, faulty, clock, stopping).Map(app);
+        var log = app.Services.GetRequiredService<ILogger<PaymentEndpoints>>();
+        new PaymentEndpoints(book, switches, limiter, calls, faulty, clock, log, stopping).Map(app);
         new LookUpEndpoints(book, limiter, calls).Map(app);
-        new HealthEndpoints(window, switches, faults, calls).Map(app);
+        new HealthEndpoints(window, switches, book, faults, calls).Map(app);
         new AdminEndpoints(book, switches, calls, options.FeePerTransaction).Map(app, token);
         new FaultEndpoints(faults).Map(app, token);
         new AuditEndpoints(book, calls, limiter).Map(app, token);

@@ -3,7 +3,8 @@ using System.Globalization;
 namespace ProcessorSimulator;
 
 /// <summary>Every setting of the simulator, read once at the start and refused there when wrong.</summary>
-internal sealed record SimulatorOptions(decimal FeePerTransaction, string Token, int DelayMilliseconds, bool Failing)
+internal sealed record SimulatorOptions(
+    decimal FeePerTransaction, string Token, int DelayMilliseconds, bool Failing, int MaxPayments)
 {
     public static SimulatorOptions Read(IConfiguration settings)
     {
@@ -12,7 +13,8 @@ internal sealed record SimulatorOptions(decimal FeePerTransaction, string Token,
             ReadFee(settings["Simulator:FeePerTransaction"]),
             ReadToken(settings["Simulator:Token"]),
             ReadDelay(settings["Simulator:Delay"]),
-            ReadFailing(settings["Simulator:Failing"]));
+            ReadFailing(settings["Simulator:Failing"]),
+            ReadMaxPayments(settings["Simulator:MaxPayments"]));
     }
 
     private static decimal ReadFee(string? value)
@@ -50,6 +52,15 @@ internal sealed record SimulatorOptions(decimal FeePerTransaction, string Token,
         if (bool.TryParse(value, out var failing))
             return failing;
         throw new WrongSettingException("Simulator__Failing", value, "true or false");
+    }
+
+    private static int ReadMaxPayments(string? value)
+    {
+        if (value is null)
+            return 5_000_000;
+        if (int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var payments) && payments > 0)
+            return payments;
+        throw new WrongSettingException("Simulator__MaxPayments", value, "a whole number of payments, 1 or more");
     }
 
     private static void CheckUrls(string? urls)

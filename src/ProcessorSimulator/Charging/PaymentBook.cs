@@ -1,30 +1,55 @@
 namespace ProcessorSimulator.Charging;
 
+/// <summary>What became of a payment that was to be stored; <c>StoredLast</c> took the last place.</summary>
+internal enum InsertResult
+{
+    Stored,
+    StoredLast,
+    Duplicate,
+    Full,
+}
+
 /// <summary>The processor's table in memory; any thread may call it, and no summary holds up an insert.</summary>
-internal sealed class PaymentBook
+/// <param name="paymentsMax">Beyond it nothing is stored: memory that runs out would take the process along.</param>
+internal sealed class PaymentBook(int paymentsMax)
 {
     private readonly object gate = new();
-    private Dictionary<Guid, StoredPayment> byId = NewIndex();
+    // Where each payment is, counted over all pages: the index outgrows everything else.
+    private Dictionary<Guid, int> byId = NewIndex();
     private List<PaymentPage> pages = [];
 
-    /// <summary>False when the correlationId is already stored.</summary>
-    public bool TryInsert(in StoredPayment payment)
+    public bool IsFull
+    {
+        get
+        {
+            lock (gate)
+                return byId.Count >= paymentsMax;
+        }
+    }
+
+    public InsertResult Insert(in StoredPayment payment)
     {
         lock (gate)
         {
-            if (!byId.TryAdd(payment.CorrelationId, payment))
-                return false;
+            if (byId.Count >= paymentsMax)
+                return byId.ContainsKey(payment.CorrelationId) ? InsertResult.Duplicate : InsertResult.Full;
+            if (!byId.TryAdd(payment.CorrelationId, byId.Count))
+                return InsertResult.Duplicate;
             if (pages.Count == 0 || pages[^1].IsFull)
                 pages.Add(new PaymentPage());
             pages[^1].Add(payment);
-            return true;
+            return byId.Count < paymentsMax ? InsertResult.Stored : InsertResult.StoredLast;
         }
     }
 
     public bool TryFind(Guid correlationId, out StoredPayment payment)
     {
         lock (gate)
-            return byId.TryGetValue(correlationId, out payment);
+        {
+            var found = byId.TryGetValue(correlationId, out var place);
+            payment = found ? pages[place / PaymentPage.Capacity][place % PaymentPage.Capacity] : default;
+            return found;
+        }
     }
 
     public void Purge()
@@ -64,5 +89,5 @@ internal sealed class PaymentBook
     }
 
     // A resize of the index holds up every insert, so a run of the official load fits without one.
-    private static Dictionary<Guid, StoredPayment> NewIndex() => new(20_000);
+    private static Dictionary<Guid, int> NewIndex() => new(20_000);
 }

@@ -4,13 +4,14 @@ using ProcessorSimulator.Auditing;
 namespace ProcessorSimulator.Charging;
 
 /// <summary>POST /payments: the delay, then the failure switch, then the insert.</summary>
-internal sealed class PaymentEndpoints(
+internal sealed partial class PaymentEndpoints(
     PaymentBook book,
     Switches switches,
     PaymentLimiter limiter,
     CallCounters calls,
     FaultyCharge faulty,
     TimeProvider clock,
+    ILogger<PaymentEndpoints> logger,
     CancellationToken stopping)
 {
     private static readonly byte[] Duplicate =
@@ -62,18 +63,34 @@ internal sealed class PaymentEndpoints(
 
         if (fault is not null && !await faulty.GoesOnToInsertAsync(context, fault))
             return;
-        if (!book.TryInsert(payment))
-        {
-            calls.CountDuplicate();
-            context.Response.StatusCode = StatusCodes.Status422UnprocessableEntity;
-            await JsonBody.WriteAsync(context, Duplicate);
+        if (!await StoreAsync(context, payment))
             return;
-        }
-
         if (fault is null)
             await JsonBody.WriteAsync(context, FaultyCharge.Processed);
         else
             await faulty.AnswerInsertedAsync(context, fault);
+    }
+
+    /// <summary>False when it was not stored and the answer is set.</summary>
+    private async ValueTask<bool> StoreAsync(HttpContext context, StoredPayment payment)
+    {
+        switch (book.Insert(payment))
+        {
+            case InsertResult.Duplicate:
+                calls.CountDuplicate();
+                context.Response.StatusCode = StatusCodes.Status422UnprocessableEntity;
+                await JsonBody.WriteAsync(context, Duplicate);
+                return false;
+            case InsertResult.Full:
+                // Without a body: the contract's clean refusal. With one the gateway would have to take it for charged.
+                context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+                return false;
+            case InsertResult.StoredLast:
+                Log.Full(logger);
+                return true;
+            default:
+                return true;
+        }
     }
 
     private static async ValueTask<StoredPayment?> ReadAsync(HttpContext context)
@@ -92,5 +109,12 @@ internal sealed class PaymentEndpoints(
             return StoredPayment.From(request);
         context.Response.StatusCode = StatusCodes.Status400BadRequest;
         return null;
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(1, LogLevel.Error,
+            "Full: as many payments are stored as Simulator__MaxPayments allows; new ones get 500 until a purge")]
+        public static partial void Full(ILogger logger);
     }
 }

@@ -4,7 +4,7 @@ namespace ProcessorSimulator.Charging;
 internal sealed class PaymentPage
 {
     // As large as an array can be without landing in the large object heap.
-    private const int Capacity = 2_000;
+    public const int Capacity = 2_000;
 
     private readonly StoredPayment[] payments = new StoredPayment[Capacity];
     private int count;
@@ -13,6 +13,8 @@ internal sealed class PaymentPage
     private DateTime last = DateTime.MinValue;
 
     public bool IsFull => count == Capacity;
+
+    public StoredPayment this[int index] => payments[index];
 
     public void Add(in StoredPayment payment)
     {

@@ -1,10 +1,12 @@
 using ProcessorSimulator.Administering;
 using ProcessorSimulator.Auditing;
+using ProcessorSimulator.Charging;
 
 namespace ProcessorSimulator.HealthChecking;
 
-/// <summary>GET /payments/service-health: what the switches say, one call per window.</summary>
-internal sealed class HealthEndpoints(HealthWindow window, Switches switches, Faults faults, CallCounters calls)
+/// <summary>GET /payments/service-health: what the switches say, one call per window; a full one fails.</summary>
+internal sealed class HealthEndpoints(
+    HealthWindow window, Switches switches, PaymentBook book, Faults faults, CallCounters calls)
 {
     public void Map(WebApplication app) => app.MapGet("/payments/service-health", CheckAsync);
 
@@ -38,7 +40,7 @@ internal sealed class HealthEndpoints(HealthWindow window, Switches switches, Fa
         }
         else
         {
-            var health = new ServiceHealth(switches.Failing, switches.DelayMilliseconds);
+            var health = new ServiceHealth(switches.Failing || book.IsFull, switches.DelayMilliseconds);
             await JsonBody.WriteAsync(context, health, SimulatorJsonContext.Default.ServiceHealth);
         }
     }

@@ -142,6 +142,16 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
+    public void Each_comes_back_by_itself_and_no_image_switches_its_health_check_off()
+    {
+        // With on-failure a clean stop, as that of the host, would be for good.
+        Assert.All(ComposeProject.Durable.Services, one => Assert.Equal("unless-stopped", one.Text("restart")));
+        // `up --wait` ends with 1 for a container whose check is NONE.
+        Assert.DoesNotContain(
+            DockerfileText.OfRepository.Stages.SelectMany(stage => stage.All("HEALTHCHECK")), text => text == "NONE");
+    }
+
+    [Fact]
     public void A_stop_goes_from_the_door_inwards_and_leaves_each_part_its_time()
     {
         Assert.Equal(

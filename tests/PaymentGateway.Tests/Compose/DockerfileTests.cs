@@ -17,18 +17,35 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
 
     private static readonly string[] Programs = ["gateway", "simulator"];
 
+    // Of its packages libc6, libgcc-s1, libssl3t64 and libstdc++6; it has no zlib.
+    private static readonly string[] BaseLibraries =
+    [
+        "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1",
+        "libgcc_s.so.1", "libssl.so.3", "libcrypto.so.3", "libstdc++.so.6",
+    ];
+
     [Fact]
     public void Images_are_pinned_by_tag_and_of_one_Ubuntu()
     {
-        Assert.Equal("# syntax=docker/dockerfile:1", Dockerfile.Syntax);
         var images = Dockerfile.Stages.Select(stage => stage.From)
-            .Where(from => Dockerfile.Stages.All(stage => stage.Name != from)).ToList();
+            .Where(from => Dockerfile.Stages.All(stage => stage.Name != from))
+            .Select(from => Dockerfile.Defaults[Argument().Match(from).Groups[1].Value]).ToList();
 
         Assert.Equal(2, images.Count);
         Assert.All(images, image => Assert.Matches(PinnedOnNoble(), image));
         Assert.EndsWith("-aot", images[0], StringComparison.Ordinal);
         Assert.EndsWith("-chiseled", images[1], StringComparison.Ordinal);
         Assert.Equal("gateway", Dockerfile.Stages[^1].Name);
+    }
+
+    [Fact]
+    public void The_build_asks_for_nothing_that_it_does_not_name()
+    {
+        // A frontend of its own would be pulled, even where every image is at hand.
+        Assert.DoesNotContain("syntax=", Dockerfile.FirstLine, StringComparison.Ordinal);
+        Assert.All(
+            Dockerfile.Stages.SelectMany(stage => stage.All("COPY")).Where(copy => copy.StartsWith("--from=")),
+            copy => Assert.NotNull(Dockerfile[copy.Split(' ')[0]["--from=".Length..]]));
     }
 
     [Fact]
@@ -95,6 +112,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
                 "--from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/"
                     + $"{program}/release_linux-x64/{program} ./",
                 Assert.Single(final.All("COPY")));
+            Assert.Equal("base", final.From);
             Assert.Empty(final.All("RUN"));
             Assert.Empty(final.All("ADD"));
             Assert.Matches("^[1-9][0-9]*:[1-9][0-9]*$", Dockerfile.Last(stage, "USER"));
@@ -135,11 +153,32 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
         Assert.Equal(Programs.Length, Dockerfile.Stages.Count(stage => stage.From == "base"));
     }
 
+    [GatewaySystemFact]
+    public async Task A_binary_needs_only_libraries_that_the_base_holds_or_the_Dockerfile_copies()
+    {
+        var copied = Dockerfile["base"].All("COPY").SelectMany(Sources).Select(Path.GetFileName).ToList();
+        foreach (var binary in new[] { GatewaySystemParts.Gateway, GatewaySystemParts.Simulator })
+        {
+            var run = await ProgramRun.RunAsync(["readelf", "-d", binary]);
+            var needed = Needed().Matches(run.Output).Select(match => match.Groups[1].Value).ToList();
+            output.WriteLine($"{Path.GetFileName(binary)}: {string.Join(' ', needed)}");
+
+            Assert.Contains("libc.so.6", needed);
+            Assert.Empty(needed.Except(BaseLibraries).Except(copied));
+        }
+    }
+
     private static IEnumerable<string> Sources(string copy) =>
         copy.Split(' ').SkipLast(1).Where(part => !part.StartsWith("--", StringComparison.Ordinal));
 
     [GeneratedRegex(@"^mcr\.microsoft\.com/dotnet/[a-z-]+:[0-9]+\.[0-9]+\.[0-9]+-noble-[a-z]+$")]
     private static partial Regex PinnedOnNoble();
+
+    [GeneratedRegex(@"^\$\{([A-Z_]+)\}$")]
+    private static partial Regex Argument();
+
+    [GeneratedRegex(@"\(NEEDED\).*\[(.+)\]")]
+    private static partial Regex Needed();
 
     [GeneratedRegex("""Include="\.\./\.\./([^"]+)""" + "\"")]
     private static partial Regex Outside();

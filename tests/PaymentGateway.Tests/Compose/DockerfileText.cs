@@ -6,14 +6,19 @@ namespace PaymentGateway.Tests.Compose;
 /// <summary>The Dockerfile, parsed: its stages with their instructions, continued lines joined.</summary>
 internal sealed partial class DockerfileText
 {
-    private DockerfileText(IReadOnlyList<DockerfileStage> stages, string syntax) => (Stages, Syntax) = (stages, syntax);
+    private DockerfileText(
+        IReadOnlyList<DockerfileStage> stages, IReadOnlyDictionary<string, string> defaults, string firstLine) =>
+        (Stages, Defaults, FirstLine) = (stages, defaults, firstLine);
 
     public static DockerfileText OfRepository { get; } = Parse(File.ReadAllText(Repository.PathOf("Dockerfile")));
 
     public IReadOnlyList<DockerfileStage> Stages { get; }
 
-    /// <summary>The first line, where the frontend is named.</summary>
-    public string Syntax { get; }
+    /// <summary>The arguments before the first stage, and what each is unless the build says otherwise.</summary>
+    public IReadOnlyDictionary<string, string> Defaults { get; }
+
+    /// <summary>Where a frontend would be named.</summary>
+    public string FirstLine { get; }
 
     public DockerfileStage this[string stage] => Stages.Single(one => one.Name == stage);
 
@@ -29,6 +34,7 @@ internal sealed partial class DockerfileText
         var joined = Continued().Replace(
             string.Join('\n', lines.Where(line => !line.TrimStart().StartsWith('#'))), " ");
         var stages = new List<DockerfileStage>();
+        var defaults = new Dictionary<string, string>();
         foreach (var line in joined.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
         {
             var (name, rest) = (line.Split(' ')[0], line[(line.IndexOf(' ', StringComparison.Ordinal) + 1)..].Trim());
@@ -38,13 +44,18 @@ internal sealed partial class DockerfileText
                 Assert.True(from is [_, "AS", _], $"a stage without a name: {line}");
                 stages.Add(new DockerfileStage(from[2], from[0], []));
             }
+            else if (stages.Count == 0)
+            {
+                Assert.True(name == "ARG" && rest.Contains('='), $"before the first stage: {line}");
+                defaults.Add(rest.Split('=')[0], rest.Split('=', 2)[1]);
+            }
             else
             {
                 stages[^1].Instructions.Add((name, rest));
             }
         }
 
-        return new DockerfileText(stages, lines[0]);
+        return new DockerfileText(stages, defaults, lines[0]);
     }
 
     [GeneratedRegex(@"\\\n\s*")]

@@ -9,7 +9,7 @@ public sealed class SimulatorOptionsTests
     [Fact]
     public void Without_settings_the_simulator_is_the_default_processor()
     {
-        Assert.Equal(new SimulatorOptions(0.05m, "123", 0, false), Read([]));
+        Assert.Equal(new SimulatorOptions(0.05m, "123", 0, false, 5_000_000), Read([]));
     }
 
     [Fact]
@@ -21,9 +21,10 @@ public sealed class SimulatorOptionsTests
             ["Simulator:Token"] = "456",
             ["Simulator:Delay"] = "2000",
             ["Simulator:Failing"] = "true",
+            ["Simulator:MaxPayments"] = "7",
         });
 
-        Assert.Equal(new SimulatorOptions(0.15m, "456", 2000, true), options);
+        Assert.Equal(new SimulatorOptions(0.15m, "456", 2000, true, 7), options);
     }
 
     [Theory]
@@ -34,6 +35,8 @@ public sealed class SimulatorOptionsTests
     [InlineData("Simulator:Delay", "-1", "Simulator__Delay")]
     [InlineData("Simulator:Delay", "1s", "Simulator__Delay")]
     [InlineData("Simulator:Failing", "maybe", "Simulator__Failing")]
+    [InlineData("Simulator:MaxPayments", "0", "Simulator__MaxPayments")]
+    [InlineData("Simulator:MaxPayments", "5e6", "Simulator__MaxPayments")]
     [InlineData("urls", "nonsense", "ASPNETCORE_URLS")]
     [InlineData("urls", "http://0.0.0.0:8080;https://0.0.0.0:8443", "ASPNETCORE_URLS")]
     [InlineData("urls", "http://0.0.0.0:65536", "ASPNETCORE_URLS")]

@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Net;
 using PaymentGateway.Tests.Support;
 using ProcessorSimulator.Charging;
 
@@ -60,12 +61,12 @@ public sealed class StoredPaymentTests
     public void A_summary_over_many_pages_equals_one_that_looks_at_every_payment()
     {
         var random = new Random(1);
-        var book = new PaymentBook();
+        var book = new PaymentBook(25_000);
         var payments = Enumerable.Range(0, 25_000)
             .Select(i => new StoredPayment(Guid.NewGuid(), i / 100m, Noon.AddMilliseconds(i + random.Next(3_000))))
             .ToArray();
         foreach (var payment in payments)
-            Assert.True(book.TryInsert(payment));
+            Assert.True(book.Insert(payment) is InsertResult.Stored or InsertResult.StoredLast);
 
         for (var round = 0; round < 200; round++)
         {
@@ -82,13 +83,42 @@ public sealed class StoredPaymentTests
     [Fact]
     public async Task Payments_inserted_by_many_threads_are_each_stored_once()
     {
-        var book = new PaymentBook();
+        var book = new PaymentBook(25_000);
         var ids = Enumerable.Range(0, 10_000).Select(_ => Guid.NewGuid()).ToArray();
 
         var inserted = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
-            ids.Count(id => book.TryInsert(new StoredPayment(id, 1.00m, Noon))))));
+            ids.Count(id => book.Insert(new StoredPayment(id, 1.00m, Noon)) == InsertResult.Stored))));
 
         Assert.Equal(10_000, inserted.Sum());
         Assert.Equal((10_000, 10_000.00m), book.Summarise(Noon, Noon));
+    }
+
+    [Fact]
+    public async Task A_full_processor_refuses_as_one_that_fails_until_it_is_purged()
+    {
+        await using var processor = await SimulatedProcessor.StartAsync(paymentsMax: 2);
+        var (first, last, refused) = (Guid.NewGuid(), Guid.NewGuid(), Guid.NewGuid());
+
+        Assert.Equal((HttpStatusCode.OK, "{"), await ChargeAsync(processor, first));
+        Assert.Equal((HttpStatusCode.OK, "{"), await ChargeAsync(processor, last));
+        // No body: nothing was stored, and the gateway may charge elsewhere.
+        Assert.Equal((HttpStatusCode.InternalServerError, ""), await ChargeAsync(processor, refused));
+        Assert.Equal((HttpStatusCode.UnprocessableEntity, "{"), await ChargeAsync(processor, last));
+        Assert.StartsWith(
+            "{\"failing\":true,",
+            await processor.Client.GetStringAsync("payments/service-health"),
+            StringComparison.Ordinal);
+        Assert.Equal([first, last], (await processor.PaymentsAsync()).Values.Select(one => one.CorrelationId));
+
+        await processor.PurgeAsync();
+        Assert.Equal((HttpStatusCode.OK, "{"), await ChargeAsync(processor, refused));
+    }
+
+    private static async Task<(HttpStatusCode Status, string BodyStart)> ChargeAsync(
+        SimulatedProcessor processor, Guid id)
+    {
+        using var answer = await processor.Client.ChargeAsync(id);
+        var body = await answer.Content.ReadAsStringAsync();
+        return (answer.StatusCode, body.Length == 0 ? "" : body[..1]);
     }
 }

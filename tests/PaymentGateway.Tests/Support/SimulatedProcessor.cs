@@ -41,7 +41,10 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     }
 
     public static async Task<SimulatedProcessor> StartAsync(
-        TimeProvider? clock = null, decimal feePerTransaction = 0.05m, string token = InitialToken)
+        TimeProvider? clock = null,
+        decimal feePerTransaction = 0.05m,
+        string token = InitialToken,
+        int paymentsMax = 5_000_000)
     {
         string[] args =
         [
@@ -50,6 +53,7 @@ public sealed class SimulatedProcessor : IAsyncDisposable
             $"--Simulator:Token={token}",
             "--Simulator:Delay=0",
             "--Simulator:Failing=false",
+            string.Create(CultureInfo.InvariantCulture, $"--Simulator:MaxPayments={paymentsMax}"),
         ];
         var app = SimulatorApp.Create(args, clock);
         await app.StartAsync();
