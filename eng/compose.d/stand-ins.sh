@@ -58,7 +58,11 @@ stand_ins_make() {
 
 # With this machine's SDK and the packages that a restore wants, so that it needs no network.
 stand_in_sdk() {
-  local sdk package packages=()
+  local sdk package project packages=()
+  for project in PaymentGateway ProcessorSimulator; do
+    (cd "$root" && dotnet restore "src/$project" -r linux-x64 >"$scratch/restore.log" 2>&1) \
+      || die "the packages of $project could not be restored: $(tail -n 1 "$scratch/restore.log")"
+  done
   sdk=$(dirname "$(readlink -f "$(command -v dotnet)")")
   for package in npgsql polly.core microsoft.dotnet.ilcompiler runtime.linux-x64.microsoft.dotnet.ilcompiler \
     microsoft.net.illink.tasks microsoft.netcore.app.{ref,runtime.linux-x64,host.linux-x64} \
