@@ -24,6 +24,9 @@ public sealed class GatheredChargeTests
                 return (await WaitsAsync(system)).Any(wait => wait < Gather / 2);
             },
             "a charge begins at the tick that another has waited for");
+        // The first one's outcome may be recorded after a later one's.
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountUnsettledAsync() == 0, "all that was sent is recorded");
         Assert.True((await WaitsAsync(system))[0] > 0.9 * Gather, "the first has not waited");
         await LoadDriver.RunClientsAsync(
             system.Api1, ledger, clients: 1, payments: 10, pause: TimeSpan.FromMilliseconds(20));
