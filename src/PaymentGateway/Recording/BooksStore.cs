@@ -26,23 +26,30 @@ internal sealed class BooksStore(SharedConnections connections)
         "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
 
     public Task<BooksRow> StateAsync() =>
-        connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(StateSql));
+        connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(
+            StateSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Writes down that the database lost the books.</summary>
     public Task MarkResetAsync() =>
-        connections.RunAsync(connection => connection.ExecuteAsync(MarkResetSql));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            MarkResetSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Empties the books and begins new ones.</summary>
-    /// <exception cref="DbException">The books are as before, or nobody knows; repeat.</exception>
+    /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
+    /// <exception cref="TimeoutException">The same.</exception>
     public Task PurgeAsync() => connections.RunAsync(
-        async connection =>
+        async (connection, letGo) =>
         {
-            await connection.OpenAsync();
-            await using var transaction = await connection.BeginTransactionAsync();
-            await connection.ExecuteAsync(LockSql, null, transaction);
-            await connection.ExecuteAsync(TruncateSql, null, transaction);
-            var purged = await connection.ExecuteAsync(NextGenerationSql, null, transaction);
-            await transaction.CommitAsync();
+            await connection.OpenAsync(letGo);
+            await using var transaction = await connection.BeginTransactionAsync(letGo);
+            await connection.ExecuteAsync(LockSql, null, transaction, connection.CommandTimeout);
+            // A purge that nobody waits for any more must not empty what was acknowledged meanwhile.
+            letGo.ThrowIfCancellationRequested();
+            await connection.ExecuteAsync(TruncateSql, null, transaction, connection.CommandTimeout);
+            var purged = await connection.ExecuteAsync(
+                NextGenerationSql, null, transaction, connection.CommandTimeout);
+            letGo.ThrowIfCancellationRequested();
+            await transaction.CommitAsync(CancellationToken.None);
             return purged;
         });
 }

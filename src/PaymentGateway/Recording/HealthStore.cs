@@ -1,4 +1,3 @@
-using System.Data.Common;
 using Dapper;
 
 namespace PaymentGateway.Recording;
@@ -26,23 +25,23 @@ internal sealed class HealthStore(SharedConnections connections)
     /// <summary>The processors whose poll is due; they are this instance's to poll now, and nobody else's.</summary>
     public Task<List<ClaimRow>> ClaimAsync(TimeSpan interval) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<ClaimRow>(ClaimSql, new ClaimArgs(interval))).AsList());
+            async connection => (await connection.QueryAsync<ClaimRow>(
+                ClaimSql, new ClaimArgs(interval), commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>Writes down what a processor said.</summary>
     public Task PublishAsync(HealthArgs said) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(PublishSql, said));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            PublishSql, said, commandTimeout: connection.CommandTimeout));
 
     /// <summary>What the processors said last, with its age by the database's clock.</summary>
     public Task<List<HealthRow>> ReadAsync() =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<HealthRow>(ReadSql)).AsList());
+            async connection => (await connection.QueryAsync<HealthRow>(
+                ReadSql, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
 /// <summary>A poll that is due.</summary>
-internal sealed record ClaimRow(short Processor)
-{
-    public static ClaimRow Read(DbDataReader row) => new(row.GetInt16(0));
-}
+internal sealed record ClaimRow(short Processor);
 
 /// <summary>What a processor said; AgeSeconds ago.</summary>
 internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);

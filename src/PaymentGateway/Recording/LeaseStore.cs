@@ -74,44 +74,52 @@ internal sealed class LeaseStore(SharedConnections connections)
     {
         var lease = new OpenLeaseArgs(instance, duration);
         return (await connections.RunAsync(
-            connection => connection.QuerySingleAsync<EpochRow>(OpenSql, lease))).Epoch;
+            connection => connection.QuerySingleAsync<EpochRow>(
+                OpenSql, lease, commandTimeout: connection.CommandTimeout))).Epoch;
     }
 
     /// <summary>Renews an epoch.</summary>
     /// <returns>False when it was closed: then it is lost for good.</returns>
     public async Task<bool> RenewAsync(RenewLeaseArgs lease) =>
-        await connections.RunAsync(connection => connection.ExecuteAsync(RenewSql, lease)) == 1;
+        await connections.RunAsync(connection => connection.ExecuteAsync(
+            RenewSql, lease, commandTimeout: connection.CommandTimeout)) == 1;
 
     /// <summary>Closes every lapsed lease, and earlier ones of an instance that is proven to be gone.</summary>
     public Task CloseLapsedAsync(CloseLeasesArgs closing) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(CloseLapsedSql, closing));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            CloseLapsedSql, closing, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was freed.</summary>
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<OrphanedEpoch>(OrphanedSql)).AsList());
+            async connection => (await connection.QueryAsync<OrphanedEpoch>(
+                OrphanedSql, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>Moves a page of unsettled payments to a new owner and gives them, in no order.</summary>
     public Task<List<StoredPayment>> AdoptAsync(AdoptArgs page) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(AdoptSql, page)).AsList());
+            async connection => (await connection.QueryAsync<StoredPayment>(
+                AdoptSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>
     /// Ends the search in an epoch that has nothing unsettled left, two minutes after its end: a backend that stood
     /// still may run a statement of its time long after it.
     /// </summary>
     public Task MarkAdoptedAsync(int epoch) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(MarkAdoptedSql, new EpochArgs(epoch)));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            MarkAdoptedSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
 
     /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
     public Task CloseAsync(int epoch) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(CloseSql, new EpochArgs(epoch)));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            CloseSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
 
     /// <summary>A clean stop: closes the epoch and frees what it has not settled.</summary>
     /// <returns>How many payments are free for others now.</returns>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
     {
         await CloseAsync(release.Epoch);
-        return await connections.RunAsync(connection => connection.ExecuteAsync(ReleaseSql, release));
+        return await connections.RunAsync(connection => connection.ExecuteAsync(
+            ReleaseSql, release, commandTimeout: connection.CommandTimeout));
     }
 }

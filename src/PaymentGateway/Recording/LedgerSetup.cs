@@ -11,6 +11,9 @@ internal static class LedgerSetup
     // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
     private const int StatementSecondsMax = 5;
 
+    // The server's own limit comes first.
+    private const int CommandSecondsMax = StatementSecondsMax + 1;
+
     // A batch of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
     // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
     private const int PlainConnections = 2;
@@ -35,9 +38,10 @@ internal static class LedgerSetup
     /// <summary>The connections of a pool for everything but batches.</summary>
     public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
     {
-        // The pool's own limit comes first wherever it is kept.
+        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none.
         var commandSeconds = new NpgsqlConnectionStringBuilder(pool.ConnectionString).CommandTimeout;
-        return new SharedConnections(pool, TimeSpan.FromSeconds(commandSeconds + 1), clock);
+        var limit = commandSeconds > 0 ? commandSeconds : CommandSecondsMax;
+        return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
@@ -58,7 +62,7 @@ internal static class LedgerSetup
             if (!settings.ShouldSerialize("Timeout"))
                 settings.Timeout = 2;
             if (!settings.ShouldSerialize("Command Timeout"))
-                settings.CommandTimeout = StatementSecondsMax + 1;
+                settings.CommandTimeout = CommandSecondsMax;
             if (!settings.ShouldSerialize("Maximum Pool Size"))
                 settings.MaxPoolSize = 8;
             if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
@@ -67,7 +71,9 @@ internal static class LedgerSetup
             settings.MaxPoolSize -= reserved;
             settings.MinPoolSize = Math.Min(settings.MinPoolSize, settings.MaxPoolSize);
             if (!settings.ShouldSerialize("Max Auto Prepare"))
-                (settings.MaxAutoPrepare, settings.AutoPrepareMinUsages) = (32, 2);
+                settings.MaxAutoPrepare = 32;
+            if (!settings.ShouldSerialize("Auto Prepare Min Usages"))
+                settings.AutoPrepareMinUsages = 2;
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");

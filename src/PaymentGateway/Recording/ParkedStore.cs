@@ -22,17 +22,20 @@ internal sealed class ParkedStore(SharedConnections connections)
 
     /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
     public Task ParkAsync(ParkArgs parking) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(ParkSql, parking));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            ParkSql, parking, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The oldest 1,000 parked payments.</summary>
     public Task<List<ParkedRow>> ListAsync() =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedRow>(ListSql)).AsList());
+            async connection => (await connection.QueryAsync<ParkedRow>(
+                ListSql, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>Gives a parked payment back to be settled by anyone.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
-        await connections.RunAsync(connection => connection.ExecuteAsync(ReplaySql, new ReplayArgs(id))) == 1;
+        await connections.RunAsync(connection => connection.ExecuteAsync(
+            ReplaySql, new ReplayArgs(id), commandTimeout: connection.CommandTimeout)) == 1;
 }
 
 /// <summary>A payment to park, and why.</summary>

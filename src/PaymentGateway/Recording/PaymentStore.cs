@@ -63,23 +63,27 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
     public Task<int> StoreAsync(StoreArgs batch) =>
         batches.RunAsync(
             static (connection, batch) => batch.Ids.Length == 1
-                ? connection.ExecuteAsync(StoreOneSql, StoreOneArgs.Of(batch))
-                : connection.ExecuteAsync(StoreSql, batch),
+                ? connection.ExecuteAsync(
+                    StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: connection.CommandTimeout)
+                : connection.ExecuteAsync(StoreSql, batch, commandTimeout: connection.CommandTimeout),
             batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
     public Task StoreAgainAsync(StoreAgainArgs kept) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(StoreAgainSql, kept));
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            StoreAgainSql, kept, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The stored payments among these ids, in no order.</summary>
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(FindSql, new FindArgs(ids))).AsList());
+            async connection => (await connection.QueryAsync<StoredPayment>(
+                FindSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(OpenPageSql, page)).AsList());
+            async connection => (await connection.QueryAsync<StoredPayment>(
+                OpenPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
 /// <summary>A batch to store, all arrays of one length.</summary>

@@ -48,7 +48,8 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
     }
 
     private Task<SchemaState> StateAsync() =>
-        connections.RunAsync(connection => connection.QuerySingleAsync<SchemaState>(StateSql));
+        connections.RunAsync(connection => connection.QuerySingleAsync<SchemaState>(
+            StateSql, commandTimeout: connection.CommandTimeout));
 
     private async Task<int> CreateAsync(NpgsqlConnection connection)
     {
@@ -56,7 +57,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
         await connection.OpenAsync();
         await using var transaction = await connection.BeginTransactionAsync();
         foreach (var statement in statements)
-            await connection.ExecuteAsync(statement, null, transaction);
+            await connection.ExecuteAsync(statement, null, transaction, connection.CommandTimeout);
         await transaction.CommitAsync();
         return statements.Length;
     }

@@ -65,7 +65,8 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     public async Task<long> RecordAsync(RecordArgs batch)
     {
         var recorded = await batches.RunAsync(
-            static (connection, batch) => connection.QuerySingleAsync<CountRow>(RecordSql, batch), batch);
+            static (connection, batch) => connection.QuerySingleAsync<CountRow>(
+                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch);
         return recorded.Value;
     }
 
@@ -76,7 +77,8 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     {
         var window = SummaryArgs.Of(from, to);
         var rows = await connections.RunAsync(
-            async connection => (await connection.QueryAsync<TotalsRow>(SummariseSql, window)).AsList());
+            async connection => (await connection.QueryAsync<TotalsRow>(
+                SummariseSql, window, commandTimeout: connection.CommandTimeout)).AsList());
         var byDefault = rows.Find(row => row.Processor == (short)Processor.Default);
         var byFallback = rows.Find(row => row.Processor == (short)Processor.Fallback);
         return new PaymentsSummary(ToTotals(byDefault), ToTotals(byFallback));
@@ -143,13 +145,7 @@ internal sealed record SummaryArgs(
 }
 
 /// <summary>A single number.</summary>
-internal sealed record CountRow(long Value)
-{
-    public static CountRow Read(DbDataReader row) => new(row.GetInt64(0));
-}
+internal sealed record CountRow(long Value);
 
 /// <summary>What one processor has charged in a window.</summary>
-internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents)
-{
-    public static TotalsRow Read(DbDataReader row) => new(row.GetInt16(0), row.GetInt64(1), row.GetDecimal(2));
-}
+internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents);

@@ -59,6 +59,33 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
         Assert.Single(processes.Distinct());
     }
 
+    [PostgresFact]
+    public async Task A_batch_whose_server_process_is_frozen_ends_and_the_next_one_has_another()
+    {
+        var owner = await database.OpenEpochAsync();
+        await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=1", 1);
+        var payments = new PaymentStore(database.Shared, connections);
+        Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+        var process = await connections.RunAsync(ProcessAsync, Ask);
+
+        PostgresServer.Freeze(process);
+        try
+        {
+            await Assert.ThrowsAnyAsync<NpgsqlException>(
+                () => payments.StoreAsync(Batch(owner)).WaitAsync(TimeSpan.FromSeconds(20)));
+
+            Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+            Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
+        }
+        finally
+        {
+            PostgresServer.Thaw(process);
+        }
+    }
+
+    private static StoreArgs Batch(int owner) =>
+        new([Guid.NewGuid()], [1990], [new DateTime(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc)], owner);
+
     /// <summary>All of them at once: none ends before each has begun.</summary>
     private static async Task<int[]> OpenAllAsync(BatchConnections connections, int count)
     {

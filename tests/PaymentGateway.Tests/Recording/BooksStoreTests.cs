@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using Npgsql;
 using PaymentGateway.Recording;
 using PaymentGateway.Summarising;
 using PaymentGateway.Tests.Support;
@@ -50,6 +51,32 @@ public sealed class BooksStoreTests : IAsyncLifetime
         var state = await database.Books.StateAsync();
         Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
         Assert.Null(state.ResetAt);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_that_nobody_waits_for_any_more_empties_nothing()
+    {
+        await using var impatient = new SharedConnections(
+            LedgerSetup.DataSource(database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+
+        await Assert.ThrowsAsync<TimeoutException>(() => new BooksStore(impatient).PurgeAsync());
+        await ExecuteAsync(
+            other,
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner) "
+            + "VALUES (gen_random_uuid(), 1990, now(), 1)");
+        await transaction.CommitAsync();
+
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<long>("""
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                  AND (state <> 'idle' OR wait_event_type = 'Lock')
+                """) == 0,
+            "the purge has had its locks and is over");
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
     }
 
     [PostgresFact]
@@ -110,5 +137,11 @@ public sealed class BooksStoreTests : IAsyncLifetime
                 }
             }
         });
+    }
+
+    private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)
+    {
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
     }
 }
