@@ -10,15 +10,15 @@ namespace PaymentGateway.Settling;
 /// <param name="ticker">At its ticks connections and answers are looked for.</param>
 /// <param name="limit">For all addresses of the host together.</param>
 /// <param name="callLimit">For each call on a connection.</param>
-/// <param name="clock">Its monotonic time counts for calls.</param>
+/// <param name="clock">Its time counts for connections, its monotonic time for calls.</param>
 internal sealed class ProcessorConnector(Ticker ticker, TimeSpan limit, TimeSpan callLimit, TimeProvider clock)
 {
     /// <summary>Connects to the first of the host's addresses that takes the connection.</summary>
     /// <exception cref="SocketException">None did: the last one's reason, or TimedOut.</exception>
     public async ValueTask<Stream> ConnectAsync(DnsEndPoint host, CancellationToken cancellation)
     {
-        using var limited = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-        limited.CancelAfter(limit);
+        using var late = new CancellationTokenSource(limit, clock);
+        using var limited = CancellationTokenSource.CreateLinkedTokenSource(cancellation, late.Token);
         try
         {
             var failed = new SocketException((int)SocketError.HostNotFound);

@@ -209,11 +209,15 @@ public sealed class ProcessorClientTests : IAsyncLifetime
         var address = (IPEndPoint)listener.LocalEndPoint!;
         using var first = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await first.ConnectAsync(address);
+        var watched = new WatchedClock();
         await using var full = Lanes.Build(
-            new Uri($"http://127.0.0.1:{address.Port}"), ClosedPort(), clock,
+            new Uri($"http://127.0.0.1:{address.Port}"), ClosedPort(), watched,
             ("Gateway:Settling:ConnectTimeout", "200ms"));
 
-        var outcome = await full.Default.Client.ChargeAsync(payment);
+        var charging = full.Default.Client.ChargeAsync(payment).AsTask();
+        await Eventually.HoldsAsync(() => watched.ArmedTimers == 1, "the connection is being made");
+        watched.Advance(TimeSpan.FromMilliseconds(200));
+        var outcome = await charging.WaitAsync(TimeSpan.FromSeconds(20));
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
     }

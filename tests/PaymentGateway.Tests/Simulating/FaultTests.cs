@@ -228,7 +228,7 @@ public sealed class FaultTests : IAsyncLifetime
         var delayed = other.Client.ChargeAsync(Guid.NewGuid());
         await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the other call is in its delay");
 
-        // Nothing ends them but the stop: the clock stands still, and the fault is not cleared.
+        // Nothing ends them but the stop: the clock stalls, and the fault is not cleared.
         await other.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(20));
 
         await Assert.ThrowsAnyAsync<Exception>(() => held);

@@ -9,6 +9,7 @@ public sealed class WatchedClock : FakeTimeProvider
     private readonly ConcurrentDictionary<ITimer, DateTimeOffset> wakeUps = new();
 
     /// <summary>A test waits for this before it advances: the code must have begun to wait.</summary>
+    /// <remarks>A periodic timer counts until it first fires; no code under test has one.</remarks>
     public int ArmedTimers => wakeUps.Count(timer => timer.Value > GetUtcNow());
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
@@ -26,8 +27,10 @@ public sealed class WatchedClock : FakeTimeProvider
     {
         public bool Change(TimeSpan dueTime, TimeSpan period)
         {
-            clock.wakeUps[this] = clock.WakeUp(dueTime);
-            return timer.Change(dueTime, period);
+            var wakeUp = clock.WakeUp(dueTime);
+            var changed = timer.Change(dueTime, period);
+            clock.wakeUps[this] = wakeUp;
+            return changed;
         }
 
         public void Dispose()

@@ -26,7 +26,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     public async Task A_killed_instance_loses_nothing_and_settles_the_rest_after_its_restart()
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(5));
-        await ChargesAreUnderWayAsync();
+        await ChargesAreInFlightAsync();
         await system.KillAsync(GatewaySystem.First);
         await Task.Delay(TimeSpan.FromSeconds(1));
         await system.StartAsync(GatewaySystem.First);
@@ -41,7 +41,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     public async Task The_other_instance_alone_settles_what_a_killed_one_left()
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(3));
-        await ChargesAreUnderWayAsync();
+        await ChargesAreInFlightAsync();
         await system.KillAsync(GatewaySystem.First);
         await load;
         var drained = await BooksCheck.AgreesAsync(system, ledger);
@@ -85,9 +85,9 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await ReportAsync(drained);
     }
 
-    private Task ChargesAreUnderWayAsync() => Eventually.HoldsAsync(
+    private Task ChargesAreInFlightAsync() => Eventually.HoldsAsync(
         async () => ledger.Acknowledged > PerSecond && (await system.Default.CallsAsync()).InFlight > 0,
-        "charges are under way");
+        "charges are in flight");
 
     // Without a single payment handed over in doubt the test would have shown nothing.
     private async Task ReportAsync(TimeSpan drained)

@@ -54,7 +54,7 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
         var audit = await BooksAudit.TakeAsync(system);
         Assert.True(audit.Agrees, $"{audit}");
         Assert.Equal(Payments, audit.Default.TotalRequests + audit.Fallback.TotalRequests);
-        // Whatever was sent after the failure is at fallback.
+        // Whatever was sent after the failure is at fallback: the ledger notes a payment before it is sent.
         Assert.True(audit.Default.TotalRequests > 0);
         Assert.InRange(audit.Fallback.TotalRequests, Math.Max(1, Payments - before), Payments);
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");

@@ -66,7 +66,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         var held = await Task.WhenAll(Enumerable.Range(0, UnderWayMax + TooMany).Select(async _ =>
         {
             var connection = await RawConnection.ToNginxAsync(System);
-            // Its header is read, so it is under way; its body comes so slowly that it stays so, and never whole.
+            // Its header is read, so it is in flight; its body comes so slowly that it stays so, and never whole.
             return (Connection: connection, End: connection.DribbleAsync(Body(), 2 * Pace, TimeSpan.FromMinutes(3)));
         }));
         await Eventually.HoldsAsync(
