@@ -58,6 +58,8 @@ internal static partial class GatewayApp
             console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
         });
         builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
+        // Program says what ends it; the host would add traces of its own.
+        builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.None);
         // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
         builder.Logging.AddFilter("Microsoft.AspNetCore.Hosting.Diagnostics", LogLevel.None);
         // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.

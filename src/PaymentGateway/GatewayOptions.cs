@@ -27,7 +27,7 @@ internal sealed record GatewayOptions(
         var options = new GatewayOptions(
             settings.Required("ConnectionStrings:Ledger"),
             settings.Text("Gateway:Instance:Name", Environment.MachineName),
-            settings.OptionalText("Gateway:Admin:Token"),
+            settings.Secret("Gateway:Admin:Token"),
             settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable,
             settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
             settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),

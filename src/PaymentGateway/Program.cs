@@ -5,8 +5,13 @@ namespace PaymentGateway;
 /// </summary>
 internal static class Program
 {
-    /// <summary>Runs the gateway until it is told to stop.</summary>
-    /// <returns>0 after a clean stop, 78 (EX_CONFIG of sysexits.h) when a setting is wrong.</returns>
+    private const int ConfigurationWrong = 78;
+    private const int PartFailed = 70;
+
+    /// <summary>Runs the gateway until it is told to stop, or one of its parts fails.</summary>
+    /// <returns>
+    /// 0 after a clean stop; of sysexits.h 78 (EX_CONFIG) when a setting is wrong, 70 (EX_SOFTWARE) when a part failed.
+    /// </returns>
     public static async Task<int> Main(string[] args)
     {
         if (args is [HealthcheckVerb.Name])
@@ -15,13 +20,36 @@ internal static class Program
         try
         {
             await using var app = GatewayApp.Create(args);
-            await app.RunAsync();
-            return 0;
+            return await RunAsync(app);
         }
         catch (ConfigurationException wrong)
         {
             await Console.Error.WriteLineAsync(wrong.Message);
-            return 78;
+            return ConfigurationWrong;
         }
+    }
+
+    /// <summary>Runs a host to its end. By itself it stops cleanly, with 0, when a part fails.</summary>
+    /// <exception cref="ConfigurationException">A part found a setting to be wrong.</exception>
+    public static async Task<int> RunAsync(WebApplication app)
+    {
+        await app.StartAsync();
+        var failures = new List<Exception>();
+        // Before the parts are told to stop, so that whichever has ended has failed.
+        using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));
+        await app.WaitForShutdownAsync();
+        if (failures.Find(failure => failure is ConfigurationException) is { } wrong)
+            throw wrong;
+
+        foreach (var failure in failures)
+            await Console.Error.WriteLineAsync(failure.ToString());
+        return failures.Count > 0 ? PartFailed : 0;
+    }
+
+    private static IEnumerable<Exception> Failures(WebApplication app)
+    {
+        foreach (var part in app.Services.GetServices<IHostedService>().OfType<BackgroundService>())
+            if (part.ExecuteTask is { IsCompleted: true, IsCompletedSuccessfully: false } ended)
+                yield return ended.Exception?.InnerException ?? new OperationCanceledException($"{part} was given up.");
     }
 }

@@ -14,6 +14,10 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
         return string.IsNullOrWhiteSpace(value) ? null : value;
     }
 
+    /// <summary>Null where it is not set. An empty one is wrong: it would leave open what was to be closed.</summary>
+    public string? Secret(string key) =>
+        OptionalText(key) ?? (configuration[key] is null ? null : throw Wrong(key, "is empty"));
+
     public string Text(string key, string fallback) => OptionalText(key) ?? fallback;
 
     public string Required(string key) => OptionalText(key) ?? throw Wrong(key, "is required");

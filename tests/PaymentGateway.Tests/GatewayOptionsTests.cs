@@ -47,6 +47,8 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:BaseUrl", "localhost:8001")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "ftp://localhost")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
+    [InlineData("Gateway:Admin:Token", "")]
+    [InlineData("Gateway:Admin:Token", "  ")]
     [InlineData("Gateway:Storage:Profile", "logged")]
     [InlineData("Gateway:Intake:Acknowledge", "1")]
     [InlineData("Gateway:Intake:Acknowledge", "Never")]

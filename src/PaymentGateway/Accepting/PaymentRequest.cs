@@ -62,11 +62,18 @@ internal record struct PaymentRequest
 
         while (reader.Read() && reader.TokenType == JsonTokenType.PropertyName)
         {
+            // What an escape stands for may be no text at all, and only the serializer says so by a JsonException.
+            if (reader.ValueIsEscaped)
+                return false;
+
             var isId = reader.ValueTextEquals("correlationId"u8);
             if (!isId && !reader.ValueTextEquals("amount"u8))
                 return false;
 
             reader.Read();
+            if (reader.ValueIsEscaped)
+                return false;
+
             if (isId && reader.TokenType == JsonTokenType.String && reader.TryGetGuid(out var id))
                 request.CorrelationId = id;
             else if (!isId && reader.TokenType == JsonTokenType.Number && reader.TryGetDecimal(out var amount))

@@ -8,6 +8,8 @@ internal sealed class InstanceLock : IDisposable
 {
     public const string UnixScheme = "http://unix:";
 
+    private const string BootId = "/proc/sys/kernel/random/boot_id";
+
     private readonly FileStream? file;
 
     private InstanceLock(FileStream? file, string identity)
@@ -16,7 +18,7 @@ internal sealed class InstanceLock : IDisposable
         Identity = identity;
     }
 
-    /// <summary>Host and lock file, or the plain instance name where there is no socket to lock.</summary>
+    /// <summary>Host, its boot and the socket, or the plain instance name where there is no socket to lock.</summary>
     public string Identity { get; }
 
     /// <summary>Whether earlier processes of this identity are proven to be gone.</summary>
@@ -40,7 +42,10 @@ internal sealed class InstanceLock : IDisposable
             var file = new FileStream(socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
             // Kestrel does not remove a stale socket file and fails with 'address already in use'.
             File.Delete(socket);
-            return new InstanceLock(file, $"{Environment.MachineName}{socket}");
+            // Two hosts may have one name, and a lock says nothing of the other's processes. A container has its host's
+            // boot, so a recreated one is the same instance.
+            var boot = File.ReadAllText(BootId).Trim();
+            return new InstanceLock(file, $"{Environment.MachineName}{socket}@{boot}");
         }
         catch (Exception failed) when (failed is IOException or UnauthorizedAccessException)
         {

@@ -9,24 +9,34 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
 {
     private const string StateSql = """
         SELECT count(*) FILTER (WHERE relname = 'books') AS books,
-               count(*) FILTER (WHERE relname <> 'books' AND relpersistence = 'p') AS logged,
-               count(*) FILTER (WHERE relname <> 'books' AND relpersistence = 'u') AS unlogged,
+               count(*) FILTER (WHERE relname NOT IN ('books', 'leases', 'processor_health')
+                                AND relpersistence = 'p') AS logged,
+               count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
                   AND (attrelid, attname) IN (
                     (to_regclass('settlement_totals'), 'width_seconds'),
-                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns
-        FROM pg_class WHERE relname IN ('books', 'payments', 'settlements', 'settlement_totals', 'books_intact')
+                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
+               (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
+                WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
+        FROM pg_class
+        WHERE relname IN ('books', 'payments', 'settlements', 'settlement_totals', 'books_intact', 'leases',
+                          'processor_health')
           AND relnamespace = current_schema()::regnamespace
         """;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">
-    /// The tables are of the other storage profile, or of an earlier version.
+    /// The tables or the server are of the other storage profile, or the tables of an earlier version.
     /// </exception>
     /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
     public async Task EnsureAsync()
     {
         var state = await StateAsync();
+        if (options.Durable && state.SwitchedOff.Length > 0)
+            throw new ConfigurationException(
+                "Gateway__Storage__Profile",
+                $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
+
         if (state.Books == 0)
         {
             await connections.RunAsync(CreateAsync);
@@ -76,7 +86,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
 }
 
 /// <summary>
-/// Which of our tables exist, whether the books survive a crash of the database, and how many columns they have of
-/// those that came later.
+/// Which of our tables exist, whether the books survive a crash of the database, how many columns they have of those
+/// that came later, and what of the server's own safety is switched off, in words.
 /// </summary>
-internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns);
+internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns, string SwitchedOff);

@@ -23,7 +23,8 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
         {
             ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
                 .Handle<HttpRequestException>().Handle<IOException>()
-                .HandleResult(response => (int)response.StatusCode is 429 or >= 500),
+                // Only these say that the processor itself is at work; a 404 or 401 comes from something in between.
+                .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
             SamplingDuration = TimeSpan.FromSeconds(1),
             MinimumThroughput = 4,
             FailureRatio = 0.25,

@@ -12,13 +12,13 @@ internal enum ChargeResult
     /// <summary>500 without a body, 429, connection refused: surely not stored by this call.</summary>
     Refused,
 
-    /// <summary>Another 4xx: not stored, and it would be so again.</summary>
+    /// <summary>400: not stored, and it would be so again.</summary>
     Rejected,
 
     /// <summary>The circuit breaker did not let it out: nothing was sent.</summary>
     NotSent,
 
-    /// <summary>Timeout, broken connection, 500 with a body, anything else: it may have been stored.</summary>
+    /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
     InDoubt,
 }
 

@@ -118,9 +118,11 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
                 return CallGuardHandler.AnswerOf(response).IsEmpty
                     ? new ChargeOutcome(ChargeResult.Refused, null, "500")
                     : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
-            case >= 400 and < 500:
-                return new ChargeOutcome(ChargeResult.Rejected, null, status.ToString(CultureInfo.InvariantCulture));
+            case 400:
+                return new ChargeOutcome(ChargeResult.Rejected, null, "400");
             default:
+                // Another 4xx is none of the contract: it comes from something in between, which may have passed the
+                // call on before (a proxy that asks the next of its servers, or gives the first one up).
                 return new ChargeOutcome(ChargeResult.InDoubt, null, status.ToString(CultureInfo.InvariantCulture));
         }
     }

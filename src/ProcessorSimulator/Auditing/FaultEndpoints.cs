@@ -16,7 +16,7 @@ internal sealed class FaultEndpoints(Faults faults)
     {
         if (await JsonBody.ReadAsync(context, SimulatorJsonContext.Default.FaultSettings) is not { } settings)
             return;
-        if (settings.Times < 1)
+        if (settings.Times < 1 || settings.Status is < 400 or > 499)
         {
             context.Response.StatusCode = StatusCodes.Status400BadRequest;
             return;

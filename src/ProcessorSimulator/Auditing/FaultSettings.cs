@@ -3,8 +3,8 @@ using System.Text.Json.Serialization;
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>
-/// The body of PUT /admin/faults: what is left out is off, and an unknown field is refused. Garbage, trickle, tooMany
-/// and badRequest are true or false.
+/// The body of PUT /admin/faults: what is left out is off, and an unknown field is refused. Garbage, trickle and
+/// tooMany are true or false.
 /// </summary>
 [JsonUnmappedMemberHandling(JsonUnmappedMemberHandling.Disallow)]
 internal sealed record FaultSettings
@@ -24,8 +24,8 @@ internal sealed record FaultSettings
     /// <summary>429 with Retry-After: 1.</summary>
     public bool TooMany { get; init; }
 
-    /// <summary>400 with a body, nothing inserted.</summary>
-    public bool BadRequest { get; init; }
+    /// <summary>This 4xx with a body, nothing inserted: what refuses the call may stand in front.</summary>
+    public int? Status { get; init; }
 
     public HealthFault Health { get; init; }
 
@@ -35,5 +35,5 @@ internal sealed record FaultSettings
     [JsonIgnore]
     public bool HitsPayments =>
         BeforeInsert != BeforeInsertFault.None || AfterInsert != AfterInsertFault.None
-        || Garbage || Trickle || TooMany || BadRequest;
+        || Garbage || Trickle || TooMany || Status is not null;
 }

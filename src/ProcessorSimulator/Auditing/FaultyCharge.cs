@@ -8,16 +8,16 @@ internal sealed class FaultyCharge(Faults faults, TimeProvider clock, Cancellati
     public const string Garbage = "<html><body>not the JSON you are looking for";
 
     private static readonly byte[] Broken = """{"message":"The database broke after the insert."}"""u8.ToArray();
-    private static readonly byte[] Refused = """{"message":"The payment was refused as malformed."}"""u8.ToArray();
+    private static readonly byte[] Refused = """{"message":"The payment was refused."}"""u8.ToArray();
     private static readonly TimeSpan TrickleInterval = TimeSpan.FromMilliseconds(500);
 
     public static byte[] Processed { get; } = """{"message":"payment processed successfully"}"""u8.ToArray();
 
     public FaultSettings? TakeFault() => faults.TakeForPost();
 
-    public static Task AnswerBadRequestAsync(HttpContext context)
+    public static Task AnswerStatusAsync(HttpContext context, int status)
     {
-        context.Response.StatusCode = StatusCodes.Status400BadRequest;
+        context.Response.StatusCode = status;
         return JsonBody.WriteAsync(context, Refused);
     }
 

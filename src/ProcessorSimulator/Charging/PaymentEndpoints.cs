@@ -47,9 +47,9 @@ internal sealed partial class PaymentEndpoints(
     {
         if (await ReadAsync(context) is not { } payment)
             return;
-        if (fault is { BadRequest: true })
+        if (fault is { Status: { } status })
         {
-            await FaultyCharge.AnswerBadRequestAsync(context);
+            await FaultyCharge.AnswerStatusAsync(context, status);
             return;
         }
 

@@ -56,6 +56,17 @@ public sealed class InstanceLockTests : IDisposable
         Assert.NotEqual(one.Identity, other.Identity);
     }
 
+    // Hosts may share their name, as containers of one compose file on two machines do.
+    [Fact]
+    public void The_kernel_that_runs_is_part_of_the_identity()
+    {
+        using var taken = InstanceLock.Take(Url, "one");
+
+        var boot = File.ReadAllText("/proc/sys/kernel/random/boot_id").Trim();
+        Assert.Contains(boot, taken.Identity, StringComparison.Ordinal);
+        Assert.StartsWith(Environment.MachineName, taken.Identity, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void A_directory_that_is_not_there_is_a_wrong_setting()
     {

@@ -7,7 +7,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 {
     private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, books";
 
-    private readonly EmptyTestDatabase database = new();
+    private readonly EmptyDurableDatabase database = new();
 
     public Task InitializeAsync() => database.InitializeAsync();
 
@@ -74,6 +74,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("Unlogged", "settlements SET LOGGED")]
     [InlineData("Durable", "settlement_totals SET UNLOGGED")]
+    [InlineData("Durable", "leases SET UNLOGGED")]
     public async Task Books_that_a_crash_would_empty_in_part_are_a_wrong_setting(string profile, string change)
     {
         await Setup(profile).EnsureAsync();
@@ -82,6 +83,44 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
 
         Assert.StartsWith($"Gateway__Storage__Profile: is {profile}", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
+    [InlineData("fsync")]
+    [InlineData("full_page_writes")]
+    [InlineData("synchronous_commit")]
+    public async Task Durable_on_a_server_that_may_lose_what_it_confirmed_is_a_wrong_setting(string setting)
+    {
+        await Setup("Durable").EnsureAsync();
+        await SetAsync($"SET {setting} = off", setting, "off");
+        try
+        {
+            var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
+
+            Assert.StartsWith("Gateway__Storage__Profile: is Durable", wrong.Message, StringComparison.Ordinal);
+            Assert.Contains($"{setting}=off", wrong.Message, StringComparison.Ordinal);
+            Assert.DoesNotContain('\n', wrong.Message);
+        }
+        finally
+        {
+            await SetAsync($"RESET {setting}", setting, "on");
+        }
+    }
+
+    [PostgresFact]
+    public async Task Durable_on_a_wrong_server_leaves_no_tables_behind()
+    {
+        await SetAsync("SET fsync = off", "fsync", "off");
+        try
+        {
+            await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
+
+            Assert.True(await database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
+        }
+        finally
+        {
+            await SetAsync("RESET fsync", "fsync", "on");
+        }
     }
 
     [PostgresTheory]
@@ -100,6 +139,16 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
     private SchemaSetup Setup(string profile = "Unlogged") =>
         new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+
+    // Of the whole server, which no other class uses; a connection hears of it at its next statement.
+    private async Task SetAsync(string change, string setting, string expected)
+    {
+        await database.ExecuteAsync($"ALTER SYSTEM {change}");
+        await database.ExecuteAsync("SELECT pg_reload_conf()");
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
+            $"{setting} is {expected}");
+    }
 
     private Task<long> CountTablesAsync(string condition) => database.ScalarAsync<long>(
         $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");

@@ -134,6 +134,31 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
         Assert.Equal(Availability.Usable, Now);
     }
 
+    [Theory]
+    [InlineData(401)]
+    [InlineData(404)]
+    [InlineData(408)]
+    public async Task Answers_that_are_none_of_the_processors_open_the_circuit(int status)
+    {
+        await processor.SetFaultsAsync(new { status });
+
+        var results = await ChargeManyAsync(10);
+
+        Assert.Equal(6, results.Count(result => result == ChargeResult.NotSent));
+        Assert.Equal(4, (await processor.CallsAsync()).Posts);
+        Assert.Equal(Availability.Unusable, Now);
+    }
+
+    [Fact]
+    public async Task Payments_that_are_rejected_are_no_failures()
+    {
+        await processor.SetFaultsAsync(new { status = 400 });
+
+        Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Rejected, result));
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
     [Fact]
     public async Task A_refused_repetition_says_nothing_of_the_call_before_it()
     {

@@ -147,7 +147,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_payment_that_a_processor_rejects_is_parked_and_in_nobodys_way()
     {
-        await rig.Default.SetFaultsAsync(new { badRequest = true, times = 1 });
+        await rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var gateway = await StartGatewayAsync();
 
         var rejected = await gateway.PayAsync();
@@ -158,6 +158,26 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await IsParkedAsync(gateway, rejected);
         Assert.Equal(2, (await rig.Default.CallsAsync()).Posts);
         await Eventually.HoldsAsync(() => gateway.Part<OpenPayments>().Count == 0, "nothing stays open");
+    }
+
+    [PostgresTheory]
+    [InlineData(401)]
+    [InlineData(404)]
+    public async Task Nothing_is_parked_while_something_in_between_answers_and_all_is_settled_afterwards(int status)
+    {
+        await rig.Default.SetFaultsAsync(new { status });
+        var gateway = await StartGatewayAsync();
+
+        for (var i = 0; i < 50; i++)
+            await gateway.PayAsync();
+        // The circuit opens at the fourth, so a trial is among them.
+        await DefaultHasPostsAsync(6);
+
+        await rig.Default.ClearFaultsAsync();
+        await rig.BooksReachAsync(byDefault: 50);
+        await rig.AssertBooksAgreeAsync();
+        Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
+        Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
 
     [PostgresFact]

@@ -89,11 +89,29 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_400_is_a_rejection()
     {
-        await processor.SetFaultsAsync(new { badRequest = true });
+        await processor.SetFaultsAsync(new { status = 400 });
 
         var outcome = await Client.ChargeAsync(payment);
 
         Assert.Equal((ChargeResult.Rejected, "400"), (outcome.Result, outcome.Reason));
+    }
+
+    // Something in between may have passed the call on before it said so.
+    [Theory]
+    [InlineData(401)]
+    [InlineData(403)]
+    [InlineData(404)]
+    [InlineData(405)]
+    [InlineData(408)]
+    [InlineData(409)]
+    [InlineData(410)]
+    public async Task Another_4xx_is_not_the_processors_word_and_leaves_the_payment_in_doubt(int status)
+    {
+        await processor.SetFaultsAsync(new { status });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.InDoubt, $"{status}"), (outcome.Result, outcome.Reason));
     }
 
     [Theory]
@@ -274,7 +292,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
 
         var outcome = await below.Default.Client.ChargeAsync(payment);
 
-        Assert.Equal((ChargeResult.Rejected, "404"), (outcome.Result, outcome.Reason));
+        Assert.Equal((ChargeResult.InDoubt, "404"), (outcome.Result, outcome.Reason));
     }
 
     private Lanes NewLanes(Uri cheap) => Lanes.Build(

@@ -147,14 +147,16 @@ public sealed class FaultTests : IAsyncLifetime
         Assert.False(await IsStoredAsync());
     }
 
-    [Fact]
-    public async Task BadRequest_answers_400_with_a_body_and_stores_nothing()
+    [Theory]
+    [InlineData(400)]
+    [InlineData(404)]
+    public async Task Status_answers_it_with_a_body_and_stores_nothing(int status)
     {
-        await processor.SetFaultsAsync(new { badRequest = true });
+        await processor.SetFaultsAsync(new { status });
 
         using var answer = await processor.Client.ChargeAsync(id);
 
-        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.Equal(status, (int)answer.StatusCode);
         Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
         Assert.False(await IsStoredAsync());
     }
@@ -182,7 +184,7 @@ public sealed class FaultTests : IAsyncLifetime
         await processor.ClearFaultsAsync();
         var cleared = await ShowAsync();
 
-        const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"badRequest\":false";
+        const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"status\":null";
         Assert.Equal(
             $$"""{"beforeInsert":"none","afterInsert":"errorBody",{{rest}},"health":"tooMany","times":7}""", set);
         Assert.Equal(

@@ -14,7 +14,7 @@ public sealed class PostgresServer : IAsyncDisposable
     // The end of standard input is the end of the tests. A frozen server has to be thawed before it can stop.
     private const string Watch = """
         set -u
-        bin=$1 conf=$2 server=
+        bin=$1 conf=$2 more=$3 server=
         dir=$(mktemp -d /tmp/payment-gateway-tests.XXXXXX)
         as=
         if [ "$(id -u)" = 0 ]; then
@@ -40,6 +40,7 @@ public sealed class PostgresServer : IAsyncDisposable
           exit 1
         }
         cat "$conf" >"$dir/data/postgresql.conf"
+        [ -z "$more" ] || cat "$more" >"$dir/data/durable.conf"
         start
         echo "$dir"
         echo "$server"
@@ -48,7 +49,8 @@ public sealed class PostgresServer : IAsyncDisposable
         done
         """;
 
-    private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(StartAsync);
+    private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(() => StartAsync());
+    private static readonly Lazy<Task<PostgresServer>> DurableOfThisRun = new(() => StartAsync(durable: true));
 
     private readonly Process watcher;
 
@@ -60,6 +62,9 @@ public sealed class PostgresServer : IAsyncDisposable
 
     /// <summary>The one for all classes that do not hurt it; it ends with the test run.</summary>
     public static Task<PostgresServer> Shared => OfThisRun.Value;
+
+    /// <summary>One with the durable profile's settings, for a single class, which may change them.</summary>
+    public static Task<PostgresServer> SharedDurable => DurableOfThisRun.Value;
 
     /// <summary>Whether PostgreSQL is installed here.</summary>
     public static bool IsInstalled => Binaries is not null;
@@ -77,7 +82,7 @@ public sealed class PostgresServer : IAsyncDisposable
         $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
         + "Auto Prepare Min Usages=2;No Reset On Close=true";
 
-    public static async Task<PostgresServer> StartAsync()
+    public static async Task<PostgresServer> StartAsync(bool durable = false)
     {
         var bash = new ProcessStartInfo("bash")
         {
@@ -85,7 +90,11 @@ public sealed class PostgresServer : IAsyncDisposable
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
-        string[] arguments = ["-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf")];
+        string[] arguments =
+        [
+            "-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf"),
+            durable ? Repository.PathOf("postgres", "durable.conf") : "",
+        ];
         foreach (var argument in arguments)
             bash.ArgumentList.Add(argument);
         var watcher = Process.Start(bash)!;

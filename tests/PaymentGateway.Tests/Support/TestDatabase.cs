@@ -97,6 +97,14 @@ public sealed class EmptyTestDatabase : TestDatabase
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
+/// <summary>The same on the server of the durable profile.</summary>
+public sealed class EmptyDurableDatabase : TestDatabase
+{
+    protected override Task<PostgresServer> TakeServerAsync() => PostgresServer.SharedDurable;
+
+    protected override Task PrepareAsync() => Task.CompletedTask;
+}
+
 /// <summary>The same on a server of its own, which the test may stop and freeze.</summary>
 public sealed class OwnServerDatabase : TestDatabase
 {

@@ -103,7 +103,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
     [GatewaySystemFact]
     public async Task A_payment_that_a_processor_calls_malformed_is_parked_and_settled_when_it_is_replayed()
     {
-        await System.Default.SetFaultsAsync(new { badRequest = true, times = 1 });
+        await System.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var malformed = await LoadDriver.PostAsync(System.Client, ledger);
         await Eventually.HoldsAsync(
             async () => (await ParkedAsync()).Contains($"{malformed.Id}", StringComparison.Ordinal), "it is parked");
@@ -118,6 +118,22 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
 
         await BooksCheck.AgreesAsync(System, ledger);
         Assert.Equal("[]", await ParkedAsync());
+    }
+
+    [GatewaySystemFact]
+    public async Task Four_seconds_of_404_park_nothing_and_all_is_settled_afterwards()
+    {
+        await System.Default.SetFaultsAsync(new { status = 404 });
+        await LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 125, TimeSpan.FromSeconds(4));
+        var calls = await System.Default.CallsAsync();
+        Assert.Equal("[]", await ParkedAsync());
+
+        await System.Default.ClearFaultsAsync();
+        var drained = await BooksCheck.AgreesAsync(System, ledger);
+
+        ledger.NoClientSawAnError();
+        Assert.Equal("[]", await ParkedAsync());
+        output.WriteLine($"{calls.Posts} charges were answered 404, drained in {drained.TotalSeconds:0.0} s");
     }
 
     private Task<string> ParkedAsync() => System.Client.GetStringAsync("admin/parked");

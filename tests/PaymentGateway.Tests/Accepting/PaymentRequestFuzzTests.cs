@@ -1,0 +1,89 @@
+using System.Buffers;
+using System.Text;
+using System.Text.Json;
+using FsCheck;
+using FsCheck.Xunit;
+using PaymentGateway.Accepting;
+
+namespace PaymentGateway.Tests.Accepting;
+
+/// <summary>
+/// Whatever the body is, the parser says yes or why not, and agrees with the serializer alone, without a fast path.
+/// </summary>
+public sealed class PaymentRequestFuzzTests
+{
+    private const string Good = """{"correlationId":"4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3","amount":19.90}""";
+
+    private const int Cases = 3_000;
+
+    private static readonly byte[][] Pieces =
+    [
+        .. new[]
+        {
+            "\\ud800", "\\udc00", "\\ud83d\\ude00", "\\u0061", "\\u00", "\\", "\\\"", "\"", "{", "}", "[", "]", ",",
+            ":", " ", "\n", "\0", "\ufeff", "null", "true", "NaN", "0", "-", "+", ".", "e", "1e400", "1e-400", "19.905",
+            "999999999999.99", "79228162514264337593543950336", "/*", "*/", "//", "amount", "correlationId",
+            "\"amount\":1,", "\"\\u0061mount\":1,", "\"\\ud800\":1,", "\"note\":\"\\ud800\",", "\"amount\":null,",
+            "\"correlationId\":null,", "\"correlationId\":\"\\ud800\",", Good, new string('[', 70),
+        }.Select(piece => Encoding.UTF8.GetBytes(piece)),
+        [0xff], [0xed, 0xa0, 0x80], [0xc3], [0xf0, 0x9f, 0x98],
+    ];
+
+    [Property(MaxTest = Cases)]
+    public void Any_bytes_are_taken_or_refused_and_the_serializer_agrees(byte[] body) =>
+        IsJudgedAsTheSerializerDoes(body);
+
+    [Property(MaxTest = Cases)]
+    public void Any_change_of_a_good_body_is_taken_or_refused_and_the_serializer_agrees(DoNotSize<ulong>[] edits) =>
+        IsJudgedAsTheSerializerDoes(Edited(edits.Take(6)));
+
+    private static void IsJudgedAsTheSerializerDoes(byte[] body)
+    {
+        var whole = Judge(new ReadOnlySequence<byte>(body));
+
+        Assert.Equal(ByTheSerializerAlone(body), (whole.Valid, whole.Id, whole.Cents));
+        Assert.Equal(whole.Valid, whole.Reason is null);
+        var cut = Judge(BodyPiece.Cut(body, body.Length / 2));
+        Assert.Equal((whole.Valid, whole.Id, whole.Cents), (cut.Valid, cut.Id, cut.Cents));
+    }
+
+    private static (bool Valid, Guid Id, long Cents, string? Reason) Judge(ReadOnlySequence<byte> body) =>
+        PaymentRequest.TryParse(body, out var id, out var cents, out _, out var reason)
+            ? (true, id, cents, reason)
+            : (false, default, 0, reason);
+
+    private static (bool Valid, Guid Id, long Cents) ByTheSerializerAlone(byte[] body)
+    {
+        try
+        {
+            var read = JsonSerializer.Deserialize(body, GatewayJsonContext.Default.PaymentRequest);
+            return read is { CorrelationId: { } id, Amount: { } amount } && id != Guid.Empty
+                && Money.TryToCents(amount, out var cents)
+                ? (true, id, cents)
+                : default;
+        }
+        catch (JsonException)
+        {
+            return default;
+        }
+    }
+
+    // What is done, where, and with which piece or byte: each from bits of its own.
+    private static byte[] Edited(IEnumerable<DoNotSize<ulong>> edits)
+    {
+        var body = Encoding.UTF8.GetBytes(Good).ToList();
+        foreach (var edit in edits)
+        {
+            var at = (int)(edit.Item >> 2 & 0x3ff) % (body.Count + 1);
+            var choice = (int)(edit.Item >> 12 & 0xfffff);
+            if ((edit.Item & 3) < 2)
+                body.InsertRange(at, Pieces[choice % Pieces.Length]);
+            else if ((edit.Item & 3) == 2)
+                body.RemoveRange(at, Math.Min(choice % 8, body.Count - at));
+            else if (at < body.Count)
+                body[at] = (byte)choice;
+        }
+
+        return [.. body];
+    }
+}

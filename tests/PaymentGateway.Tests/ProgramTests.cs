@@ -1,0 +1,101 @@
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests;
+
+/// <summary>With which exit code the program ends when it is not told to.</summary>
+public sealed class ProgramTests : IAsyncLifetime
+{
+    private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);
+
+    private readonly OwnServerDatabase database = new();
+    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("gateway-program");
+
+    private string SocketPath => Path.Combine(directory.FullName, "api.sock");
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public async Task DisposeAsync()
+    {
+        await database.DisposeAsync();
+        directory.Delete(recursive: true);
+    }
+
+    [PostgresFact]
+    public async Task A_setting_that_turns_out_to_be_wrong_after_the_start_is_78()
+    {
+        await database.Server.StopAsync();
+        var running = RunAsync();
+        await Eventually.HoldsAsync(Listens, "the instance listens without PostgreSQL");
+
+        await database.StartAgainAsync();
+
+        Assert.Equal(78, await running.WaitAsync(HangGuard));
+    }
+
+    [Fact]
+    public async Task A_part_that_fails_is_70_after_a_clean_stop()
+    {
+        var builder = WebApplication.CreateSlimBuilder([$"--urls=http://unix:{SocketPath}"]);
+        builder.Logging.ClearProviders();
+        builder.Services.AddHostedService<FailingPart>();
+        await using var app = builder.Build();
+
+        Assert.Equal(70, await Program.RunAsync(app).WaitAsync(HangGuard));
+    }
+
+    [Fact]
+    public async Task A_stop_while_all_parts_work_is_0()
+    {
+        var builder = WebApplication.CreateSlimBuilder([$"--urls=http://unix:{SocketPath}"]);
+        builder.Logging.ClearProviders();
+        builder.Services.AddHostedService<WorkingPart>();
+        await using var app = builder.Build();
+        using var stopping = app.Lifetime.ApplicationStarted.Register(app.Lifetime.StopApplication);
+
+        Assert.Equal(0, await Program.RunAsync(app).WaitAsync(HangGuard));
+    }
+
+    private Task<int> RunAsync() => Program.Main(
+    [
+        $"--urls=http://unix:{SocketPath}",
+        $"--ConnectionStrings:Ledger={database.ConnectionString}",
+        "--Gateway:Storage:Profile=Durable",
+        "--Gateway:Processors:Default:BaseUrl=http://127.0.0.1:9",
+        "--Gateway:Processors:Fallback:BaseUrl=http://127.0.0.1:9",
+        "--Gateway:Settling:DrainTimeout=1s",
+    ]);
+
+    private bool Listens()
+    {
+        using var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            socket.Connect(new UnixDomainSocketEndPoint(SocketPath));
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
+
+    private sealed class FailingPart : BackgroundService
+    {
+        protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+        {
+            await Task.Yield();
+            throw new InvalidOperationException("It broke.");
+        }
+    }
+
+    private sealed class WorkingPart : BackgroundService
+    {
+        protected override Task ExecuteAsync(CancellationToken stoppingToken) =>
+            new TaskCompletionSource().Task.WaitAsync(stoppingToken);
+    }
+}
