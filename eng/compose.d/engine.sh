@@ -5,7 +5,9 @@
 # Debian 12's own engine and Compose are too old for the compose files; those of Debian 13 run on it (glibc 2.34).
 
 engine_packages=(docker.io docker-cli docker-compose containerd)
-engine='' group=payment-gateway-compose.$$
+engine='' enter=() group=payment-gateway-compose.$$
+
+has_curl() { curl --rate 1/s --version >/dev/null 2>&1; }  # 7.84 or newer
 
 # One line for each thing that this machine lacks.
 engine_lacks() {
@@ -13,6 +15,7 @@ engine_lacks() {
   [[ $(uname -sm) == 'Linux x86_64' ]] || say "Linux on x86-64 (this is $(uname -sm))"
   ((EUID == 0)) || say 'root'
   command -v apt-get >/dev/null || say 'apt-get, for the packages of the engine and of the stand-in images'
+  ! command -v curl >/dev/null || has_curl || say 'curl 7.84 or newer'
   grep -qw overlay /proc/filesystems || say 'overlay file systems in the kernel'
   unshare --mount --net --pid --fork true 2>/dev/null || say 'namespaces for mounts, network and processes'
   for file in /sys/fs/cgroup/memory /sys/fs/cgroup/cgroup.subtree_control; do [[ ! -w $file ]] || return 0; done
@@ -62,6 +65,7 @@ engine_start() {
   unshare_pid=$!
   for _ in {1..300}; do
     engine=$(cat "/proc/$unshare_pid/task/$unshare_pid/children" 2>/dev/null) && engine=${engine%% *}
+    enter=(nsenter --target "$engine" --net --mount --pid --)
     [[ ! $engine ]] || ! docker version >/dev/null 2>&1 || return 0
     sleep 0.1
   done
@@ -73,7 +77,7 @@ engine_kill() {  # all of it at once, as a power cut does
   [[ $engine ]] || return 0
   kill -KILL "$engine" 2>/dev/null || true
   wait "$unshare_pid" 2>/dev/null || true
-  engine=''
+  engine='' enter=()
 }
 
 engine_remove() {
@@ -85,6 +89,4 @@ engine_remove() {
 }
 
 # What the engine's containers and clients see.
-in_engine() {
-  if [[ $engine ]]; then nsenter --target "$engine" --net --mount --pid -- "$@"; else "$@"; fi
-}
+in_engine() { "${enter[@]}" "$@"; }

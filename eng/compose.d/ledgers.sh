@@ -20,25 +20,32 @@ load() {  # seconds
         printf "write-out = \"%%{http_code} %%{url}\\n\"\n%s", i < count ? "next\n" : ""
       }
     }' >"$scratch/load.$worker"
-    in_engine curl --silent --rate 50/s --config "$scratch/load.$worker" >"$scratch/answers.$worker" &
+    # Not by the function: the number has to be that of curl, or of what enters the engine, not of a shell.
+    "${enter[@]}" curl --silent --rate 50/s --config "$scratch/load.$worker" >"$scratch/answers.$worker" &
     load_pids[worker]=$!
   done
 }
 
-load_wait() {
+load_wait() {  # sets `taken`, the number of those that were acknowledged
   wait "${load_pids[@]}" || true  # curl's own status is that of its last request
-  sed -n 's/^202 .*?//p' "$scratch"/answers.* >>"$acknowledged"
+  load_pids=()
+  taken=$(sed -n 's/^202 .*?//p' "$scratch"/answers.* | tee -a "$acknowledged" | wc -l)
 }
 
-load_here() { load "$1"; load_wait; }
+load_here() {  # seconds; nothing is wrong meanwhile, so every payment is acknowledged
+  load "$1"
+  load_wait
+  must test "$taken" = $(($1 * 50 * workers))
+}
 
 sql() { docker compose "${files[@]}" exec -T postgres psql -U gateway -d gateway -AtF ' ' -c "$1"; }
 
 admin() { in_engine curl --silent --fail --max-time 10 -H 'X-Rinha-Token: 123' "$@"; }
 
 ledger_forget() {  # begins new ledgers at all three
-  in_engine curl --silent --fail -X POST "$gateway/purge-payments" && : >"$acknowledged" && : >"$scratch/kept"
-  for processor in "${processors[@]}"; do admin -o /dev/null -X POST "$processor/admin/purge-payments"; done
+  in_engine curl --silent --fail -X POST "$gateway/purge-payments" || return
+  begin_ledgers
+  for processor in "${processors[@]}"; do admin -o /dev/null -X POST "$processor/admin/purge-payments" || return; done
 }
 
 gateway_rows() {
@@ -50,13 +57,14 @@ gateway_rows() {
 processor_rows() {
   local number
   { for number in 1 2; do
-      { admin "${processors[number - 1]}/admin/payments"; echo; } | tr '{' '\n' \
-        | sed -En "s/^\"correlationId\":\"(.*)\",\"amount\":(.*),\"requestedAt\":\"(.*)Z\".*/$number \1 \2 \3/p"
+      { admin "${processors[number - 1]}/admin/payments" && echo; } | tr '{' '\n' \
+        | sed -En "s/^\"correlationId\":\"(.*)\",\"amount\":(.*),\"requestedAt\":\"(.*)Z\".*/$number \1 \2 \3/p" \
+        || exit 1  # of this side of the pipe
     done
     cat "$scratch/kept"; } | LC_ALL=C sort
 }
 
-# Simulators that are about to end forget; what they hold now still counts. Only while nothing is under way.
+# Simulators that are about to end forget; what they hold now still counts. Only while nothing is in flight.
 processors_keep() { processor_rows >"$scratch/kept.new" && mv "$scratch/kept.new" "$scratch/kept"; }
 
 is_drained() {

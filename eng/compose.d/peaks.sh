@@ -65,7 +65,7 @@ drain() {
 official() { in_engine env URL="$gateway" "$root/eng/gatling" official; }
 
 peaks() {
-  local service
+  local service killed
   declare -gA watched=()
   [[ $engine && -d /sys/fs/cgroup/memory ]] || die 'peaks needs an engine of its own and version 1 of the cgroups'
   command -v wrk >/dev/null || "$root/eng/setup" wrk
@@ -79,6 +79,7 @@ peaks() {
   measure '1,200 connections for 60 s' burst 9002 1200 60s
   settle 300 || true
   measure 'a drain of 50,000' drain
-  say "killed for memory: $(killed_for_memory)"
+  killed=$(killed_for_memory)
+  say "killed for memory: ${killed:-none}"
   compose down -v
 }

@@ -63,7 +63,8 @@ stand_in_sdk() {
   for project in PaymentGateway ProcessorSimulator; do
     dotnet restore "$root/src/$project" -r linux-x64 --packages "$scratch/packages" \
       -p:ArtifactsPath="$scratch/artifacts/" -p:RestoreAdditionalProjectSources="$HOME/.nuget/packages" \
-      >"$scratch/restore.log" 2>&1 || { tail -n 5 "$scratch/restore.log" >&2; die 'the packages could not be restored'; }
+      >"$scratch/restore.log" 2>&1 \
+      || { tail -n 5 "$scratch/restore.log" >&2; die 'the packages could not be restored'; }
   done
   tar -c --transform="s,^${sdk#/},usr/share/dotnet," -C / "${sdk#/}" -C "$scratch" packages \
     | derive stand-in:tree "$(pinned sdk)" \

@@ -1,6 +1,6 @@
 namespace ProcessorSimulator.Charging;
 
-/// <summary>What became of a payment that was to be stored; <c>StoredLast</c> took the last place.</summary>
+/// <summary>What became of a payment that was to be stored; <c>StoredLast</c> took the last slot.</summary>
 internal enum InsertResult
 {
     Stored,
@@ -46,8 +46,8 @@ internal sealed class PaymentBook(int paymentsMax)
     {
         lock (gate)
         {
-            var found = byId.TryGetValue(correlationId, out var place);
-            payment = found ? pages[place / PaymentPage.Capacity][place % PaymentPage.Capacity] : default;
+            var found = byId.TryGetValue(correlationId, out var position);
+            payment = found ? pages[position / PaymentPage.Capacity][position % PaymentPage.Capacity] : default;
             return found;
         }
     }
