@@ -33,7 +33,15 @@ internal static class Program
     /// <exception cref="ConfigurationException">A part found a setting to be wrong.</exception>
     public static async Task<int> RunAsync(WebApplication app)
     {
-        await app.StartAsync();
+        try
+        {
+            await app.StartAsync();
+        }
+        catch (OperationCanceledException) when (app.Lifetime.ApplicationStopping.IsCancellationRequested)
+        {
+            // A part failed, or a stop came, before all had started: what follows tells which.
+        }
+
         var failures = new List<Exception>();
         // Before the parts are told to stop, so that whichever has ended has failed.
         using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));
@@ -49,7 +57,7 @@ internal static class Program
     private static IEnumerable<Exception> Failures(WebApplication app)
     {
         foreach (var part in app.Services.GetServices<IHostedService>().OfType<BackgroundService>())
-            if (part.ExecuteTask is { IsCompleted: true, IsCompletedSuccessfully: false } ended)
-                yield return ended.Exception?.InnerException ?? new OperationCanceledException($"{part} was given up.");
+            if (part.ExecuteTask is { IsFaulted: true, Exception: { } failed })
+                yield return failed.InnerException ?? failed;
     }
 }
