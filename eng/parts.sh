@@ -43,7 +43,6 @@ sql() {
 
 start_instance() {  # api1|api2
   [[ -x $GATEWAY_BIN ]] || die "$GATEWAY_BIN is missing: make publish"
-  # INLINE_COMPLETIONS: on a third of a core the hop from the socket's thread to the pool costs more than it gives.
   # PROCESSOR_COUNT: as in a container, where the runtime would count a third of a core as one.
   # GCGen0MaxBudget, hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.
   # GCHeapHardLimit: where memory is not limited, the heap at least is, as the runtime does by itself in a container.
@@ -55,7 +54,6 @@ start_instance() {  # api1|api2
     Gateway__Processors__Fallback__BaseUrl="${FALLBACK_URL:-http://127.0.0.1:$FALLBACK_PORT}" \
     Gateway__Storage__Profile="${PROFILE^}" \
     Gateway__Intake__Acknowledge="$ACKNOWLEDGE" \
-    DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS="${DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS:-1}" \
     DOTNET_PROCESSOR_COUNT="${DOTNET_PROCESSOR_COUNT:-2}" \
     DOTNET_GCGen0MaxBudget="${DOTNET_GCGen0MaxBudget:-400000}" \
     "$GATEWAY_BIN"

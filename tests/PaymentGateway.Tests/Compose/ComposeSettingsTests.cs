@@ -12,7 +12,6 @@ public sealed class ComposeSettingsTests
     private const string Ledger = "ConnectionStrings__Ledger";
 
     // What the runtime reads and not the gateway; `make run` sets the same.
-    private const string Inline = "DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS";
     private const string Processors = "DOTNET_PROCESSOR_COUNT";
     private const string YoungMax = "DOTNET_GCGen0MaxBudget";
 
@@ -30,7 +29,7 @@ public sealed class ComposeSettingsTests
                 Assert.Equal(project == ComposeProject.Durable, options.Durable);
                 Assert.Equal(Acknowledge.Stored, options.Intake.Acknowledge);
                 Assert.All(instance.Environment.Keys, name => Assert.True(
-                    name is Urls or Ledger or Inline or Processors or YoungMax
+                    name is Urls or Ledger or Processors or YoungMax
                     || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
             }
     }
