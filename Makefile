@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test compose-test publish chaos bench bench-inner official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test compose-test publish mutants chaos bench bench-inner official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ compose-test: ## the containers on a real engine, everything killed and restarte
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
+
+mutants: ## breaks one invariant at a time in a copy; a test must turn red for each (ARGS=names of some)
+	@eng/mutants $(ARGS)
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"

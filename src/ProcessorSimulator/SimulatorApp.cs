@@ -50,7 +50,7 @@ internal static class SimulatorApp
         var faulty = new FaultyCharge(faults, clock, stopping);
         var log = app.Services.GetRequiredService<ILogger<PaymentEndpoints>>();
         new PaymentEndpoints(book, switches, limiter, calls, faulty, clock, log, stopping).Map(app);
-        new LookUpEndpoints(book, limiter, calls).Map(app);
+        new LookUpEndpoints(book, limiter, faults, calls).Map(app);
         new HealthEndpoints(window, switches, book, faults, calls).Map(app);
         new AdminEndpoints(book, switches, calls, options.FeePerTransaction).Map(app, token);
         new FaultEndpoints(faults).Map(app, token);

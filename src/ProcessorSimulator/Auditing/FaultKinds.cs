@@ -32,6 +32,17 @@ internal enum HealthFault
     Garbage,
 }
 
+/// <summary>What may go wrong with a look-up; a switch of the contract does nothing to one.</summary>
+[JsonConverter(typeof(CamelCaseEnumConverter<LookUpFault>))]
+internal enum LookUpFault
+{
+    None,
+    TooMany,
+    ErrorBody,
+    Garbage,
+    Hang,
+}
+
 /// <summary>Reads and writes a fault by its name, such as errorBody; a number is refused.</summary>
 internal sealed class CamelCaseEnumConverter<TEnum>()
     : JsonStringEnumConverter<TEnum>(JsonNamingPolicy.CamelCase, allowIntegerValues: false)

@@ -29,6 +29,8 @@ internal sealed record FaultSettings
 
     public HealthFault Health { get; init; }
 
+    public LookUpFault LookUp { get; init; }
+
     /// <summary>The payment faults hit only so many of the POSTs that arrive next; null is all of them.</summary>
     public int? Times { get; init; }
 

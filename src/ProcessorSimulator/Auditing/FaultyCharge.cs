@@ -21,6 +21,12 @@ internal sealed class FaultyCharge(Faults faults, TimeProvider clock, Cancellati
         return JsonBody.WriteAsync(context, Refused);
     }
 
+    public static Task AnswerErrorAsync(HttpContext context)
+    {
+        context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+        return JsonBody.WriteAsync(context, Broken);
+    }
+
     /// <summary>False when the call ends here, without an insert.</summary>
     public async Task<bool> GoesOnToInsertAsync(HttpContext context, FaultSettings fault)
     {
@@ -47,8 +53,7 @@ internal sealed class FaultyCharge(Faults faults, TimeProvider clock, Cancellati
         switch (fault.AfterInsert)
         {
             case AfterInsertFault.ErrorBody:
-                context.Response.StatusCode = StatusCodes.Status500InternalServerError;
-                await JsonBody.WriteAsync(context, Broken);
+                await AnswerErrorAsync(context);
                 return;
             case AfterInsertFault.Reset:
                 Reset(context);

@@ -48,6 +48,34 @@ public sealed class FaultTests : IAsyncLifetime
         Assert.Equal(stored, await IsStoredAsync());
     }
 
+    [Theory]
+    [InlineData("tooMany", HttpStatusCode.TooManyRequests)]
+    [InlineData("errorBody", HttpStatusCode.InternalServerError)]
+    [InlineData("garbage", HttpStatusCode.OK)]
+    public async Task A_look_up_may_fail_while_payments_do_not(string fault, HttpStatusCode status)
+    {
+        await processor.SetFaultsAsync(new { lookUp = fault });
+
+        using var charged = await processor.Client.ChargeAsync(id);
+        using var answer = await processor.Client.GetAsync($"payments/{id}");
+
+        Assert.Equal((HttpStatusCode.OK, status), (charged.StatusCode, answer.StatusCode));
+        Assert.DoesNotContain($"{id}", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_look_up_that_hangs_breaks_off_when_the_fault_is_cleared()
+    {
+        await processor.SetFaultsAsync(new { lookUp = "hang" });
+        var call = processor.Client.GetAsync($"payments/{id}");
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Lookups == 1, "it has come");
+        Assert.False(call.IsCompleted);
+
+        await processor.ClearFaultsAsync();
+
+        await Assert.ThrowsAsync<HttpRequestException>(() => call);
+    }
+
     [Fact]
     public async Task A_hang_after_the_insert_answers_when_the_fault_is_cleared()
     {

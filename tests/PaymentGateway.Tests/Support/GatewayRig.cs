@@ -32,6 +32,13 @@ internal sealed class GatewayRig : IAsyncDisposable
         return gateway;
     }
 
+    /// <summary>Stops a gateway as SIGTERM does; what it could not end is handed over.</summary>
+    public async Task StopGatewayAsync(GatewayHost gateway)
+    {
+        gateways.Remove(gateway);
+        await gateway.DisposeAsync();
+    }
+
     /// <summary>Waits until so many payments are in the books of each.</summary>
     public async Task BooksReachAsync(long byDefault, long byFallback = 0)
     {

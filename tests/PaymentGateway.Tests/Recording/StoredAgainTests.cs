@@ -1,0 +1,37 @@
+using PaymentGateway.Recording;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Recording;
+
+/// <summary>PaymentStore.StoreAgainAsync: what an instance still holds after a crash emptied the tables.</summary>
+public sealed class StoredAgainTests(TestDatabase database) : IClassFixture<TestDatabase>
+{
+    [PostgresFact]
+    public async Task A_living_epoch_stores_again_what_it_holds()
+    {
+        var kept = Kept(await database.OpenEpochAsync());
+
+        await database.Payments.StoreAgainAsync(kept);
+
+        Assert.Equal(kept.Ids, (await database.Payments.FindAsync(kept.Ids)).Select(row => row.CorrelationId).Order());
+    }
+
+    [PostgresFact]
+    public async Task A_closed_epoch_stores_nothing_again()
+    {
+        var kept = Kept(await database.OpenEpochAsync());
+        await database.Leases.CloseAsync(kept.Owner);
+
+        await database.Payments.StoreAgainAsync(kept);
+
+        Assert.Empty(await database.Payments.FindAsync(kept.Ids));
+    }
+
+    private static StoreAgainArgs Kept(int epoch)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(10), epoch);
+        return new StoreAgainArgs(
+            batch.Ids, batch.AmountsCents, batch.AcceptedAts,
+            Array.ConvertAll(batch.Ids, _ => StoredPayment.HandedOverUnsent), epoch);
+    }
+}

@@ -1,0 +1,39 @@
+using PaymentGateway.Settling;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Settling;
+
+/// <summary>A look-up that says nothing frees nothing, however long it goes on.</summary>
+public sealed class LookUpTests : IAsyncLifetime
+{
+    private const int LookUps = 4;
+
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresTheory]
+    [InlineData("tooMany")]
+    [InlineData("errorBody")]
+    [InlineData("garbage")]
+    public async Task Without_an_answer_to_look_ups_a_payment_stays_where_it_was_charged(string fault)
+    {
+        await rig.Default.SetFaultsAsync(new { afterInsert = "reset", lookUp = fault });
+        // Hardly any horizon: only the look-up stands between the payment and the other processor.
+        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Settling:InDoubtHorizon=100ms");
+        await gateway.PayAsync();
+        await Eventually.HoldsAsync(() => gateway.Part<DoubtResolver>().Count == 1, "it is in doubt");
+        await rig.Default.SetFailureAsync(true);
+        await Eventually.HoldsAsync(
+            async () => (await rig.Default.CallsAsync()).Lookups >= LookUps, "it was looked up often enough");
+
+        Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
+        await rig.Default.ClearFaultsAsync();
+
+        await rig.BooksReachAsync(byDefault: 1);
+        await rig.AssertBooksAgreeAsync();
+        Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
+    }
+}
