@@ -19,7 +19,7 @@ public sealed class AdoptedInDoubtTests : IAsyncLifetime
         var owner = await rig.StartGatewayAsync("Routing:Patience=0s");
         await owner.PayAsync();
         await Eventually.HoldsAsync(
-            async () => (await rig.Fallback.PaymentsAsync()).Count == 1, "it is stored at fallback, without an answer");
+            async () => (await rig.Fallback.PaymentsAsync()).Count == 1, "fallback has it, and has not answered");
         await rig.StopGatewayAsync(owner);
         Assert.Equal(0, await rig.CountSettledAsync());
 

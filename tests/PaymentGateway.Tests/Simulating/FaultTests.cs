@@ -214,9 +214,11 @@ public sealed class FaultTests : IAsyncLifetime
 
         const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"status\":null";
         Assert.Equal(
-            $$"""{"beforeInsert":"none","afterInsert":"errorBody",{{rest}},"health":"tooMany","times":7}""", set);
+            $$"""{"beforeInsert":"none","afterInsert":"errorBody",{{rest}},"health":"tooMany","lookUp":"none","times":7}""",
+            set);
         Assert.Equal(
-            $$"""{"beforeInsert":"none","afterInsert":"none",{{rest}},"health":"none","times":null}""", cleared);
+            $$"""{"beforeInsert":"none","afterInsert":"none",{{rest}},"health":"none","lookUp":"none","times":null}""",
+            cleared);
     }
 
     [Fact]
