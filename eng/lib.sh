@@ -8,7 +8,7 @@ artifacts=$root/artifacts${FRAMEWORK:+/$FRAMEWORK}  # as Directory.Build.props s
 RUN_DIR=$(realpath -m "${RUN_DIR:-$root/.run}")
 PATH=$PATH:/usr/sbin:/sbin  # nginx and setpriv, which a plain user's path lacks
 settings=(PORT DEFAULT_PORT FALLBACK_PORT DEFAULT_URL FALLBACK_URL PROFILE ACKNOWLEDGE MULTIPLEXING POOL TOKEN
-  GATEWAY_BIN SIMULATOR_BIN PG_BIN PG_ARGS FRESH READY_SECONDS)
+  GATEWAY_BIN SIMULATOR_BIN PG_BIN PG_ARGS FRESH READY_SECONDS RELAY_DIR RELAY_DEFAULT_URL RELAY_FALLBACK_URL)
 short_dir='' data_dir='' parts=()
 # shellcheck disable=SC1091
 source "$root/eng/parts.sh"
@@ -184,8 +184,8 @@ write_env() {
   mv "$RUN_DIR/system.env.$$" "$RUN_DIR/system.env"
 }
 
-connection_string() {
-  printf '%s' "Host=$short_dir/postgres;Username=gateway;Database=gateway;Multiplexing=$MULTIPLEXING;" \
+connection_string() {  # the socket's directory when it is not PostgreSQL's own
+  printf '%s' "Host=${1:-$short_dir/postgres};Username=gateway;Database=gateway;Multiplexing=$MULTIPLEXING;" \
     "Maximum Pool Size=$POOL;Max Auto Prepare=32;Auto Prepare Min Usages=2;No Reset On Close=true"
 }
 

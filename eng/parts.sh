@@ -45,13 +45,14 @@ start_instance() {  # api1|api2
   [[ -x $GATEWAY_BIN ]] || die "$GATEWAY_BIN is missing: make publish"
   # PROCESSOR_COUNT: as in a container, where the runtime would count a third of a core as one.
   # GCGen0MaxBudget, hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.
+  # RELAY_…: tests put relays of theirs between an instance and its database, and before the processors.
   # GCHeapHardLimit: where memory is not limited, the heap at least is, as the runtime does by itself in a container.
   launch "$1" env -C "$(dirname "$GATEWAY_BIN")" ${HEAP_LIMIT:+DOTNET_GCHeapHardLimit="$HEAP_LIMIT"} \
     ASPNETCORE_URLS="http://unix:$short_dir/sockets/$1.sock" \
-    ConnectionStrings__Ledger="$(connection_string)" \
+    ConnectionStrings__Ledger="$(connection_string "${RELAY_DIR:+$RELAY_DIR/$1}")" \
     Gateway__Instance__Name="$1" \
-    Gateway__Processors__Default__BaseUrl="${DEFAULT_URL:-http://127.0.0.1:$DEFAULT_PORT}" \
-    Gateway__Processors__Fallback__BaseUrl="${FALLBACK_URL:-http://127.0.0.1:$FALLBACK_PORT}" \
+    Gateway__Processors__Default__BaseUrl="${RELAY_DEFAULT_URL:-${DEFAULT_URL:-http://127.0.0.1:$DEFAULT_PORT}}" \
+    Gateway__Processors__Fallback__BaseUrl="${RELAY_FALLBACK_URL:-${FALLBACK_URL:-http://127.0.0.1:$FALLBACK_PORT}}" \
     Gateway__Storage__Profile="${PROFILE^}" \
     Gateway__Intake__Acknowledge="$ACKNOWLEDGE" \
     DOTNET_PROCESSOR_COUNT="${DOTNET_PROCESSOR_COUNT:-2}" \

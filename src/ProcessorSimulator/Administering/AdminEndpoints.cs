@@ -33,7 +33,7 @@ internal sealed class AdminEndpoints(PaymentBook book, Switches switches, CallCo
         await JsonBody.WriteAsync(context, summary, Json.Default.PaymentsSummary);
     }
 
-    private static bool TryReadBound(HttpContext context, string name, out DateTime? bound)
+    public static bool TryReadBound(HttpContext context, string name, out DateTime? bound)
     {
         bound = null;
         var value = (string?)context.Request.Query[name];

@@ -5,7 +5,8 @@ using ProcessorSimulator.Charging;
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>
-/// GET /admin/payments and GET /admin/calls: an auditor's extras for our own rig, ours and not the contract's.
+/// GET /admin/payments (all, or between from and to) and GET /admin/calls: an auditor's extras for our own rig, ours
+/// and not the contract's.
 /// </summary>
 internal sealed class AuditEndpoints(PaymentBook book, CallCounters calls, PaymentLimiter limiter)
 {
@@ -19,6 +20,13 @@ internal sealed class AuditEndpoints(PaymentBook book, CallCounters calls, Payme
 
     private async Task ListAsync(HttpContext context)
     {
+        if (!AdminEndpoints.TryReadBound(context, "from", out var from)
+            || !AdminEndpoints.TryReadBound(context, "to", out var to))
+        {
+            context.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
         JsonBody.Start(context);
         var body = context.Response.BodyWriter;
         await using var json = new Utf8JsonWriter(body);
@@ -27,6 +35,8 @@ internal sealed class AuditEndpoints(PaymentBook book, CallCounters calls, Payme
         {
             for (var i = 0; i < slice.Count; i++)
             {
+                if (slice.Page[i].RequestedAt < from || slice.Page[i].RequestedAt > to)
+                    continue;
                 JsonSerializer.Serialize(json, slice.Page[i], SimulatorJsonContext.Default.StoredPayment);
                 if (json.BytesPending < FlushSizeBytes)
                     continue;

@@ -1,63 +1,120 @@
-using System.Globalization;
-using System.Text.RegularExpressions;
+using System.Data.Common;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>Who adopted what, and how soon after a death, from the logs of both instances.</summary>
-public sealed partial class ChaosAdoptions
+/// <summary>An instance that was killed, what it carried then, and how soon others began with what it left.</summary>
+/// <param name="Taken">Payments that it had accepted in the second before.</param>
+/// <param name="Left">Payments that it left without a settlement.</param>
+/// <param name="SeenUntil">When it was adopted, or given up.</param>
+/// <param name="Renewals">
+/// How often the busiest survivor renewed its lease until the first adoption: what counts on a slow machine, too.
+/// </param>
+public sealed record ChaosKill(
+    string Part, DateTime At, long Taken, long Left, DateTime? AdoptedAt = null, DateTime? SeenUntil = null,
+    int Renewals = 0)
 {
-    // After an outage of the database nobody closes leases until its own renewals were steady for a lease.
-    private static readonly TimeSpan DatabaseSettles = TimeSpan.FromSeconds(6);
+    public TimeSpan? Took => AdoptedAt - At;
+}
 
-    private readonly List<(int Epoch, DateTime At, int Count)> adoptions = [];
-    private readonly List<(string Part, int Epoch, DateTime At)> beginnings = [];
+/// <summary>Watches in the database, not in logs, what becomes of the payments of killed instances.</summary>
+public sealed class ChaosAdoptions(ChaosDatabase database)
+{
+    /// <summary>The gateway renews each second; what comes sooner is a turn for another reason.</summary>
+    public static readonly TimeSpan OneRenewal = TimeSpan.FromSeconds(0.8);
 
-    public ChaosAdoptions(GatewaySystem system)
+    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan OfLate = TimeSpan.FromSeconds(1);
+
+    private readonly List<ChaosKill> kills = [];
+    private readonly List<Task> watching = [];
+
+    /// <summary>What was killed so far; complete when <see cref="EndAsync"/> is over.</summary>
+    public IReadOnlyList<ChaosKill> Kills
     {
-        foreach (var part in new[] { GatewaySystem.First, GatewaySystem.Second })
+        get
         {
-            var log = system.ReadLog(part);
-            foreach (Match line in Adopted().Matches(log))
-                adoptions.Add((Number(line, 3), Time(line), Number(line, 2)));
-            foreach (Match line in Begins().Matches(log))
-                beginnings.Add((part, Number(line, 2), Time(line)));
+            lock (kills)
+                return [.. kills];
         }
     }
 
-    /// <summary>Of epochs that ended without saying goodbye, so perhaps sent: in doubt.</summary>
-    public int FromEpochs => adoptions.Where(adoption => adoption.Epoch != 0).Sum(adoption => adoption.Count);
-
-    /// <summary>Freed by a clean stop.</summary>
-    public int FromStops => adoptions.Where(adoption => adoption.Epoch == 0).Sum(adoption => adoption.Count);
-
-    /// <summary>From each kill to the first adoption of what that epoch left, where it left anything.</summary>
-    public IEnumerable<(ChaosKill Kill, TimeSpan Took, bool DatabaseWasSteady)> After(
-        IEnumerable<ChaosKill> kills, IReadOnlyCollection<(DateTime Gone, DateTime Back)> databaseAway)
+    /// <summary>The instance that has taken most payments of late; the first while nobody can say.</summary>
+    public async Task<string> FindLoadedAsync()
     {
-        foreach (var kill in kills)
+        var epochs = await TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
+        return epochs.MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
+            ? GatewaySystem.Second
+            : GatewaySystem.First;
+    }
+
+    /// <summary>Notes what an instance carries, kills it, and goes on watching what it left.</summary>
+    public async Task KillAsync(string part, Func<Task> killAsync)
+    {
+        var epochs = await TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
+        var at = DateTime.UtcNow;
+        await killAsync();
+        // Without a word of the database nobody knows what it carried.
+        if (epochs.LastOrDefault(epoch => epoch.IsOf(part)) is not { } dead
+            || await TryAsync(async () => (long?)await database.CountOpenOfAsync(dead.Epoch)) is not { } left)
         {
-            var epoch = beginnings.Where(line => line.Part == kill.Part && line.At < kill.At)
-                .OrderBy(line => line.At).LastOrDefault().Epoch;
-            var first = adoptions.Where(line => line.Epoch == epoch && epoch != 0).Select(line => line.At)
-                .DefaultIfEmpty(DateTime.MinValue).Min();
-            if (first == DateTime.MinValue)
+            lock (kills)
+                kills.Add(new ChaosKill(part, at, 0, 0));
+            return;
+        }
+
+        var kill = new ChaosKill(part, at, dead.Taken, left);
+        lock (kills)
+        {
+            kills.Add(kill);
+            if (left > 0)
+                watching.Add(WatchAsync(kill, dead.Epoch));
+        }
+    }
+
+    /// <summary>Waits until all that was left is adopted, or cannot be any more.</summary>
+    public Task EndAsync()
+    {
+        lock (kills)
+            return Task.WhenAll(watching);
+    }
+
+    private async Task WatchAsync(ChaosKill kill, int epoch)
+    {
+        var counted = new Dictionary<int, (DateTime At, int Renewals)>();
+        while (true)
+        {
+            await Task.Delay(LookAgain);
+            if (await TryAsync(database.RenewalsAsync) is not { } renewals
+                || await TryAsync(async () => (long?)await database.CountOpenOfAsync(epoch)) is not { } left)
                 continue;
 
-            var steady = !databaseAway.Any(away => away.Gone < first && away.Back + DatabaseSettles > kill.At);
-            yield return (kill, first - kill.At, steady);
+            foreach (var (survivor, at) in renewals.Where(one => one.Key != epoch))
+                if (!counted.TryGetValue(survivor, out var last))
+                    counted[survivor] = (at, 0);
+                else if (at - last.At >= OneRenewal)
+                    counted[survivor] = (at, last.Renewals + 1);
+            var most = counted.Values.Select(one => one.Renewals).DefaultIfEmpty().Max();
+            if (left >= kill.Left && most <= ChaosVerdict.AdoptionRenewalsMax)
+                continue;
+
+            var now = DateTime.UtcNow;
+            var seen = kill with { AdoptedAt = left < kill.Left ? now : null, SeenUntil = now, Renewals = most };
+            lock (kills)
+                kills[kills.IndexOf(kill)] = seen;
+            return;
         }
     }
 
-    private static int Number(Match line, int group) =>
-        int.Parse(line.Groups[group].ValueSpan, CultureInfo.InvariantCulture);
-
-    private static DateTime Time(Match line) => DateTime.Parse(
-        line.Groups[1].ValueSpan, CultureInfo.InvariantCulture, DateTimeStyles.AdjustToUniversal);
-
-    [GeneratedRegex(@"^(\S+Z) .*\b(\d+) payments adopted from epoch (\d+)", RegexOptions.Multiline)]
-    private static partial Regex Adopted();
-
-    [GeneratedRegex(@"^(\S+Z) .*\bEpoch (\d+) begins", RegexOptions.Multiline)]
-    private static partial Regex Begins();
+    private static async Task<T?> TryAsync<T>(Func<Task<T>> askAsync)
+    {
+        try
+        {
+            return await askAsync();
+        }
+        catch (Exception away) when (away is DbException or TimeoutException or OperationCanceledException)
+        {
+            return default;
+        }
+    }
 }

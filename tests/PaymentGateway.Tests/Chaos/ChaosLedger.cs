@@ -14,16 +14,17 @@ public sealed class ChaosLedger
         ChaosSettings settings, ChaosSchedule schedule, GatewaySystem system, ChaosRun run, ChaosLoad load,
         ChaosAudits audits, ChaosVerdict verdict)
     {
-        var adoptions = new ChaosAdoptions(system);
-        var after = adoptions.After(run.Kills, run.DatabaseAway).ToList();
+        var kills = run.JudgedKills().ToList();
+        var inDoubt = await system.Database.CountAsync("payments WHERE handover > 1");
+        var freed = await system.Database.CountAsync("payments WHERE handover = 1");
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var audit = await BooksAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
         var pauses = Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage);
         var outages = Count(ChaosKind.Outage) + Count(ChaosKind.PauseInOutage);
-        var faults = schedule.Processors.Count(step => step.Kind > ChaosKind.Slow);
-        var adopted = Longest(after.Where(one => one.DatabaseWasSteady));
+        var faults = schedule.Processors.Count(step => step.Kind is not (ChaosKind.Outage or ChaosKind.Slow));
+        var adopted = Longest(kills.Where(one => one.DatabaseWasSteady));
         var dead = run.DeadCalls.Select(one => one.PerSecond).DefaultIfEmpty().Max();
         Line("seed", name + (settings.Without.Count == 0 ? "" : $", without {string.Join(", ", settings.Without)}"));
         Line("payments", $"{entries.Count}, {load.Twins} of them posted twice at once, "
@@ -33,19 +34,22 @@ public sealed class ChaosLedger
             + $"given up {entries.Count - load.Ledger.Acknowledged - load.Ledger.CountOf(LoadOutcome.Refused)}");
         Line("settled", $"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
             + $"drained in {verdict.Drained.TotalSeconds:0.0} s");
-        Line("instances", $"{Count(ChaosKind.Kill)} kills, "
+        Line("instances", $"{kills.Count} kills, "
             + $"{pauses} pauses, "
             + $"{Count(ChaosKind.Terminate)} restarts (the slowest stop {run.LongestStop.TotalSeconds:0.0} s), "
-            + $"{Count(ChaosKind.Reload)} nginx reloads");
+            + $"{Count(ChaosKind.Reload)} nginx reloads, {Count(ChaosKind.NginxKill)} nginx kills");
         Line("database", $"{Count(ChaosKind.DatabaseRestart)} restarts, {Count(ChaosKind.DatabaseCrash)} crashes, "
             + $"{Count(ChaosKind.FrozenDatabase)} times frozen, {Count(ChaosKind.StalledBackend)} backends stalled");
         Line("processors", $"{outages} outages, {Count(ChaosKind.Slow)} delays, {faults} faults");
         Line("audits", $"{audits.Judged} answers about closed windows were judged, in {audits.Rounds} rounds and "
             + $"after the drain; up to {audits.Largest} payments in a window");
-        Line("adopted", $"{adoptions.FromEpochs} in doubt, {adoptions.FromStops} freed by a stop");
+        Line("adopted", $"{inDoubt} payments in doubt, {freed} freed by a stop");
         Line("time to adopt", $"{adopted} at most, "
-            + $"{Longest(after.Where(one => !one.DatabaseWasSteady))} near an outage of the database "
-            + $"({after.Count} of {run.Kills.Count} kills left something)");
+            + $"{Longest(kills.Where(one => !one.DatabaseWasSteady))} near a fault of the database or a survivor "
+            + $"({kills.Count(one => one.Kill.Left > 0)} of {kills.Count} kills left something)");
+        foreach (var (kill, _) in kills)
+            Line("killed", $"{kill.Part} had taken {kill.Taken} payments in the second before and left {kill.Left}, "
+                + $"adopted after {kill.Took?.TotalSeconds ?? 0:0.0} s, {kill.Renewals} renewals");
         Line("doubts", $"{byDefault.Lookups} look-ups at default, {byFallback.Lookups} at fallback, "
             + $"{byDefault.Duplicates422 + byFallback.Duplicates422} charges answered 422");
         Line("parked", $"{await system.Database.CountAsync("payments WHERE owner = -1")}");
@@ -55,16 +59,28 @@ public sealed class ChaosLedger
         Line("double", $"{verdict.ChargedTwice}");
         Line("row", string.Create(CultureInfo.InvariantCulture, $"| {name} | {entries.Count:N0} "
             + $"| {audit.Default.TotalRequests:N0} / {audit.Fallback.TotalRequests:N0} "
-            + $"| {Count(ChaosKind.Kill)}, {pauses}, {Count(ChaosKind.Terminate)} "
+            + $"| {kills.Count}, {pauses}, {Count(ChaosKind.Terminate)} "
             + $"| {Count(ChaosKind.DatabaseRestart)}, {Count(ChaosKind.DatabaseCrash)}, "
             + $"{Count(ChaosKind.FrozenDatabase)}, {Count(ChaosKind.StalledBackend)} "
             + $"| {outages}, {Count(ChaosKind.Slow)}, {faults} "
-            + $"| {adoptions.FromEpochs:N0} / {adoptions.FromStops:N0} | {adopted} | {audits.Judged} | {dead:0.0} "
+            + $"| {inDoubt:N0} / {freed:N0} | {adopted} | {audits.Judged} | {dead:0.0} "
             + $"| {verdict.Drained.TotalSeconds:0.0} s | {verdict.Lost} / {verdict.ChargedTwice} |"));
         Line("as planned", $"\n{schedule}");
         Line("as done", $"\n{run.Journal}");
 
-        int Count(ChaosKind kind) => schedule.Parts.Concat(schedule.Processors).Count(step => step.Kind == kind);
+        int Count(ChaosKind kind) => schedule.All.Count(step => step.Kind == kind);
+    }
+
+    /// <summary>What the floors are about, and what the live audits found.</summary>
+    public void AddCaused(ChaosCaused caused, ChaosRun run, ChaosLiveAudits live)
+    {
+        Line("at first", $"{caused.AtFirst} of {caused.Sent} had their 202 at the first attempt");
+        Line("doubted", $"{caused.Doubted} charges by a counted fault, {caused.LookUps} look-ups and 422 altogether");
+        Line("wires", string.Join(", ", run.Wires.Faults.Select(
+            one => $"{one.Kind} {one.Target} {one.Hits}")));
+        Line("live audits", $"{live.Taken} taken, {live.Alike} without a difference; payments that were late: "
+            + $"{live.ByProcessor} by their processor, {live.ByParts} by their owner or its database, "
+            + $"{live.Problems.Count()} for no reason");
     }
 
     /// <summary>The purges under load that followed.</summary>
@@ -83,9 +99,9 @@ public sealed class ChaosLedger
     private void Line(string name, string figures) =>
         text.AppendLine(CultureInfo.InvariantCulture, $"{name,-15}{figures}");
 
-    private static string Longest(IEnumerable<(ChaosKill Kill, TimeSpan Took, bool DatabaseWasSteady)> adoptions)
+    private static string Longest(IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills)
     {
-        var longest = adoptions.Select(one => one.Took).DefaultIfEmpty().Max();
+        var longest = kills.Select(one => one.Kill.Took ?? TimeSpan.Zero).DefaultIfEmpty().Max();
         return longest == TimeSpan.Zero
             ? "none"
             : string.Create(CultureInfo.InvariantCulture, $"{longest.TotalSeconds:0.0} s");

@@ -12,8 +12,6 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     private const int WindowsMax = 20;
 
     private static readonly TimeSpan PurgeLimit = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
 
     // So many charges are under way at each purge.
     private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
@@ -135,11 +133,9 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
 
     private async Task CompareAsync()
     {
-        var waited = Stopwatch.StartNew();
-        while (!await system.IsIdleAsync() && waited.Elapsed < DrainLimit)
-            await Task.Delay(LookAgain);
-        if (await system.Database.CountUnsettledAsync() is > 0 and var unsettled)
-            problems.Add($"{unsettled} payments are unsettled {DrainLimit.TotalSeconds} s after the purges");
+        if ((await new ChaosDrain(system).WaitAsync(system.IsIdleAsync)).Why is { } why)
+            problems.Add(
+                $"{await system.Database.CountUnsettledAsync()} payments are unsettled after the purges: {why}");
 
         check = new ChaosPurgeCheck(
             purges, [.. load.Ledger.Entries], await system.Database.SettlementsAsync(),

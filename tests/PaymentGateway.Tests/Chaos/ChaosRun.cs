@@ -3,9 +3,6 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>An instance that was killed: which epoch it had then is in its log.</summary>
-public sealed record ChaosKill(string Part, DateTime At);
-
 /// <summary>
 /// Charges that reached a processor while its failure switch was on, after the first second of it and without its
 /// busiest one: whoever finds it dead has as many charges under way as it may have, and its breaker opens by them.
@@ -15,11 +12,20 @@ public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Withi
     public double PerSecond => Within > TimeSpan.Zero ? Calls / Within.TotalSeconds : 0;
 }
 
-/// <summary>Does to a system what the schedule says, each of its two lines in order.</summary>
+/// <summary>Something that was done, from when to when; Target is never Loaded.</summary>
+public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, DateTime To)
+{
+    /// <summary>Whether it, or the mending of so long after it, was there at some time between these.</summary>
+    public bool Touches(DateTime from, DateTime to, TimeSpan mending) =>
+        From < to && (To == DateTime.MaxValue || To + mending > from);
+}
+
+/// <summary>Does to a system what the schedule says, each of its three lines in order.</summary>
 public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDisposable
 {
     private const int Hangup = 1;
     private const string Postgres = "postgres";
+    private const string Nginx = "nginx";
 
     /// <summary>So that there always are charges under way when something dies.</summary>
     public static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
@@ -27,17 +33,35 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     // What was under way when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
 
+    // Until a survivor's own lease has been steady for its length, after a fault of its own.
+    private static readonly TimeSpan SurvivorSettles = TimeSpan.FromSeconds(6);
+
+    private static readonly TimeSpan OutageOutlasts = TimeSpan.FromSeconds(2);
+
     private readonly ChaosDatabase database = new(system);
+    private readonly List<ChaosDone> done = [];
     private readonly Stopwatch clock = new();
     private readonly SemaphoreSlim processorsAreMine = new(1);
     private readonly List<string> journal = [];
 
-    public List<ChaosKill> Kills { get; } = [];
+    public ChaosAdoptions Adoptions { get; } = new(new ChaosDatabase(system));
+
+    public ChaosWires Wires { get; } = new(system, new ChaosDatabase(system));
 
     public List<ChaosDeadCalls> DeadCalls { get; } = [];
 
-    /// <summary>When the database, or a part of it, went, and when it was back.</summary>
-    public List<(DateTime Gone, DateTime Back)> DatabaseAway { get; } = [];
+    /// <summary>Payments that were hit by a fault which leaves them stored and unanswered.</summary>
+    public long Doubted { get; private set; }
+
+    /// <summary>What was done so far, and since when what is being done: its end is still open.</summary>
+    public IReadOnlyList<ChaosDone> Done
+    {
+        get
+        {
+            lock (done)
+                return [.. done];
+        }
+    }
 
     public TimeSpan LongestStop { get; private set; }
 
@@ -56,12 +80,15 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         clock.Start();
         await HealAsync(ChaosStep.Both);
-        await Task.WhenAll(DoAllAsync(schedule.Parts, DoToPartAsync), DoAllAsync(schedule.Processors, DisturbAsync));
+        await Task.WhenAll(
+            DoAllAsync(schedule.Parts, DoToPartAsync), DoAllAsync(schedule.Processors, DisturbAsync),
+            DoAllAsync(schedule.Wires, step => Wires.DoAsync(step, PassAsync)));
     }
 
     /// <summary>Everything runs and nobody fails any more.</summary>
     public async Task HealAllAsync()
     {
+        system.Relays.HealAll();
         foreach (var processor in Chosen(ChaosStep.Both))
         {
             await HealAsync(processor);
@@ -69,20 +96,57 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
 
         // Only a schedule that broke off has left anything to start.
-        foreach (var part in new[] { Postgres, GatewaySystem.First, GatewaySystem.Second })
+        foreach (var part in new[] { Postgres, GatewaySystem.First, GatewaySystem.Second, Nginx })
             if (!system.Runs(part))
                 await system.StartAsync(part);
     }
 
+    /// <summary>All kills, and of each whether no fault of the database may have held up its survivors.</summary>
+    public IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> JudgedKills() => Adoptions.Kills.Select(kill => (
+        kill, !Done.Any(one => one.Touches(kill.At, kill.SeenUntil ?? DateTime.MaxValue, SurvivorSettles)
+            && (BreaksDatabase(one.Kind) || one.Target != kill.Part && BreaksInstance(one.Kind)))));
+
+    /// <summary>What came of it, before anything is purged.</summary>
+    public async Task<ChaosCaused> CausedAsync(TimeSpan length, LoadLedger ledger)
+    {
+        var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
+        var longOutages = schedule.Processors.Count(step => step.Kind == ChaosKind.Outage
+            && step.Target == ChaosStep.Default && step.Hold > ChaosSchedule.Patience + OutageOutlasts);
+        return new ChaosCaused(
+            length, ledger.Count, ledger.Acknowledged,
+            ledger.Entries.Count(entry => entry is { Outcome: LoadOutcome.Acknowledged, Attempts: 1 }),
+            await system.Database.CountAsync("settlements"),
+            await system.Database.CountAsync("settlements WHERE processor = 2"),
+            await system.Database.CountAsync("payments WHERE handover > 1"),
+            [.. Adoptions.Kills.Select(kill => kill.Left)], Doubted,
+            byDefault.Lookups + byFallback.Lookups + byDefault.Duplicates422 + byFallback.Duplicates422, longOutages,
+            Wires.Faults);
+    }
+
     public void Dispose() => processorsAreMine.Dispose();
+
+    private static bool BreaksDatabase(ChaosKind kind) => ChaosWires.IsOfDatabase(kind) || kind is
+        ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash or ChaosKind.FrozenDatabase or ChaosKind.StalledBackend
+        or ChaosKind.KillWithDatabase;
+
+    private static bool BreaksInstance(ChaosKind kind) => kind is ChaosKind.Kill or ChaosKind.KillBoth
+        or ChaosKind.Pause or ChaosKind.PauseInOutage or ChaosKind.Terminate;
 
     private async Task DoAllAsync(IEnumerable<ChaosStep> steps, Func<ChaosStep, Task> doItAsync)
     {
-        foreach (var step in steps)
+        foreach (var planned in steps)
         {
-            await PassAsync(step.At - clock.Elapsed);
+            await PassAsync(planned.At - clock.Elapsed);
+            var step = planned.Target == ChaosStep.Loaded
+                ? planned with { Target = await Adoptions.FindLoadedAsync() }
+                : planned;
             var began = clock.Elapsed;
+            var doing = new ChaosDone(step.Kind, step.Target, DateTime.UtcNow, DateTime.MaxValue);
+            lock (done)
+                done.Add(doing);
             await doItAsync(step);
+            lock (done)
+                done[done.IndexOf(doing)] = doing with { To = DateTime.UtcNow };
             lock (journal)
                 journal.Add(
                     $"{began.TotalSeconds,6:0.0} to {clock.Elapsed.TotalSeconds,6:0.0} s  {step.Kind} {step.Target}");
@@ -94,7 +158,10 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private Task DoToPartAsync(ChaosStep step) => step.Kind switch
     {
-        ChaosKind.Kill => KillAsync(step),
+        ChaosKind.Kill => KillAsync(step, step.Target),
+        ChaosKind.KillBoth => KillAsync(step, GatewaySystem.First, GatewaySystem.Second),
+        ChaosKind.KillWithDatabase => KillWithDatabaseAsync(step),
+        ChaosKind.NginxKill => KillNginxAsync(step),
         ChaosKind.Pause => PauseAsync(step),
         ChaosKind.PauseInOutage => PauseInOutageAsync(step),
         ChaosKind.Terminate => TerminateAsync(step),
@@ -106,12 +173,32 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         _ => throw new InvalidOperationException($"{step.Kind} is for processors"),
     };
 
-    private async Task KillAsync(ChaosStep step)
+    private async Task KillAsync(ChaosStep step, params string[] parts)
     {
-        Kills.Add(new ChaosKill(step.Target, DateTime.UtcNow));
-        await system.KillAsync(step.Target);
+        foreach (var part in parts)
+            await Adoptions.KillAsync(part, () => system.KillAsync(part));
         await PassAsync(step.Hold);
+        await system.StartAsync(parts);
+    }
+
+    // An unlogged ledger would be empty after a crash, so there the server is stopped, with nobody to say goodbye to.
+    private async Task KillWithDatabaseAsync(ChaosStep step)
+    {
+        await Adoptions.KillAsync(step.Target, async () =>
+        {
+            await system.KillAsync(step.Target);
+            await (schedule.IsDurable ? CrashAsync() : system.StopAsync(Postgres));
+        });
+        await PassAsync(step.Hold);
+        await system.StartAsync(Postgres);
         await system.StartAsync(step.Target);
+    }
+
+    private async Task KillNginxAsync(ChaosStep step)
+    {
+        await system.KillAsync(Nginx);
+        await PassAsync(step.Hold);
+        await system.StartAsync(Nginx);
     }
 
     private async Task PauseAsync(ChaosStep step)
@@ -159,16 +246,13 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private async Task AwayAsync(ChaosStep step, Func<Task> goAsync)
     {
-        var gone = DateTime.UtcNow;
         await goAsync();
         await PassAsync(step.Hold);
         await system.StartAsync(Postgres);
-        DatabaseAway.Add((gone, DateTime.UtcNow));
     }
 
     private async Task FreezeAsync(ChaosStep step)
     {
-        var gone = DateTime.UtcNow;
         system.Database.Freeze();
         try
         {
@@ -177,7 +261,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         finally
         {
             system.Database.Thaw();
-            DatabaseAway.Add((gone, DateTime.UtcNow));
         }
     }
 
@@ -187,7 +270,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await Eventually.HoldsAsync(
             async () => (backends = await database.GatewayBackendsAsync()).Count > 0, "the gateway has a connection");
         var pid = backends[step.Amount!.Value % backends.Count];
-        var gone = DateTime.UtcNow;
         GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
         try
         {
@@ -196,7 +278,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         finally
         {
             GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
-            DatabaseAway.Add((gone, DateTime.UtcNow));
         }
     }
 
@@ -208,7 +289,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private Task ReloadAsync()
     {
-        GatewaySystemInstance.Signal(system.PidOf("nginx"), Hangup);
+        GatewaySystemInstance.Signal(system.PidOf(Nginx), Hangup);
         return Task.CompletedTask;
     }
 
@@ -242,6 +323,9 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
 
         await PassAsync(step.Hold);
+        if (step.Kind is ChaosKind.StoredThenError or ChaosKind.StoredThenHang
+            && await processor.FaultTimesLeftAsync() is { } left)
+            Doubted += step.Amount!.Value - left;
     }
 
     private async Task FailAsync(SimulatedProcessor processor, TimeSpan hold)
@@ -272,6 +356,11 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Hang => new { beforeInsert = "hang", times = step.Amount },
         ChaosKind.TooMany => new { tooMany = true, times = step.Amount },
         ChaosKind.Garbage => new { garbage = true, times = step.Amount },
+        ChaosKind.LookUpsFail => new
+        {
+            afterInsert = "reset", lookUp = ChaosSchedule.LookUpFaults[step.Amount!.Value],
+        },
+        ChaosKind.StatusStorm => new { status = step.Amount },
         ChaosKind.Trickle => new { trickle = true, times = step.Amount },
         _ => throw new InvalidOperationException($"{step.Kind} is no fault of a processor"),
     };

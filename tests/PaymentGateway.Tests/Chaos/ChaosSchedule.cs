@@ -3,8 +3,8 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// What is done to a system and when, all of it from the seed. Two lines run side by side: one does things to
-/// instances, PostgreSQL and nginx, one at a time, so that nginx always has an instance; the other to the processors.
+/// What is done to a system and when, all of it from the seed. Three lines run side by side: one does things to
+/// instances, PostgreSQL and nginx; one to the processors; one to the connections between them.
 /// </summary>
 public sealed class ChaosSchedule
 {
@@ -21,13 +21,24 @@ public sealed class ChaosSchedule
     /// <summary>Above the gateway's limit of a call, so that it gives up what will be charged all the same.</summary>
     public const int SlowMs = 2_600;
 
+    /// <summary>What a look-up may say instead of an answer, by the simulator's names.</summary>
+    public static IReadOnlyList<string> LookUpFaults { get; } = ["tooMany", "errorBody", "garbage", "hang"];
+
     private const string Postgres = "postgres";
 
     // Two pools of eight; which of those that are there is taken modulo their number.
     private const int BackendsMax = 16;
 
     private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(10);
+
+    // What it held must have been adopted and charged elsewhere when it goes on: a lease, the horizon, the look-ups.
+    private static readonly TimeSpan OutagePauseHold = TimeSpan.FromSeconds(10);
+
+    // Longer than a lease.
+    private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(5);
+
+    // What something in between may say (contract.md knows none of them).
+    private static readonly int[] Statuses = [401, 403, 404, 408];
 
     // What stopping and starting a part takes beside the hold, and the gap before the next one.
     private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
@@ -41,16 +52,31 @@ public sealed class ChaosSchedule
         random = new Random(seed);
         this.length = length;
         this.without = without;
+        IsDurable = durable;
         List<Func<TimeSpan, ChaosStep>> parts =
-            [Killed, Adopted, Paused, PausedInOutage, Terminated, Restarted, Frozen, Stalled, Reloaded];
+        [
+            Killed, Adopted, BothKilled, KilledWithDatabase, Paused, PausedInOutage, Terminated, Restarted, Frozen,
+            Stalled, Reloaded, Unserved,
+        ];
         if (durable)
             parts.Add(Crashed);
         // Parts follow one another closely, processors are well in between, so that default is used, too.
-        Parts = Deal([.. parts], () => Seconds(0.2, 1));
+        Parts = Deal([.. parts], () => Seconds(0.2, 0.6));
         Processors = Deal(
-            [Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling],
-            () => Seconds(0.5, 2));
+            [
+                Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling, Blind, Storming,
+            ],
+            () => Seconds(0.5, 1.5));
+        Wires = Deal(
+            [
+                BackendTerminated, DatabaseCut, DatabaseMute, DatabaseHalfOpen, DatabaseSlow, ProcessorCut,
+                ProcessorMute, ProcessorDeaf,
+            ],
+            () => Seconds(1, 3));
     }
+
+    /// <summary>Whether PostgreSQL may crash: its tables outlive that.</summary>
+    public bool IsDurable { get; }
 
     /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
     public IReadOnlyList<ChaosStep> Parts { get; }
@@ -58,13 +84,19 @@ public sealed class ChaosSchedule
     /// <summary>Steps on the processors, in order.</summary>
     public IReadOnlyList<ChaosStep> Processors { get; }
 
+    /// <summary>Steps on the connections between the parts, in order.</summary>
+    public IReadOnlyList<ChaosStep> Wires { get; }
+
+    /// <summary>All lines.</summary>
+    public IEnumerable<ChaosStep> All => Parts.Concat(Processors).Concat(Wires);
+
     /// <summary>The same seed, profile, length and exclusions give the same schedule.</summary>
     public static ChaosSchedule Plan(
         int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null) =>
         new(seed, durable, length, without ?? new HashSet<ChaosKind>());
 
     public override string ToString() =>
-        string.Join('\n', Parts.Concat(Processors).OrderBy(step => step.At).Select(step => step.ToString()));
+        string.Join('\n', All.OrderBy(step => step.At).Select(step => step.ToString()));
 
     // Each comes once before any comes again, so that a short run shows all of them.
     private List<ChaosStep> Deal(Func<TimeSpan, ChaosStep>[] deck, Func<TimeSpan> gap)
@@ -94,12 +126,18 @@ public sealed class ChaosSchedule
 
     private ChaosStep Killed(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), TimeSpan.Zero);
 
-    // Long enough for the other instance to adopt first.
-    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), Seconds(5.5, 7));
+    // Long enough for the other instance to adopt first, and it has much to adopt.
+    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, ChaosStep.Loaded, Seconds(5.5, 7));
+
+    private ChaosStep BothKilled(TimeSpan at) => new(at, ChaosKind.KillBoth, ChaosStep.Both, Seconds(0, 1));
+
+    private ChaosStep KilledWithDatabase(TimeSpan at) => new(
+        at, ChaosKind.KillWithDatabase, ChaosStep.Loaded, Seconds(0, 1));
 
     private ChaosStep Paused(TimeSpan at) => new(at, ChaosKind.Pause, Instance(), PauseHold);
 
-    private ChaosStep PausedInOutage(TimeSpan at) => new(at, ChaosKind.PauseInOutage, Instance(), PauseHold);
+    private ChaosStep PausedInOutage(TimeSpan at) => new(
+        at, ChaosKind.PauseInOutage, ChaosStep.Loaded, OutagePauseHold);
 
     private ChaosStep Terminated(TimeSpan at) => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2));
 
@@ -112,9 +150,11 @@ public sealed class ChaosSchedule
 
     // At times for longer than the gateway waits before it looks for what an INSERT may have stored.
     private ChaosStep Stalled(TimeSpan at) => new(
-        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 20), random.Next(BackendsMax));
+        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), random.Next(BackendsMax));
 
     private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
+
+    private ChaosStep Unserved(TimeSpan at) => new(at, ChaosKind.NginxKill, "nginx", Seconds(0, 1));
 
     // Longer than the patience at times, so that fallback is used.
     private ChaosStep Failing(TimeSpan at) => new(at, ChaosKind.Outage, Processor(), Seconds(5, 9));
@@ -141,6 +181,30 @@ public sealed class ChaosSchedule
 
     private ChaosStep Trickling(TimeSpan at) => new(
         at, ChaosKind.Trickle, Processor(), Seconds(2, 4), random.Next(10, 30));
+
+    private ChaosStep Blind(TimeSpan at) => new(
+        at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), random.Next(LookUpFaults.Count));
+
+    private ChaosStep Storming(TimeSpan at) => new(
+        at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[random.Next(Statuses.Length)]);
+
+    private ChaosStep BackendTerminated(TimeSpan at) => new(at, ChaosKind.TerminatedBackend, Postgres, Seconds(1, 2));
+
+    private ChaosStep DatabaseCut(TimeSpan at) => new(at, ChaosKind.DatabaseCut, Instance(), Seconds(1, 2));
+
+    // At times longer than a lease.
+    private ChaosStep DatabaseMute(TimeSpan at) => new(at, ChaosKind.DatabaseMute, Instance(), Seconds(2, 5));
+
+    private ChaosStep DatabaseHalfOpen(TimeSpan at) => new(at, ChaosKind.DatabaseHalfOpen, Instance(), Seconds(2, 5));
+
+    private ChaosStep DatabaseSlow(TimeSpan at) => new(
+        at, ChaosKind.DatabaseSlow, Instance(), Seconds(2, 4), random.Next(20, 120));
+
+    private ChaosStep ProcessorCut(TimeSpan at) => new(at, ChaosKind.ProcessorCut, Processor(), Seconds(1, 2));
+
+    private ChaosStep ProcessorMute(TimeSpan at) => new(at, ChaosKind.ProcessorMute, Processor(), Seconds(2, 4));
+
+    private ChaosStep ProcessorDeaf(TimeSpan at) => new(at, ChaosKind.ProcessorDeaf, Processor(), Seconds(2, 4));
 
     private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);
 

@@ -22,7 +22,7 @@ public sealed class ChaosScheduleTests
     {
         var schedule = Plan(seed);
 
-        var kinds = schedule.Parts.Concat(schedule.Processors).Select(step => step.Kind).Distinct().Order();
+        var kinds = schedule.All.Select(step => step.Kind).Distinct().Order();
         Assert.Equal(Enum.GetValues<ChaosKind>(), kinds);
     }
 
@@ -30,11 +30,11 @@ public sealed class ChaosScheduleTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void One_thing_at_a_time_is_done_to_the_parts_and_one_to_the_processors(int seed)
+    public void Each_line_does_one_thing_at_a_time(int seed)
     {
         var schedule = ChaosSchedule.Plan(seed, durable: true, TimeSpan.FromMinutes(10));
 
-        foreach (var line in new[] { schedule.Parts, schedule.Processors })
+        foreach (var line in new[] { schedule.Parts, schedule.Processors, schedule.Wires })
             Assert.All(line.Zip(line.Skip(1)), pair => Assert.True(pair.First.At + pair.First.Hold < pair.Second.At));
     }
 

@@ -8,6 +8,12 @@ public enum ChaosKind
     /// <summary>kill -9 of an instance; its restart follows after the hold.</summary>
     Kill,
 
+    /// <summary>kill -9 of both instances at once; both start after the hold.</summary>
+    KillBoth,
+
+    /// <summary>kill -9 of an instance and the end of PostgreSQL (a crash, where that loses nothing) at once.</summary>
+    KillWithDatabase,
+
     /// <summary>SIGSTOP of an instance, SIGCONT after the hold.</summary>
     Pause,
 
@@ -31,6 +37,9 @@ public enum ChaosKind
 
     /// <summary>SIGHUP of nginx: new workers, the old ones end.</summary>
     Reload,
+
+    /// <summary>kill -9 of nginx; its start follows after the hold.</summary>
+    NginxKill,
 
     /// <summary>The failure switch: 500 without a body.</summary>
     Outage,
@@ -58,6 +67,36 @@ public enum ChaosKind
 
     /// <summary>Charged, and then the answer comes at two bytes a second.</summary>
     Trickle,
+
+    /// <summary>Charged, and then the connection is reset, and look-ups give no answer; Amount says how.</summary>
+    LookUpsFail,
+
+    /// <summary>A 4xx that comes from something in between; Amount is the status. Nothing is charged.</summary>
+    StatusStorm,
+
+    /// <summary>pg_terminate_backend of whatever runs a statement of the gateway, again and again.</summary>
+    TerminatedBackend,
+
+    /// <summary>The connections of one instance to PostgreSQL are reset, and so are new ones.</summary>
+    DatabaseCut,
+
+    /// <summary>PostgreSQL hears one instance, and its answers are lost.</summary>
+    DatabaseMute,
+
+    /// <summary>Nothing passes between one instance and PostgreSQL, and the connections look well.</summary>
+    DatabaseHalfOpen,
+
+    /// <summary>Each piece between one instance and PostgreSQL takes as many milliseconds as the amount says.</summary>
+    DatabaseSlow,
+
+    /// <summary>Connections to a processor are reset, and so are new ones.</summary>
+    ProcessorCut,
+
+    /// <summary>A processor hears the gateway, and its answers are lost.</summary>
+    ProcessorMute,
+
+    /// <summary>A processor hears nothing of what the gateway sends.</summary>
+    ProcessorDeaf,
 }
 
 /// <summary>
@@ -70,7 +109,10 @@ public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeS
     public const string Fallback = "fallback";
     public const string Both = "both";
 
+    /// <summary>The instance that has taken most payments of late.</summary>
+    public const string Loaded = "loaded";
+
     public override string ToString() => string.Create(
         CultureInfo.InvariantCulture,
-        $"{At.TotalSeconds,6:0.0} s  {Kind,-15} {Target,-8} for {Hold.TotalSeconds:0.0} s {Amount}").TrimEnd();
+        $"{At.TotalSeconds,6:0.0} s  {Kind,-17} {Target,-8} for {Hold.TotalSeconds:0.0} s {Amount}").TrimEnd();
 }

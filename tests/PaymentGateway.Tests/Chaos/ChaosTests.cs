@@ -21,7 +21,7 @@ public sealed class ChaosTests(ITestOutputHelper output)
     {
         var settings = ChaosSettings.Read();
         var schedule = ChaosSchedule.Plan(settings.Seed, settings.Durable, settings.Length, settings.Without);
-        await using var system = await GatewaySystem.UpAsync(
+        await using var system = await GatewaySystem.UpWithRelaysAsync(
             ("PROFILE", settings.Durable ? "durable" : "unlogged"),
             ("Gateway__Settling__InDoubtHorizon", Seconds(ChaosSchedule.Horizon)),
             ("Gateway__Settling__CallTimeout", Seconds(ChaosSchedule.CallTimeout)),
@@ -29,21 +29,27 @@ public sealed class ChaosTests(ITestOutputHelper output)
         using var run = new ChaosRun(system, schedule);
         var load = new ChaosLoad(system);
         var audits = new ChaosAudits(system, settings.Seed);
+        var live = new ChaosLiveAudits(system, new ChaosDatabase(system), () => run.Done);
         var problems = new List<string>();
         var ledger = new ChaosLedger();
 
         await TryAsync(problems, async () =>
         {
             var steps = run.ToTheEndAsync();
-            await Task.WhenAll(steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps));
+            await Task.WhenAll(
+                steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), live.RunWhileAsync(steps));
         });
         await run.HealAllAsync();
         await load.ComeAgainAsync();
-        var verdict = (await ChaosVerdict.FindAsync(system, load.Ledger)).Judge(
-            new ChaosAdoptions(system).After(run.Kills, run.DatabaseAway), run.DeadCalls);
+        await run.Adoptions.EndAsync();
+        var verdict = (await ChaosVerdict.FindAsync(system, load.Ledger)).Judge(run.JudgedKills(), run.DeadCalls);
         await TryAsync(problems, audits.AfterDrainAsync);
-        problems.AddRange([.. verdict.Problems, .. audits.Problems]);
+        live.Close();
+        var caused = await run.CausedAsync(settings.Length, load.Ledger);
+        problems.AddRange(
+            [.. verdict.Problems, .. audits.Problems, .. live.Problems, .. ChaosFloors.Missed(caused)]);
         await ledger.AddRunAsync(settings, schedule, system, run, load, audits, verdict);
+        ledger.AddCaused(caused, run, live);
         if (settings.Purges)
         {
             var purges = new ChaosPurges(system, settings.Seed);

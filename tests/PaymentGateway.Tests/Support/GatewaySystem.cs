@@ -16,6 +16,7 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     private readonly GatewaySystemScript script;
     private Dictionary<string, string> state = [];
+    private GatewaySystemRelays? relays;
 
     private GatewaySystem(GatewaySystemScript script) => this.script = script;
 
@@ -34,14 +35,37 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     public GatewaySystemDatabase Database { get; private set; } = null!;
 
+    /// <summary>The relays of a system that was started with them.</summary>
+    public GatewaySystemRelays Relays =>
+        relays ?? throw new InvalidOperationException("This system was started without relays.");
+
     public Uri Address => Client.BaseAddress!;
 
     /// <summary>Starts a system and waits until it takes payments.</summary>
     /// <param name="settings">Variables of eng/system or of the gateway, such as Gateway__Routing__Patience.</param>
-    public static async Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings)
+    public static Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings) =>
+        UpAsync(new GatewaySystemScript(settings));
+
+    /// <summary>The same with a relay on each connection of the instances.</summary>
+    public static Task<GatewaySystem> UpWithRelaysAsync(params (string Name, string Value)[] settings)
     {
-        var system = new GatewaySystem(new GatewaySystemScript(settings));
-        await system.script.UpAsync();
+        var script = new GatewaySystemScript(settings);
+        return UpAsync(script, new GatewaySystemRelays(script));
+    }
+
+    private static async Task<GatewaySystem> UpAsync(GatewaySystemScript script, GatewaySystemRelays? relays = null)
+    {
+        var system = new GatewaySystem(script) { relays = relays };
+        try
+        {
+            await script.UpAsync();
+        }
+        catch when (relays is not null)
+        {
+            await relays.DisposeAsync();
+            throw;
+        }
+
         system.Attach();
         return system;
     }
@@ -129,6 +153,8 @@ public sealed class GatewaySystem : IAsyncDisposable
             await Fallback.DisposeAsync();
         Database?.Thaw();
         await script.DownAsync();
+        if (relays is not null)
+            await relays.DisposeAsync();
     }
 
     private static async Task<bool> IsBusyAsync(SimulatedProcessor processor) =>

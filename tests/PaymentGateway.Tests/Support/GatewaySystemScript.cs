@@ -1,14 +1,16 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using System.Text.RegularExpressions;
 
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
 /// eng/system with a run directory and ports of its own. A test run that is broken off stops its systems too.
 /// </summary>
-public sealed class GatewaySystemScript
+public sealed partial class GatewaySystemScript
 {
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
     private static readonly ConcurrentDictionary<GatewaySystemScript, bool> Running = new();
@@ -17,6 +19,7 @@ public sealed class GatewaySystemScript
     private static readonly string[] Foreign =
     [
         "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "MULTIPLEXING", "POOL", "TOKEN", "FRESH", "PG_ARGS",
+        "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     private readonly Dictionary<string, string> variables;
@@ -46,6 +49,16 @@ public sealed class GatewaySystemScript
     }
 
     public string RunDirectory { get; }
+
+    /// <summary>A part's TCP port, known before the part is there.</summary>
+    public int PortOf(string variable) => int.Parse(variables[variable], CultureInfo.InvariantCulture);
+
+    /// <summary>A variable for every start of a part from now on.</summary>
+    public void Set(string name, string value) => variables[name] = value;
+
+    /// <summary>The directory of the sockets, as soon as a start has made it.</summary>
+    public string ReadSocketDirectory() => ShortDirectory()
+        .Match(File.ReadAllText(Path.Combine(RunDirectory, "settings"))).Groups[1].Value;
 
     /// <summary>The settings of the gateway among those given.</summary>
     public IEnumerable<KeyValuePair<string, string>> GatewaySettings =>
@@ -109,6 +122,9 @@ public sealed class GatewaySystemScript
             if (name.StartsWith("Gateway__", StringComparison.Ordinal) || Foreign.Contains(name))
                 environment.Remove(name);
     }
+
+    [GeneratedRegex(@"\bshort_dir=(\S+)")]
+    private static partial Regex ShortDirectory();
 
     // Below the range from which the kernel takes ports for outgoing connections.
     private static string[] FreePorts(int count)

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net.Http.Json;
+using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using ProcessorSimulator;
 
@@ -72,6 +73,11 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     /// <summary>For example <c>new { afterInsert = "reset", times = 1 }</c>; an unknown field is refused.</summary>
     public Task SetFaultsAsync(object faults) => PutAsync("admin/faults", faults);
 
+    /// <summary>How many more payments the fault that is set would hit; null when it has no number.</summary>
+    public async Task<int?> FaultTimesLeftAsync() =>
+        (await admin.GetFromJsonAsync<JsonElement>("admin/faults")).TryGetProperty("times", out var times)
+        && times.ValueKind == JsonValueKind.Number ? times.GetInt32() : null;
+
     public Task ClearFaultsAsync() => PostAsync("admin/faults/reset");
 
     public Task PurgeAsync() => PostAsync("admin/purge-payments");
@@ -83,9 +89,12 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         return (await admin.GetFromJsonAsync<ProcessorSummary>($"admin/payments-summary?{bounds}"))!;
     }
 
-    public async Task<IReadOnlyDictionary<Guid, ProcessorPayment>> PaymentsAsync()
+    /// <summary>What is stored there, of all time or with a requestedAt within these bounds.</summary>
+    public async Task<IReadOnlyDictionary<Guid, ProcessorPayment>> PaymentsAsync(
+        DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
-        var payments = await admin.GetFromJsonAsync<ProcessorPayment[]>("admin/payments");
+        var bounds = string.Join('&', Bound("from", from), Bound("to", to));
+        var payments = await admin.GetFromJsonAsync<ProcessorPayment[]>($"admin/payments?{bounds}");
         return payments!.ToDictionary(payment => payment.CorrelationId);
     }
 

@@ -1,0 +1,35 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Chaos;
+
+/// <summary>What is adopted late or asked too often is red.</summary>
+public sealed class ChaosVerdictTests
+{
+    private static readonly ChaosVerdict Nothing = new(TimeSpan.Zero, 0, 0, []);
+    private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+    private static readonly ChaosKill Adopted = new(
+        GatewaySystem.First, Noon, Taken: 120, Left: 30, Noon.AddSeconds(4), Noon.AddSeconds(4),
+        ChaosVerdict.AdoptionRenewalsMax);
+
+    [Fact]
+    public void What_is_adopted_in_time_is_well_however_long_a_renewal_takes() => Assert.Empty(
+        Nothing.Judge([(Adopted with { AdoptedAt = Noon.AddMinutes(1) }, true)], []).Problems);
+
+    [Fact]
+    public void What_is_adopted_late_or_never_is_red()
+    {
+        var late = Adopted with { Renewals = ChaosVerdict.AdoptionRenewalsMax + 1 };
+        var never = Adopted with { AdoptedAt = null };
+
+        Assert.Equal(2, Nothing.Judge([(late, true), (never, true)], []).Problems.Count);
+    }
+
+    [Fact]
+    public void Nobody_is_late_where_the_database_was_broken_or_nothing_was_left() => Assert.Empty(Nothing.Judge(
+        [(Adopted with { AdoptedAt = null }, false), (Adopted with { AdoptedAt = null, Left = 0 }, true)],
+        []).Problems);
+
+    [Fact]
+    public void A_dead_processor_that_is_asked_too_often_is_red() => Assert.Single(Nothing.Judge(
+        [], [new ChaosDeadCalls(ChaosStep.Default, Calls: 210, TimeSpan.FromSeconds(10))]).Problems);
+}

@@ -1,0 +1,123 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The relay passes what it should, loses what it is told to, and never lets a hole go unseen.</summary>
+public sealed class RelayTests : IAsyncLifetime, IDisposable
+{
+    private readonly Socket target = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private Relay relay = null!;
+    private Socket client = null!;
+    private Socket served = null!;
+
+    public async Task InitializeAsync()
+    {
+        target.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        target.Listen();
+        relay = new Relay(new IPEndPoint(IPAddress.Loopback, 0), () => target.LocalEndPoint!);
+        client = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await client.ConnectAsync(relay.Address);
+        served = await target.AcceptAsync();
+    }
+
+    public async Task DisposeAsync() => await relay.DisposeAsync();
+
+    public void Dispose()
+    {
+        client.Dispose();
+        served.Dispose();
+        target.Dispose();
+    }
+
+    [Fact]
+    public async Task Bytes_pass_both_ways_and_so_does_the_end()
+    {
+        await client.SendAsync(new byte[] { 1 });
+        Assert.Equal(1, await ReadAsync(served));
+        await served.SendAsync(new byte[] { 2 });
+        Assert.Equal(2, await ReadAsync(client));
+
+        client.Shutdown(SocketShutdown.Send);
+
+        Assert.Null(await ReadAsync(served));
+    }
+
+    [Fact]
+    public async Task A_cut_resets_what_is_there_and_what_comes()
+    {
+        relay.Set(new RelayFault(Cut: true));
+
+        await Assert.ThrowsAsync<SocketException>(() => ReadAsync(client));
+        using var next = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await Assert.ThrowsAsync<SocketException>(async () =>
+        {
+            // The reset may come before the connection is known to be made.
+            await next.ConnectAsync(relay.Address);
+            await ReadAsync(next);
+        });
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task One_direction_may_be_lost_alone_and_the_hole_ends_the_connection(bool answers)
+    {
+        relay.Set(new RelayFault(DropsRequests: !answers, DropsAnswers: answers));
+        var (lost, passed) = answers ? (served, client) : (client, served);
+        await passed.SendAsync(new byte[] { 1 });
+        Assert.Equal(1, await ReadAsync(lost));
+        await lost.SendAsync(new byte[] { 2 });
+        await Eventually.HoldsAsync(() => relay.Dropped == 1, "it is lost");
+
+        relay.Heal();
+
+        await Assert.ThrowsAsync<SocketException>(() => ReadAsync(passed));
+    }
+
+    [Fact]
+    public async Task Half_open_not_even_the_end_passes()
+    {
+        relay.Set(new RelayFault(DropsRequests: true, DropsAnswers: true));
+        client.Shutdown(SocketShutdown.Send);
+        var read = ReadAsync(served);
+        await Eventually.HoldsAsync(() => relay.SwallowedEnds == 1, "the end has come");
+        Assert.False(read.IsCompleted);
+
+        relay.Heal();
+
+        await Assert.ThrowsAsync<SocketException>(() => read);
+    }
+
+    [Fact]
+    public async Task What_lost_nothing_goes_on_after_a_fault()
+    {
+        relay.Set(new RelayFault(DropsAnswers: true));
+        relay.Heal();
+
+        await client.SendAsync(new byte[] { 3 });
+
+        Assert.Equal(3, await ReadAsync(served));
+        Assert.Equal(0, relay.Resets);
+    }
+
+    [Fact]
+    public async Task A_delay_passes_everything_in_its_order()
+    {
+        relay.Set(new RelayFault(Delay: TimeSpan.FromMilliseconds(1)));
+
+        for (byte at = 1; at < 20; at++)
+            await client.SendAsync(new[] { at });
+
+        for (var at = 1; at < 20; at++)
+            Assert.Equal(at, await ReadAsync(served));
+        Assert.True(relay.Delayed > 0);
+    }
+
+    private static async Task<int?> ReadAsync(Socket from)
+    {
+        var one = new byte[1];
+        using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(20));
+        return await from.ReceiveAsync(one, limit.Token) == 0 ? null : one[0];
+    }
+}

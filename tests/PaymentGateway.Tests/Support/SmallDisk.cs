@@ -1,0 +1,102 @@
+using System.Diagnostics;
+using Npgsql;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A small tmpfs that holds the tables which grow, and can be filled. Mounting it needs root.</summary>
+public sealed class SmallDisk : IAsyncDisposable
+{
+    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-disk.");
+
+    private SmallDisk()
+    {
+    }
+
+    private string Filler => Path.Combine(directory.FullName, "filler");
+
+    /// <summary>A disk of this size, with nothing on it. It must outlive the system that uses it.</summary>
+    public static async Task<SmallDisk> MountAsync(int megabytes)
+    {
+        var disk = new SmallDisk();
+        await RunAsync("mount", "-t", "tmpfs", "-o", $"size={megabytes}m,mode=755", "tmpfs", disk.directory.FullName);
+        return disk;
+    }
+
+    /// <summary>Moves payments and settlements of a running system here.</summary>
+    public async Task TakeAsync(GatewaySystem system)
+    {
+        var tables = directory.CreateSubdirectory("tables");
+        await RunAsync("chown", "postgres:", tables.FullName);
+        await MoveAsync(system, tables.FullName);
+    }
+
+    /// <summary>Not a page more fits.</summary>
+    public void Fill()
+    {
+        using var file = File.Create(Filler);
+        try
+        {
+            while (true)
+            {
+                file.Write(new byte[4096]);
+                file.Flush();
+            }
+        }
+        catch (IOException)
+        {
+            // It is full.
+        }
+    }
+
+    /// <summary>There is room again.</summary>
+    public void Free() => File.Delete(Filler);
+
+    public async ValueTask DisposeAsync()
+    {
+        await RunAsync("umount", directory.FullName);
+        directory.Delete(recursive: true);
+    }
+
+    private static async Task MoveAsync(GatewaySystem system, string path)
+    {
+        var superuser = new NpgsqlConnectionStringBuilder(
+            system.ChildSettings(GatewaySystem.First)["ConnectionStrings__Ledger"])
+        {
+            Username = "postgres",
+            Multiplexing = false,
+            Pooling = false,
+            ApplicationName = "tests",
+        };
+        await using var connection = new NpgsqlConnection(superuser.ConnectionString);
+        await connection.OpenAsync();
+        string[] statements =
+        [
+            $"CREATE TABLESPACE small LOCATION '{path}'",
+            "ALTER TABLE payments SET TABLESPACE small",
+            "ALTER TABLE settlements SET TABLESPACE small",
+            "ALTER INDEX payments_pkey SET TABLESPACE small",
+            "ALTER INDEX settlements_pkey SET TABLESPACE small",
+        ];
+        foreach (var statement in statements)
+        {
+            await using var command = new NpgsqlCommand(statement, connection);
+            await command.ExecuteNonQueryAsync();
+        }
+    }
+
+    private static async Task RunAsync(string program, params string[] arguments)
+    {
+        using var process = Process.Start(new ProcessStartInfo(program, arguments) { RedirectStandardError = true })!;
+        var said = await process.StandardError.ReadToEndAsync();
+        await process.WaitForExitAsync();
+        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {said}");
+    }
+}
+
+/// <summary>A fact that needs a whole system, and root to mount a file system; skipped without.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class MountedSystemFactAttribute : FactAttribute
+{
+    public MountedSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason
+        ?? (Environment.IsPrivilegedProcess ? null : "only root may mount a file system");
+}
