@@ -7,12 +7,13 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// A processor's circuit breaker around the call and the reading of its answer. It never repeats a call: that is how
-/// money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them (contract.md).
-/// The time limit is the connection's (<see cref="TickedStream"/>).
+/// A processor's time limit and circuit breaker around the call and the reading of its answer. It never repeats a call:
+/// that is how money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them
+/// (contract.md).
 /// </summary>
-internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions routing, TimeProvider clock)
-    : DelegatingHandler
+/// <param name="timeLimit">For a whole call, connecting included.</param>
+internal sealed class CallGuardHandler(
+    ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock) : DelegatingHandler
 {
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
@@ -22,7 +23,7 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
         .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
         {
             ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
-                .Handle<HttpRequestException>().Handle<IOException>()
+                .Handle<Exception>()
                 // Only these say that the processor itself is at work; a 404 or 401 comes from something in between.
                 .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
             SamplingDuration = TimeSpan.FromSeconds(1),
@@ -40,6 +41,12 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
                 return default;
             },
         })
+        .AddTimeout(timeLimit)
+        .Build();
+
+    private readonly ResiliencePipeline<HttpResponseMessage> questions =
+        new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+        .AddTimeout(timeLimit)
         .Build();
 
     /// <summary>The body of an answer that came through here; empty when there was none.</summary>
@@ -48,26 +55,20 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        if (request.Method != HttpMethod.Post)
-            return ResultOf(await CallAsync(request, cancellationToken));
-
+        var pipeline = request.Method == HttpMethod.Post ? charges : questions;
         var context = ResilienceContextPool.Shared.Get(cancellationToken);
         try
         {
-            return ResultOf(await charges.ExecuteOutcomeAsync(
+            var outcome = await pipeline.ExecuteOutcomeAsync(
                 static (context, call) => call.Handler.CallAsync(call.Request, context.CancellationToken), context,
-                (Handler: this, Request: request)));
+                (Handler: this, Request: request));
+            outcome.ThrowIfException();
+            return outcome.Result!;
         }
         finally
         {
             ResilienceContextPool.Shared.Return(context);
         }
-    }
-
-    private static HttpResponseMessage ResultOf(Outcome<HttpResponseMessage> outcome)
-    {
-        outcome.ThrowIfException();
-        return outcome.Result!;
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.DependencyInjection;
+using PaymentGateway.Owning;
 using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Support;
@@ -13,11 +14,15 @@ internal sealed class Lanes : IAsyncDisposable
         this.services = services;
         var lanes = services.GetRequiredService<ProcessorLanes>();
         (Default, Fallback) = (lanes.Default, lanes.Fallback);
+        Lease = services.GetRequiredService<Lease>();
     }
 
     public ProcessorLane Default { get; }
 
     public ProcessorLane Fallback { get; }
+
+    /// <summary>Of the payments' epoch, and held until a test ends it.</summary>
+    public Lease Lease { get; }
 
     public static Lanes Build(
         Uri cheap, Uri dear, TimeProvider clock, params (string Key, string? Value)[] settings)
@@ -29,6 +34,9 @@ internal sealed class Lanes : IAsyncDisposable
         ]);
         var collection = new ServiceCollection();
         collection.AddSingleton(clock);
+        var lease = new Lease(clock, options.Owning);
+        lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
+        collection.AddSingleton(lease);
         collection.AddSettling(options);
         return new Lanes(collection.BuildServiceProvider());
     }
