@@ -11,43 +11,63 @@ namespace PaymentGateway.Settling;
 /// that is how money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them
 /// (contract.md).
 /// </summary>
-/// <param name="timeLimit">For a whole call, connecting included.</param>
-internal sealed class CallGuardHandler(
-    ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock) : DelegatingHandler
+internal sealed partial class CallGuardHandler : DelegatingHandler
 {
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
 
-    private readonly ResiliencePipeline<HttpResponseMessage> charges =
-        new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-        .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
-        {
-            ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
-                .Handle<Exception>()
-                // Only these say that the processor itself is at work; a 404 or 401 comes from something in between.
-                .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
-            SamplingDuration = TimeSpan.FromSeconds(1),
-            MinimumThroughput = 4,
-            FailureRatio = 0.25,
-            BreakDuration = routing.TrialInterval,
-            OnOpened = opened =>
-            {
-                health.CircuitOpened(opened.BreakDuration);
-                return default;
-            },
-            OnClosed = _ =>
-            {
-                health.CircuitClosed();
-                return default;
-            },
-        })
-        .AddTimeout(timeLimit)
-        .Build();
+    private readonly ResiliencePipeline<HttpResponseMessage> charges;
+    private readonly ResiliencePipeline<HttpResponseMessage> questions;
+    private bool isOpen;
 
-    private readonly ResiliencePipeline<HttpResponseMessage> questions =
-        new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-        .AddTimeout(timeLimit)
-        .Build();
+    /// <param name="processor">Whose calls these are, for the log.</param>
+    /// <param name="health">Is told when the circuit opens and closes.</param>
+    /// <param name="routing">How long the circuit stays open.</param>
+    /// <param name="timeLimit">For a whole call, connecting included.</param>
+    /// <param name="clock">Its time counts for both.</param>
+    /// <param name="log">Says why the circuit opened.</param>
+    public CallGuardHandler(
+        Processor processor, ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock,
+        ILogger<CallGuardHandler> log)
+    {
+        questions = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddTimeout(timeLimit)
+            .Build();
+        charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
+            {
+                ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
+                    .Handle<Exception>()
+                    // Only these say that the processor itself is at work; 404 or 401 come from something in between.
+                    .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
+                SamplingDuration = TimeSpan.FromSeconds(1),
+                MinimumThroughput = 4,
+                FailureRatio = 0.25,
+                BreakDuration = routing.TrialInterval,
+                OnOpened = opened =>
+                {
+                    // Not for each trial that fails.
+                    if (!isOpen)
+                    {
+                        var reason = ReasonOf(opened.Outcome);
+                        Log.Opened(log, processor, reason);
+                    }
+
+                    isOpen = true;
+                    health.CircuitOpened(opened.BreakDuration);
+                    return default;
+                },
+                OnClosed = _ =>
+                {
+                    Log.Closed(log, processor);
+                    isOpen = false;
+                    health.CircuitClosed();
+                    return default;
+                },
+            })
+            .AddTimeout(timeLimit)
+            .Build();
+    }
 
     /// <summary>The body of an answer that came through here; empty when there was none.</summary>
     public static ReadOnlySpan<byte> AnswerOf(HttpResponseMessage response) => ((Answer)response.Content).Bytes;
@@ -70,6 +90,10 @@ internal sealed class CallGuardHandler(
             ResilienceContextPool.Shared.Return(context);
         }
     }
+
+    private static string ReasonOf(Outcome<HttpResponseMessage> outcome) => outcome.Exception is { } failed
+        ? $"{failed.Message} {failed.InnerException?.Message}"
+        : $"{(int)outcome.Result!.StatusCode}";
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<Outcome<HttpResponseMessage>> CallAsync(HttpRequestMessage request, CancellationToken token)
@@ -115,5 +139,14 @@ internal sealed class CallGuardHandler(
             length = bytes.Length;
             return true;
         }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(403, LogLevel.Warning, "The circuit of {Processor} opened: {Reason}")]
+        public static partial void Opened(ILogger log, Processor processor, string reason);
+
+        [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
+        public static partial void Closed(ILogger log, Processor processor);
     }
 }

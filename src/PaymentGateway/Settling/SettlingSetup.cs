@@ -1,4 +1,5 @@
 using System.Net;
+using System.Security.Cryptography.X509Certificates;
 using PaymentGateway.Owning;
 using PaymentGateway.Routing;
 
@@ -19,8 +20,9 @@ internal static class SettlingSetup
             services.AddHttpClient(processor.ToString())
                 .UseSocketsHttpHandler((handler, _) => Tune(handler, options.Settling))
                 .AddHttpMessageHandler(provider => new CallGuardHandler(
-                    provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Routing,
-                    options.Settling.CallTimeout, provider.GetRequiredService<TimeProvider>()))
+                    processor, provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Routing,
+                    options.Settling.CallTimeout, provider.GetRequiredService<TimeProvider>(),
+                    provider.GetRequiredService<ILogger<CallGuardHandler>>()))
                 .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
                 .RemoveAllLoggers();
         }
@@ -48,6 +50,12 @@ internal static class SettlingSetup
     {
         handler.ConnectTimeout = options.ConnectTimeout;
         handler.PooledConnectionLifetime = ConnectionKept;
+        // The system trusts what it trusts; a certificate that lacks would be fetched in the thread of the sockets.
+        handler.SslOptions.CertificateChainPolicy = new X509ChainPolicy
+        {
+            DisableCertificateDownloads = true,
+            RevocationMode = X509RevocationMode.NoCheck,
+        };
         // What is left of an answer that is too long is not read to its end.
         handler.MaxResponseDrainSize = 0;
         handler.UseCookies = false;

@@ -1,5 +1,6 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
+using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Owning;
 using PaymentGateway.Routing;
 using PaymentGateway.Settling;
@@ -31,10 +32,12 @@ public class ChargeBenchmarks : IDisposable
         var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
         lease.Confirm(payment.Epoch, clock.GetTimestamp());
         var health = new ProcessorHealth(clock, routing);
-        http = new HttpMessageInvoker(new CallGuardHandler(health, routing, TimeSpan.FromSeconds(10), clock)
+        var log = NullLogger<CallGuardHandler>.Instance;
+        var guard = new CallGuardHandler(Processor.Default, health, routing, TimeSpan.FromSeconds(10), clock, log)
         {
             InnerHandler = new AnswerFromMemory(),
-        });
+        };
+        http = new HttpMessageInvoker(guard);
         client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
         payment.RequestedAt = payment.AcceptedAt;
     }

@@ -154,9 +154,26 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         await using var lanes = NewLanes(front.BaseAddress);
 
         var outcome = await lanes.Default.Client.ChargeAsync(payment);
+        while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
+            Assert.True(front.Connections < 10);
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
         Assert.Empty(front.Heard);
+        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Lines), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_certificate_that_lacks_is_not_fetched()
+    {
+        using var issuer = new TcpListener(IPAddress.Loopback, 0);
+        issuer.Start();
+        using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
+        await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
+        await using var lanes = NewLanes(front.BaseAddress);
+
+        Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
+
+        Assert.False(issuer.Pending());
     }
 
     [Fact]
