@@ -26,16 +26,6 @@ internal sealed class Ticker : IDisposable
             new Thread(Run) { IsBackground = true, Name = name }.Start();
     }
 
-    /// <summary>It has ended, and nobody waits any more.</summary>
-    public bool IsStopped
-    {
-        get
-        {
-            lock (gate)
-                return stopped;
-        }
-    }
-
     /// <summary>
     /// Ends with the next tick: a whole period from now when it rests, at most one while it ticks. To be awaited once.
     /// </summary>

@@ -10,7 +10,7 @@ internal sealed class ProcessorLane(
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency, options.Gather);
+    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
 
     // Places of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim lookups = new(options.LookupConcurrency);

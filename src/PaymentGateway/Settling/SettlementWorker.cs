@@ -9,8 +9,7 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking,
-    OpenPayments open, Lease lease, Ticker gathering, GatewayOptions options, TimeProvider clock,
-    ILogger<SettlementWorker> log)
+    OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
@@ -48,8 +47,7 @@ internal sealed partial class SettlementWorker(
 
                 payment = first;
                 // Nobody waits for a charge, and those that begin together share their wake-ups.
-                await gathering.NextAsync();
-                stoppingToken.ThrowIfCancellationRequested();
+                await Task.Delay(options.Settling.Gather, clock, stoppingToken);
             }
 
             // What is dropped costs nothing, and must not keep others waiting.
