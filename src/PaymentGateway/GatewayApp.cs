@@ -110,6 +110,12 @@ internal static partial class GatewayApp
         services.AddSingleton<Intake>();
         services.AddSettling(options);
 
+        services.AddSingleton(provider =>
+        {
+            var ledger = provider.GetRequiredService<SettlementLedger>();
+            return new SummaryQueries(
+                window => ledger.SummariseAsync(window.From, window.To), provider.GetRequiredService<TimeProvider>());
+        });
         services.AddSingleton<BooksWatch>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();

@@ -23,6 +23,7 @@ internal sealed partial class IntakeWriter(
         batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
         var times = acceptances.Begin(batch.Count);
         var args = ToArgs(batch, times);
+        var generation = open.Generation;
         Stored? stored = null;
         try
         {
@@ -37,7 +38,7 @@ internal sealed partial class IntakeWriter(
 
         // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
         if (stored is not null)
-            Enqueue(stored, times);
+            Enqueue(stored, times, generation);
         acceptances.End(times);
         if (stored?.Known is { } known)
             for (var i = 0; i < known.Length; i++)
@@ -100,26 +101,24 @@ internal sealed partial class IntakeWriter(
         return new Stored(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
     }
 
-    // Oldest first: while older ones wait in the table, these must queue up behind them there.
-    private void Enqueue(Stored stored, AcceptanceBatch times)
+    // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
+    // have been purged between their INSERT and now: what of them is left is read again.
+    private void Enqueue(Stored stored, AcceptanceBatch times, int generation)
     {
         var (args, mine, _, _) = stored;
-        if (backlog.HasOverflow || queue.Room < args.Ids.Length)
+        var payments = new List<Payment>(args.Ids.Length);
+        for (var i = 0; i < args.Ids.Length; i++)
+            if (mine is null || mine[i])
+                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.Owner));
+        if (backlog.HasOverflow || queue.Room < args.Ids.Length || !open.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
             return;
         }
 
-        for (var i = 0; i < args.Ids.Length; i++)
-        {
-            if (mine is not null && !mine[i])
-                continue;
-
-            var payment = new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.Owner);
-            open.Add(payment);
+        foreach (var payment in payments)
             if (!queue.TryAdd(payment))
                 queue.Return(payment);
-        }
     }
 
     private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)

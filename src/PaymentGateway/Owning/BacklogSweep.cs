@@ -37,12 +37,11 @@ internal sealed partial class BacklogSweep(
     private async Task LoadAsync(StoredRange range, int epoch)
     {
         var limit = Math.Min(PageMax, queue.Room);
+        var generation = open.Generation;
         var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
-        if (epoch != lease.Epoch)
+        if (epoch != lease.Epoch || !TryTake(page, generation))
             return;
 
-        foreach (var row in page)
-            Take(row);
         backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
     }
 
@@ -53,13 +52,13 @@ internal sealed partial class BacklogSweep(
         var beganAt = clock.GetTimestamp();
         for (var from = range.From; queue.Room > 0;)
         {
+            var generation = open.Generation;
             var page = await store.OpenPageAsync(new OpenPageArgs(epoch, from, range.To, PageMax));
-            if (epoch != lease.Epoch)
+            if (epoch != lease.Epoch
+                || !TryTake(page.FindAll(row => !search.Loaded.Contains(row.AcceptedAt)), generation))
                 return;
 
-            foreach (var row in page)
-                if (search.Loaded.Add(row.AcceptedAt))
-                    Take(row);
+            search.Loaded.UnionWith(page.Select(row => row.AcceptedAt));
             if (page.Count < PageMax)
             {
                 backlog.Looked(range, beganAt);
@@ -70,12 +69,17 @@ internal sealed partial class BacklogSweep(
         }
     }
 
-    private void Take(StoredPayment row)
+    /// <returns>False when a purge was noticed since the page was asked for: it is to be read again.</returns>
+    private bool TryTake(List<StoredPayment> page, int generation)
     {
-        var payment = row.ToPayment();
-        open.Add(payment);
-        if (!queue.TryAdd(payment))
-            queue.Return(payment);
+        var payments = page.ConvertAll(row => row.ToPayment());
+        if (!open.TryAdd(payments, generation))
+            return false;
+
+        foreach (var payment in payments)
+            if (!queue.TryAdd(payment))
+                queue.Return(payment);
+        return true;
     }
 
     private static partial class Log

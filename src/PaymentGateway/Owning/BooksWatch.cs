@@ -22,7 +22,8 @@ internal sealed partial class BooksWatch(
         }
 
         lease.BooksResetAt = state.ResetAt;
-        if (known is { } before && before.Resets != state.Resets)
+        // A purge since the crash has begun new books: there is nothing to save for them.
+        if (known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (known is not null && known.Generation != state.Generation)
             await MarkPurgedAsync();
@@ -48,7 +49,7 @@ internal sealed partial class BooksWatch(
     // purge are in the same queue.
     private async Task MarkPurgedAsync()
     {
-        foreach (var page in open.Snapshot().Chunk(PageMax))
+        foreach (var page in open.BeginGeneration().Chunk(PageMax))
         {
             var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
             var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
