@@ -64,9 +64,9 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
     {
-        var recorded = await batches.RunAsync(
+        var recorded = await RowReading.RunAsync(() => batches.RunAsync(
             static (connection, batch) => connection.QuerySingleAsync<CountRow>(
-                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch);
+                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch));
         return recorded.Value;
     }
 

@@ -20,7 +20,7 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
     /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
     /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
     public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
-        WorkAsync(statement).WaitAsync(answerWithin, clock);
+        RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
 
     /// <summary>Runs several, and tells them by the token when the caller was let go.</summary>
     /// <inheritdoc cref="RunAsync{TResult}(Func{NpgsqlConnection, Task{TResult}})"/>

@@ -1,0 +1,255 @@
+using System.Collections.Concurrent;
+using System.Net;
+using System.Net.Sockets;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>What a relay does to the bytes that pass it.</summary>
+/// <param name="Cut">Connections are reset, and new ones as soon as they come.</param>
+/// <param name="DropsRequests">Bytes to the target are swallowed; the connection looks well.</param>
+/// <param name="DropsAnswers">Bytes from the target are swallowed; both together make it half open.</param>
+/// <param name="Delay">Each piece waits so long, in both directions.</param>
+/// <param name="Splits">Each piece from the target comes in two, cut wherever, the second part 1 ms later.</param>
+public sealed record RelayFault(
+    bool Cut = false, bool DropsRequests = false, bool DropsAnswers = false, TimeSpan Delay = default,
+    bool Splits = false)
+{
+    public static RelayFault None { get; } = new();
+
+    /// <summary>Nothing passes, neither bytes nor the end of a connection.</summary>
+    public bool IsHalfOpen => DropsRequests && DropsAnswers;
+
+    public bool Drops(bool isAnswer) => isAnswer ? DropsAnswers : DropsRequests;
+}
+
+/// <summary>
+/// Passes the bytes of stream sockets, TCP or Unix, to a target, and can be told to break them. A connection that has
+/// lost bytes is reset when the fault ends: it must never go on with a hole in it.
+/// </summary>
+public sealed class Relay : IAsyncDisposable
+{
+    private static readonly TimeSpan SplitFor = TimeSpan.FromMilliseconds(1);
+
+    private readonly Socket listener;
+    private readonly Func<EndPoint> target;
+    private readonly ConcurrentDictionary<Pair, bool> pairs = new();
+    private readonly CancellationTokenSource ending = new();
+    private readonly Task accepting;
+    private volatile RelayFault fault = RelayFault.None;
+    private long dropped;
+    private int swallowedEnds;
+    private long delayed;
+    private int resets;
+    private int split;
+
+    /// <param name="address">Where it listens; port 0 is any.</param>
+    /// <param name="target">Asked at each connection, so the target may come later.</param>
+    public Relay(EndPoint address, Func<EndPoint> target)
+    {
+        this.target = target;
+        listener = NewSocket(address);
+        listener.Bind(address);
+        listener.Listen();
+        accepting = AcceptAllAsync();
+    }
+
+    /// <summary>Where it listens.</summary>
+    public EndPoint Address => listener.LocalEndPoint!;
+
+    /// <summary>Bytes that were swallowed so far.</summary>
+    public long Dropped => Interlocked.Read(ref dropped);
+
+    /// <summary>Ends of connections that were swallowed so far.</summary>
+    public int SwallowedEnds => Volatile.Read(ref swallowedEnds);
+
+    /// <summary>Pieces that were delayed so far.</summary>
+    public long Delayed => Interlocked.Read(ref delayed);
+
+    /// <summary>Connections that were reset so far.</summary>
+    public int Resets => Volatile.Read(ref resets);
+
+    /// <summary>Pieces that were split so far.</summary>
+    public int Split => Volatile.Read(ref split);
+
+    /// <summary>From now on it does this.</summary>
+    public void Set(RelayFault next)
+    {
+        fault = next;
+        foreach (var (pair, _) in pairs)
+            if (next.Cut || pair.HasHole)
+                Reset(pair);
+    }
+
+    public void Heal() => Set(RelayFault.None);
+
+    public async ValueTask DisposeAsync()
+    {
+        await ending.CancelAsync();
+        listener.Dispose();
+        foreach (var (pair, _) in pairs)
+            pair.Dispose();
+        await accepting;
+        ending.Dispose();
+    }
+
+    private static Socket NewSocket(EndPoint address) => new(
+        address.AddressFamily, SocketType.Stream,
+        address is UnixDomainSocketEndPoint ? ProtocolType.Unspecified : ProtocolType.Tcp);
+
+    private async Task AcceptAllAsync()
+    {
+        while (!ending.IsCancellationRequested)
+        {
+            try
+            {
+                var client = await listener.AcceptAsync(ending.Token);
+                _ = ServeAsync(client);
+            }
+            catch (Exception over) when (
+                over is OperationCanceledException or SocketException or ObjectDisposedException)
+            {
+                // Disposed, or a client that left before it was taken.
+            }
+        }
+    }
+
+    private async Task ServeAsync(Socket client)
+    {
+        var pair = new Pair(client);
+        pairs[pair] = true;
+        try
+        {
+            if (fault.Cut)
+            {
+                Reset(pair);
+                return;
+            }
+
+            var address = target();
+            pair.Server = NewSocket(address);
+            await pair.Server.ConnectAsync(address, ending.Token);
+            await Task.WhenAll(
+                PumpAsync(pair, client, pair.Server, isAnswer: false),
+                PumpAsync(pair, pair.Server, client, isAnswer: true));
+        }
+        catch (Exception broken) when (broken is SocketException or ObjectDisposedException
+            or OperationCanceledException or IOException)
+        {
+            // What one side did to its connection the other one sees as well.
+            pair.Reset();
+        }
+        finally
+        {
+            pairs.TryRemove(pair, out _);
+            pair.Dispose();
+        }
+    }
+
+    private async Task PumpAsync(Pair pair, Socket from, Socket to, bool isAnswer)
+    {
+        var buffer = new byte[16 * 1024];
+        while (true)
+        {
+            int count;
+            try
+            {
+                count = await from.ReceiveAsync(buffer, ending.Token);
+            }
+            catch (SocketException)
+            {
+                pair.Reset();
+                throw;
+            }
+
+            var now = fault;
+            if (now.Delay > TimeSpan.Zero)
+            {
+                Interlocked.Increment(ref delayed);
+                await Task.Delay(now.Delay, ending.Token);
+            }
+
+            if (count == 0)
+            {
+                if (!now.IsHalfOpen)
+                {
+                    to.Shutdown(SocketShutdown.Send);
+                    return;
+                }
+
+                pair.HasHole = true;
+                Interlocked.Increment(ref swallowedEnds);
+                return;
+            }
+
+            if (pair.HasHole || fault.Drops(isAnswer))
+            {
+                pair.HasHole = true;
+                Interlocked.Add(ref dropped, count);
+                if (!fault.Drops(isAnswer: true) && !fault.Drops(isAnswer: false))
+                    Reset(pair); // The fault ended meanwhile, and nobody saw the hole.
+                continue;
+            }
+
+            var sent = 0;
+            if (now.Splits && isAnswer && count > 1)
+            {
+                // Another place each time, so that in the end every place of every message has been one.
+                sent = 1 + Interlocked.Increment(ref split) % (count - 1);
+                await SendAsync(to, buffer.AsMemory(0, sent));
+                await Task.Delay(SplitFor, ending.Token);
+            }
+
+            await SendAsync(to, buffer.AsMemory(sent, count - sent));
+        }
+    }
+
+    private async Task SendAsync(Socket to, ReadOnlyMemory<byte> bytes)
+    {
+        while (bytes.Length > 0)
+            bytes = bytes[await to.SendAsync(bytes, ending.Token)..];
+    }
+
+    private void Reset(Pair pair)
+    {
+        Interlocked.Increment(ref resets);
+        pair.Reset();
+    }
+
+    /// <summary>A client's connection and ours to the target.</summary>
+    private sealed class Pair(Socket client) : IDisposable
+    {
+        private volatile bool hasHole;
+
+        public Socket? Server { get; set; }
+
+        public bool HasHole
+        {
+            get => hasHole;
+            set => hasHole = value;
+        }
+
+        /// <summary>Without lingering: the peers see a reset and not a polite end.</summary>
+        public void Reset()
+        {
+            foreach (var socket in new[] { client, Server })
+            {
+                try
+                {
+                    if (socket?.LocalEndPoint is IPEndPoint)
+                        socket.LingerState = new LingerOption(enable: true, seconds: 0);
+                    socket?.Dispose();
+                }
+                catch (Exception gone) when (gone is SocketException or ObjectDisposedException)
+                {
+                    // It is closed already.
+                }
+            }
+        }
+
+        public void Dispose()
+        {
+            client.Dispose();
+            Server?.Dispose();
+        }
+    }
+}
