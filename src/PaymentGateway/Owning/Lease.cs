@@ -10,6 +10,8 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
     private long heldUntil;
     private int epoch;
+    private int fallbackWanted;
+    private int fallbackMarked;
     private TaskCompletionSource nextCheck = NewCheck();
 
     /// <summary>The epoch that accepted payments name as their owner; 0 while there is none.</summary>
@@ -20,6 +22,26 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
 
     /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
+
+    /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
+    public bool WantsFallback => Volatile.Read(ref fallbackWanted) == Epoch;
+
+    /// <summary>
+    /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
+    /// an adopter would trust that nothing was; the keeper is asked to tell the database.
+    /// </summary>
+    public bool MayUseFallback(Payment payment)
+    {
+        if (Volatile.Read(ref fallbackMarked) == payment.Epoch)
+            return true;
+
+        if (Interlocked.Exchange(ref fallbackWanted, payment.Epoch) != payment.Epoch)
+            CheckSoon.Set();
+        return false;
+    }
+
+    /// <summary>The database knows it: that word was committed.</summary>
+    public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
 
     /// <param name="current">The epoch that the database confirmed.</param>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>

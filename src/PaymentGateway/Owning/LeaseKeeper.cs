@@ -101,8 +101,9 @@ internal sealed partial class LeaseKeeper(
     {
         var askedAt = clock.GetTimestamp();
         var epoch = lease.Epoch;
+        var usesFallback = lease.WantsFallback;
         if (epoch == 0 || !await leases.RenewAsync(
-                new RenewLeaseArgs(epoch, options.LeaseDuration, SettledBefore())))
+                new RenewLeaseArgs(epoch, options.LeaseDuration, SettledBefore(), usesFallback)))
         {
             if (epoch != 0)
                 GiveUp(epoch);
@@ -110,6 +111,8 @@ internal sealed partial class LeaseKeeper(
             epoch = await leases.OpenAsync(instance.Identity, options.LeaseDuration);
             Log.Opened(log, epoch);
         }
+        else if (usesFallback)
+            lease.FallbackMarked(epoch);
 
         lease.Confirm(epoch, askedAt);
     }

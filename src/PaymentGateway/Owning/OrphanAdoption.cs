@@ -7,19 +7,26 @@ using PaymentGateway.Settling;
 namespace PaymentGateway.Owning;
 
 /// <summary>
-/// Takes over what dead or stopped instances left. What may have been sent is in doubt and is looked up first.
+/// Takes over what dead or stopped instances left. What may have been sent is in doubt: where it can be at default
+/// only it is charged there again, which is safe; else it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtResolver doubts, TimeProvider clock,
-    ILogger<OrphanAdoption> log)
+    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtResolver doubts, OwningOptions options,
+    TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
+
+    // Those that wait for fallback's word leave room for those that default alone can settle.
+    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
     private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
 
     // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
     private readonly Dictionary<int, EmptyLook> empty = [];
+
+    // Monotonic timestamps from after the first look that found an epoch closed.
+    private readonly Dictionary<int, long> closedSince = [];
 
     // How far a look has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
@@ -28,13 +35,16 @@ internal sealed partial class OrphanAdoption(
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
-        foreach (var (epoch, settledBefore, lapsedSeconds) in orphans)
+        var now = clock.GetTimestamp();
+        foreach (var orphaned in orphans)
         {
+            var epoch = orphaned.Epoch;
+            closedSince.TryAdd(epoch, now);
             if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
                 continue;
 
-            var from = cursors.GetValueOrDefault(epoch, settledBefore);
-            if (!await AdoptAsync(epoch, from, TimeSpan.FromSeconds(lapsedSeconds)))
+            var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
+            if (!await AdoptAsync(orphaned with { SettledBefore = from }))
             {
                 empty.Remove(epoch);
                 continue;
@@ -48,8 +58,11 @@ internal sealed partial class OrphanAdoption(
             empty[epoch] = Later(last.Wait);
         }
 
-        foreach (var ended in empty.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
+        foreach (var ended in closedSince.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
+        {
             empty.Remove(ended);
+            closedSince.Remove(ended);
+        }
     }
 
     private EmptyLook Later(TimeSpan waited)
@@ -60,14 +73,19 @@ internal sealed partial class OrphanAdoption(
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
     /// <returns>Whether nothing is left to adopt there.</returns>
-    private async Task<bool> AdoptAsync(int from, DateTime settledBefore, TimeSpan lapsed)
+    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned)
     {
-        var limit = Math.Min(PageMax, Math.Min(DoubtsMax - doubts.Count, queue.Room));
+        var from = orphaned.Epoch;
+        var doubtsRoom = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
+        var limit = Math.Min(PageMax, Math.Min(doubtsRoom, queue.Room));
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
-        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
-        var doubtSince = clock.GetTimestamp() - clock.TicksOf(lapsed);
+        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit));
+        // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What clean
+        // stops freed has no time of its own but this one.
+        var closedAt = from == 0 ? clock.GetTimestamp() : closedSince[from];
+        var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
         foreach (var row in page)
             Take(row, doubtSince);
         if (page.Count > 0)
@@ -112,6 +130,13 @@ internal sealed partial class OrphanAdoption(
 
         payment.InDoubt = true;
         payment.DoubtSince = doubtSince;
+        if (row.Handover == StoredPayment.HandedOverAtDefault)
+        {
+            payment.ChargedAt = Processor.Default;
+            queue.Return(payment);
+            return;
+        }
+
         doubts.Add(payment);
     }
 

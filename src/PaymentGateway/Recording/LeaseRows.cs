@@ -3,14 +3,15 @@ namespace PaymentGateway.Recording;
 /// <summary>An epoch.</summary>
 internal sealed record EpochRow(int Epoch);
 
-/// <summary>A closed epoch; LapsedSeconds is how long ago, at least, it has stopped sending.</summary>
-internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, double LapsedSeconds);
+/// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
+internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, bool UsedFallback);
 
 /// <summary>A new lease.</summary>
 internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 
-/// <summary>A renewal; everything accepted before SettledBefore is settled.</summary>
-internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore);
+/// <summary>A renewal; everything accepted before SettledBefore is settled. UsesFallback is for good.</summary>
+internal sealed record RenewLeaseArgs(
+    int Epoch, TimeSpan Duration, DateTime SettledBefore, bool UsesFallback = false);
 
 /// <summary>
 /// Earlier epochs of the instance ProvenGone are gone (empty: nothing is proven); Lapsed ones only if told so.

@@ -6,12 +6,16 @@ namespace PaymentGateway.Recording;
 internal sealed class LeaseStore(SharedConnections connections)
 {
     private const string OpenSql = """
-        INSERT INTO leases (instance, expires_at) VALUES (@Instance, now() + @Duration) RETURNING epoch
+        INSERT INTO leases (instance, expires_at, used_fallback) VALUES (@Instance, now() + @Duration, false)
+        RETURNING epoch
         """;
 
+    // Charges follow the word that fallback is used, so it must outlive a crash of the database.
     private const string RenewSql = """
-        UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore
+        UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore,
+                          used_fallback = used_fallback OR @UsesFallback
         WHERE epoch = @Epoch AND closed_at IS NULL
+          AND (NOT @UsesFallback OR set_config('synchronous_commit', 'on', true) = 'on')
         """;
 
     // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set.
@@ -22,9 +26,7 @@ internal sealed class LeaseStore(SharedConnections connections)
 
     // Nothing is free most of the time, and adopting nothing costs more than this look.
     private const string OrphanedSql = """
-        SELECT epoch, settled_before,
-               CASE WHEN epoch = 0 THEN 0 ELSE extract(epoch FROM now() - least(expires_at, closed_at)) END::float8
-                 AS lapsed_seconds
+        SELECT epoch, settled_before, epoch <> 0 AND used_fallback AS used_fallback
         FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
           AND (epoch <> 0 OR EXISTS (SELECT FROM payments WHERE owner = 0))
@@ -35,9 +37,10 @@ internal sealed class LeaseStore(SharedConnections connections)
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
     // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
+    // A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with.
     private const string AdoptSql = $"""
         WITH claim AS (
-            SELECT epoch FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
+            SELECT epoch, used_fallback FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
         ), orphans AS (
             SELECT correlation_id, accepted_at FROM payments
             WHERE owner = (SELECT epoch FROM claim) AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}
@@ -46,7 +49,10 @@ internal sealed class LeaseStore(SharedConnections connections)
             UPDATE leases SET settled_before = least(settled_before, (SELECT min(accepted_at) FROM orphans))
             WHERE epoch = @To AND closed_at IS NULL RETURNING epoch
         )
-        UPDATE payments SET owner = @To, handover = CASE WHEN @From = 0 THEN greatest(handover, 1) ELSE 2 END
+        UPDATE payments SET owner = @To, handover = CASE
+            WHEN @From = 0 THEN greatest(handover, 1)
+            WHEN handover = 2 OR (SELECT used_fallback FROM claim) THEN 2
+            ELSE 3 END
         WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner = @From
           AND EXISTS (SELECT 1 FROM widened)
         RETURNING correlation_id, amount_cents, accepted_at, owner, handover
@@ -63,7 +69,10 @@ internal sealed class LeaseStore(SharedConnections connections)
     // What is surely unsent is free at once for anybody, what is in doubt stays in doubt.
     private const string ReleaseSql = $"""
         UPDATE payments
-        SET owner = 0, handover = CASE WHEN correlation_id = ANY(@InDoubt) THEN 2 ELSE greatest(handover, 1) END
+        SET owner = 0, handover = CASE
+            WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, 1)
+            WHEN handover = 2 OR (SELECT used_fallback FROM leases WHERE epoch = @Epoch) THEN 2
+            ELSE 3 END
         WHERE owner = @Epoch AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}
         """;
 

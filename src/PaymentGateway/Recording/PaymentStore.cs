@@ -113,8 +113,11 @@ internal sealed record StoredPayment(
     /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
     public const short HandedOverUnsent = 1;
 
-    /// <summary>Handed over, and perhaps sent by an owner that is gone.</summary>
+    /// <summary>Handed over, and perhaps sent, to either processor, by an owner that is gone.</summary>
     public const short HandedOverInDoubt = 2;
+
+    /// <summary>Handed over, perhaps sent to default, and surely not to fallback.</summary>
+    public const short HandedOverAtDefault = 3;
 
     public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, Owner);
 }

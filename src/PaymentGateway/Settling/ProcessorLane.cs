@@ -42,7 +42,8 @@ internal sealed class ProcessorLane(
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        payment.DoubtSince = clock.GetTimestamp();
+        // That of an owner that is gone may lie ahead.
+        payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition says nothing of the call before it, and that one is no younger for it.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);

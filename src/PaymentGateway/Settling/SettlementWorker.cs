@@ -55,18 +55,29 @@ internal sealed partial class SettlementWorker(
                 await pace.NextAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
-            else
-                open.Remove(payment);
         }
     }
 
-    /// <summary>Waits for a lane with a free place, or gives null when the payment is not ours any more.</summary>
+    /// <summary>
+    /// Waits for a lane with a free place, or gives null when the payment is another instance's or the resolver's.
+    /// </summary>
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
         while (!payment.Purged && lease.Owns(payment))
         {
-            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane && lane.TryEnter())
-                return lane;
+            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane)
+            {
+                if (lane == lanes.Fallback && payment.InDoubt)
+                {
+                    // An owner that is gone may have charged it at default: only there can it become free.
+                    payment.RequestedAt = clock.UtcMicroseconds();
+                    doubts.Add(payment);
+                    return null;
+                }
+
+                if ((lane == lanes.Default || lease.MayUseFallback(payment)) && lane.TryEnter())
+                    return lane;
+            }
 
             // Nobody takes it, and no charge under way will change that soon: another instance may have more luck.
             if (draining && Volatile.Read(ref inFlight) == 0)
@@ -75,6 +86,7 @@ internal sealed partial class SettlementWorker(
             await progress.WaitAsync(LookAgain, stopping);
         }
 
+        open.Remove(payment);
         return null;
     }
 
@@ -106,7 +118,7 @@ internal sealed partial class SettlementWorker(
                 case ChargeResult.Refused or ChargeResult.NotSent:
                     queue.Return(payment);
                     break;
-                case ChargeResult.Rejected:
+                case ChargeResult.Rejected when !payment.InDoubt:
                     // It would be so again, and it must not be in the way of others.
                     _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;

@@ -137,6 +137,18 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
     }
 
+    [PostgresFact]
+    public async Task Leases_of_an_earlier_version_get_their_column_and_their_epochs_may_have_used_fallback()
+    {
+        await Setup().EnsureAsync();
+        var epoch = await database.OpenEpochAsync();
+        await database.ExecuteAsync("ALTER TABLE leases DROP COLUMN used_fallback");
+
+        await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
+
+        Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
+    }
+
     private SchemaSetup Setup(string profile = "Unlogged") =>
         new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
 

@@ -76,7 +76,8 @@ public sealed class PostgresServer : IAsyncDisposable
 
     private int ProcessId { get; set; }
 
-    private static string? Binaries { get; } = FindBinaries();
+    /// <summary>Where it is installed.</summary>
+    public static string? Binaries { get; } = FindBinaries();
 
     public string ConnectionString(string database) =>
         $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
