@@ -127,10 +127,14 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         if (trialPending || now < closedUntil)
             return Availability.Unusable;
 
-        // One that says of itself that it is slow is not tried: a slow success may spoil the audit's window.
-        var saysSlow = report.MinResponse > options.MaxLatency && reportedAt > measuredAt && IsFresh_NeedsLock(now);
-        return saysSlow && !circuitOpen ? Availability.Unusable : Availability.Trial;
+        return SaysSlow_NeedsLock(now) ? Availability.Unusable : Availability.Trial;
     }
+
+    // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer call
+    // that was quick knows better. A report has had its time when the one after it is missing too.
+    private bool SaysSlow_NeedsLock(long now) =>
+        report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
+        && !(measuredAt > reportedAt && latencyMs <= options.MaxLatency.TotalMilliseconds);
 
     private TimeSpan ExpectedLatency_NeedsLock(long now)
     {

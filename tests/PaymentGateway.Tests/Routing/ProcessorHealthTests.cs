@@ -10,6 +10,8 @@ public sealed class ProcessorHealthTests
     private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
+    private static readonly HealthReport Slow = new(false, TimeSpan.FromSeconds(2), TimeSpan.Zero);
+
     private readonly FakeTimeProvider clock = new();
     private readonly ProcessorHealth health;
 
@@ -222,13 +224,39 @@ public sealed class ProcessorHealthTests
         health.End(false, TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Trial, Now);
 
-        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
-        Assert.Equal(Availability.Trial, Now); // No newer than the call.
+        health.Observe(Slow);
+        Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);
-        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its word, and the same.
 
         Assert.Equal(Availability.Unusable, Now);
         health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void One_that_fails_is_not_tried_while_it_says_that_it_is_slow_too()
+    {
+        health.CircuitOpened(TrialInterval);
+        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+
+        // The next word is due after an interval; when the one after it is missing too, nobody knows.
+        clock.Advance(HealthInterval * 2 - Millisecond);
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(Millisecond);
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void A_newer_call_that_was_quick_outweighs_the_word_that_it_is_slow()
+    {
+        health.Observe(Slow);
+        clock.Advance(Millisecond);
+
+        health.End(false, TimeSpan.FromMilliseconds(20), null);
+
+        Assert.Equal(Availability.Usable, Now);
+        clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
         Assert.Equal(Availability.Trial, Now);
     }
 }
