@@ -29,16 +29,7 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
             MinimumThroughput = 4,
             FailureRatio = 0.25,
             BreakDuration = routing.TrialInterval,
-            OnOpened = opened =>
-            {
-                health.CircuitOpened(opened.BreakDuration);
-                return default;
-            },
-            OnClosed = _ =>
-            {
-                health.CircuitClosed();
-                return default;
-            },
+            StateProvider = health.Circuit,
         })
         .Build();
 

@@ -67,9 +67,8 @@ public final class Run {
     beside.startAt(zeroNanos);
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
     // Stages and audits are on the full second or soon after it; what only we want to know comes at moments of its own.
-    // A look at memory stops what it looks at, and more of it at the gateway than at the stub: none in the five seconds
-    // after a recovery.
-    every(METER_SECONDS, 6.25, () -> memory.add(second(), meter.pssKiB()));
+    // A look at memory stops what it looks at, and more of it at the gateway than at the stub: none while it recovers.
+    every(METER_SECONDS, 9.25, () -> memory.add(second(), meter.pssKiB()));
     every(PROGRESS_SECONDS, PROGRESS_SECONDS - 0.3, this::sayProgress);
     if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::lookAtProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
