@@ -15,6 +15,8 @@ internal sealed class Ticker : IDisposable
     private readonly Stack<Wait> spare = [];
     private List<Wait> waiting = [];
     private List<Wait> due = [];
+    private bool resting;
+    private bool hurried;
     private bool stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
@@ -33,14 +35,29 @@ internal sealed class Ticker : IDisposable
     {
         lock (gate)
         {
-            if (period <= TimeSpan.Zero || stopped)
+            if (period <= TimeSpan.Zero || stopped || (hurried && waiting.Count == 0))
+            {
+                hurried = false;
                 return ValueTask.CompletedTask;
+            }
 
             if (!spare.TryPop(out var wait))
                 wait = new Wait(this);
             waiting.Add(wait);
-            Monitor.Pulse(gate);
+            // Between two ticks a pulse would end the period.
+            if (resting)
+                Monitor.Pulse(gate);
             return wait.Tick;
+        }
+    }
+
+    /// <summary>Has the next tick now. Whoever waits, or comes to wait next, runs on at once.</summary>
+    public void Hurry()
+    {
+        lock (gate)
+        {
+            hurried = true;
+            Monitor.Pulse(gate);
         }
     }
 
@@ -61,11 +78,15 @@ internal sealed class Ticker : IDisposable
             do
             {
                 due.Clear();
-#pragma warning disable RS0030 // This thread is there to sleep: no timer of the runtime wakes another for it.
-                Thread.Sleep(period);
-#pragma warning restore RS0030
                 lock (gate)
+                {
+                    if (!hurried && !stopped)
+                        Monitor.Wait(gate, period);
+                    // While nobody waits it stands for who comes next.
+                    hurried &= waiting.Count == 0;
                     (due, waiting) = (waiting, due);
+                }
+
                 foreach (var wait in due)
                     wait.End();
             }
@@ -77,8 +98,10 @@ internal sealed class Ticker : IDisposable
     {
         lock (gate)
         {
+            resting = true;
             while (waiting.Count == 0 && !stopped)
                 Monitor.Wait(gate);
+            resting = false;
             return waiting.Count > 0;
         }
     }

@@ -28,6 +28,7 @@ internal static class LedgerSetup
         services.AddSingleton(_ => Connections(options.Ledger, PlainConnections));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
+        services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementLedger>();
         services.AddSingleton<BooksStore>();
         services.AddSingleton<ParkedStore>();

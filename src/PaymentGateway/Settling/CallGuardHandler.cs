@@ -21,7 +21,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
     private bool isOpen;
 
     /// <param name="processor">Whose calls these are, for the log.</param>
-    /// <param name="health">Is told when the circuit opens and closes.</param>
+    /// <param name="health">Reads the circuit's state.</param>
     /// <param name="routing">How long the circuit stays open.</param>
     /// <param name="timeLimit">For a whole call, connecting included.</param>
     /// <param name="clock">Its time counts for both.</param>
@@ -44,6 +44,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
                 MinimumThroughput = 4,
                 FailureRatio = 0.25,
                 BreakDuration = routing.TrialInterval,
+                StateProvider = health.Circuit,
                 OnOpened = opened =>
                 {
                     // Not for each trial that fails.
@@ -54,14 +55,12 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
                     }
 
                     isOpen = true;
-                    health.CircuitOpened(opened.BreakDuration);
                     return default;
                 },
                 OnClosed = _ =>
                 {
                     Log.Closed(log, processor);
                     isOpen = false;
-                    health.CircuitClosed();
                     return default;
                 },
             })

@@ -1,5 +1,6 @@
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;

@@ -25,7 +25,11 @@ public class TestDatabase : IAsyncLifetime
 
     internal PaymentStore Payments => new(Shared, Connections);
 
-    internal SettlementLedger Ledger => new(Shared, Connections);
+    internal SettlementLedger Ledger => new(Shared, Connections, Unwritten);
+
+    /// <summary>What the ledger's summaries wait for; without a gateway nothing.</summary>
+    internal UnwrittenOutcomes Unwritten { get; } =
+        new(new RecordingOptions(TimeSpan.Zero, 1_000, 20_000), TimeProvider.System);
 
     internal BatchConnections Connections { get; private set; } = null!;
 

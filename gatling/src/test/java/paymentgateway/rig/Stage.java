@@ -28,11 +28,6 @@ public record Stage(
     return OFFICIAL.stream().map(stage -> stage.at(stage.second * seconds / OFFICIAL_SECONDS)).toList();
   }
 
-  public Stage withDelayAtMost(int ms) {
-    return new Stage(
-        second, Math.min(ms, defaultDelayMs), defaultFailing, Math.min(ms, fallbackDelayMs), fallbackFailing);
-  }
-
   public Stage at(double when) {
     return new Stage(when, defaultDelayMs, defaultFailing, fallbackDelayMs, fallbackFailing);
   }
