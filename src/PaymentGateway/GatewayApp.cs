@@ -111,6 +111,7 @@ internal static partial class GatewayApp
         services.AddSettling(options);
 
         services.AddSingleton<BooksWatch>();
+        services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());

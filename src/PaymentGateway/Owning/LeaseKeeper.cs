@@ -10,8 +10,8 @@ namespace PaymentGateway.Owning;
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption,
-    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog, OwningOptions options,
-    TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
+    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog,
+    BrokenInserts broken, OwningOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
     // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
@@ -77,7 +77,7 @@ internal sealed partial class LeaseKeeper(
                 schemaKnown = true;
             }
 
-            await RenewAsync();
+            await broken.LookAsync(await RenewAsync());
             await books.LookAsync();
             lease.Checked();
             await leases.CloseLapsedAsync(new CloseLeasesArgs(
@@ -97,12 +97,14 @@ internal sealed partial class LeaseKeeper(
         }
     }
 
-    private async Task RenewAsync()
+    /// <returns>Up to when the lease refuses what was uncertain; null when nothing was.</returns>
+    private async Task<DateTime?> RenewAsync()
     {
         var askedAt = clock.GetTimestamp();
         var epoch = lease.Epoch;
-        if (epoch == 0 || !await leases.RenewAsync(
-                new RenewLeaseArgs(epoch, options.LeaseDuration, SettledBefore())))
+        var uncertainUntil = backlog.UncertainUntil();
+        if (epoch == 0 || !await leases.RenewAsync(new RenewLeaseArgs(
+                epoch, options.LeaseDuration, SettledBefore(), uncertainUntil ?? DateTime.UnixEpoch)))
         {
             if (epoch != 0)
                 GiveUp(epoch);
@@ -112,6 +114,7 @@ internal sealed partial class LeaseKeeper(
         }
 
         lease.Confirm(epoch, askedAt);
+        return uncertainUntil;
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the books.
@@ -119,6 +122,7 @@ internal sealed partial class LeaseKeeper(
     {
         lease.Lose();
         backlog.Clear();
+        broken.Forget();
         Log.Lost(log, epoch, open.Count);
     }
 

@@ -15,11 +15,8 @@ internal sealed partial class OrphanAdoption(
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
-    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
 
-    // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
-    private readonly Dictionary<int, EmptyLook> empty = [];
+    private readonly EarlierWriters earlier = new(leases);
 
     // How far a look has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
@@ -28,34 +25,15 @@ internal sealed partial class OrphanAdoption(
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
+        earlier.KeepOnly(orphans.Select(orphaned => orphaned.Epoch));
         foreach (var (epoch, settledBefore, lapsedSeconds) in orphans)
         {
-            if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
-                continue;
-
+            // Asked before the look that may be the last. What clean stops freed is always looked for.
+            var isLast = epoch != 0 && await earlier.AreOverAsync(epoch);
             var from = cursors.GetValueOrDefault(epoch, settledBefore);
-            if (!await AdoptAsync(epoch, from, TimeSpan.FromSeconds(lapsedSeconds)))
-            {
-                empty.Remove(epoch);
-                continue;
-            }
-
-            // What clean stops freed is always looked for.
-            if (epoch == 0)
-                continue;
-
-            await leases.MarkAdoptedAsync(epoch);
-            empty[epoch] = Later(last.Wait);
+            if (await AdoptAsync(epoch, from, TimeSpan.FromSeconds(lapsedSeconds)) && isLast)
+                await leases.MarkAdoptedAsync(epoch);
         }
-
-        foreach (var ended in empty.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
-            empty.Remove(ended);
-    }
-
-    private EmptyLook Later(TimeSpan waited)
-    {
-        var wait = waited == default ? LookFirst : waited * 2 < LookMost ? waited * 2 : LookMost;
-        return new EmptyLook(clock.GetTimestamp() + clock.TicksOf(wait), wait);
     }
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
@@ -114,9 +92,6 @@ internal sealed partial class OrphanAdoption(
         payment.DoubtSince = doubtSince;
         doubts.Add(payment);
     }
-
-    /// <summary>When an epoch is looked at again; NextAt is a monotonic timestamp.</summary>
-    private readonly record struct EmptyLook(long NextAt, TimeSpan Wait);
 
     private static partial class Log
     {

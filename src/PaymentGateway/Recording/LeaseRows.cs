@@ -9,8 +9,14 @@ internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, double L
 /// <summary>A new lease.</summary>
 internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 
-/// <summary>A renewal; everything accepted before SettledBefore is settled.</summary>
-internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore);
+/// <summary>
+/// A renewal; everything accepted before SettledBefore is settled, and nothing accepted up to RefusedUntil is stored
+/// any more.
+/// </summary>
+internal sealed record RenewLeaseArgs(int Epoch, TimeSpan Duration, DateTime SettledBefore, DateTime RefusedUntil);
+
+/// <summary>A transaction that writes to payments, by a name that no other has.</summary>
+internal sealed record WriterRow(string Writer);
 
 /// <summary>
 /// Earlier epochs of the instance ProvenGone are gone (empty: nothing is proven); Lapsed ones only if told so.

@@ -8,7 +8,7 @@ namespace PaymentGateway.Recording;
 /// <summary>Registers the data source and the stores on it.</summary>
 internal static class LedgerSetup
 {
-    // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
+    // No statement of ours outlives this on a server that runs.
     private const int StatementSecondsMax = 5;
 
     // The server's own limit comes first.

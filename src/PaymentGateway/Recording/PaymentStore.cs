@@ -15,20 +15,21 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The lease is looked at in the same statement: an epoch that another instance has closed must not add
-    // payments which nobody would look for any more.
+    // The lease is looked at in the same statement: an epoch that another instance has closed, or a batch that was
+    // given up, must not add payments which nobody would look for any more.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @Owner
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
-        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+        WHERE (SELECT refused_until FROM leases WHERE epoch = @Owner AND closed_at IS NULL) < accepted.accepted_at
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     // Light load comes one by one, and this starts faster than a statement on arrays of one.
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
-        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases WHERE epoch = @Owner AND closed_at IS NULL
+        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
+        WHERE epoch = @Owner AND closed_at IS NULL AND refused_until < @AcceptedAt
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
@@ -57,7 +58,7 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
     /// Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.
     /// </summary>
     /// <returns>
-    /// How many were new; fewer than given when some were known, or when the owner's lease is closed.
+    /// How many were new; fewer than given when some were known, or when the owner's lease refuses them.
     /// </returns>
     /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
     public Task<int> StoreAsync(StoreArgs batch) =>

@@ -15,7 +15,8 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
                   AND (attrelid, attname) IN (
                     (to_regclass('settlement_totals'), 'width_seconds'),
-                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
+                    (to_regclass('settlements'), 'accepted_at'),
+                    (to_regclass('leases'), 'refused_until'))) AS later_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
@@ -44,7 +45,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
             state = await StateAsync();
         }
 
-        if (state.LaterColumns != 2)
+        if (state.LaterColumns != 3)
             throw new ConfigurationException(
                 "ConnectionStrings__Ledger",
                 "names tables of an earlier version (drop them all, or name another database)");

@@ -46,7 +46,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var epoch = await Leases.OpenAsync("one", Lapsed);
 
-        Assert.True(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.True(await Leases.RenewAsync(Renewal(epoch, Batches.Noon)));
 
         await CloseLapsedAsync();
         Assert.Empty(await ClosedAsync());
@@ -60,7 +60,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var epoch = await Leases.OpenAsync("one", Lapsed);
         await CloseLapsedAsync();
 
-        Assert.False(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.False(await Leases.RenewAsync(Renewal(epoch, Batches.Noon)));
         Assert.Equal(epoch, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -133,7 +133,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, heir) = await DeadAndHeirAsync();
         var batch = await StoreAsync(dead, 3);
-        await Leases.RenewAsync(new RenewLeaseArgs(heir, Minute, Batches.Noon.AddHours(1)));
+        await Leases.RenewAsync(Renewal(heir, Batches.Noon.AddHours(1)));
 
         await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
 
@@ -148,7 +148,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task An_adoption_of_nothing_does_not_widen_the_lease()
     {
         var (dead, heir) = await DeadAndHeirAsync();
-        await Leases.RenewAsync(new RenewLeaseArgs(heir, Minute, Batches.Noon));
+        await Leases.RenewAsync(Renewal(heir, Batches.Noon));
 
         await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
 
@@ -188,7 +188,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, _) = await DeadAndHeirAsync();
         await StoreAsync(dead, 3);
-        await AgeAsync(dead);
+        await Leases.CloseAsync(dead);
 
         // By an heir whose page was empty, because another one had the claim.
         await Leases.MarkAdoptedAsync(dead);
@@ -206,7 +206,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var freed = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
 
         Assert.Equal(4, freed);
-        Assert.False(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.False(await Leases.RenewAsync(Renewal(epoch, Batches.Noon)));
         var heir = await database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
         Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, StoredPayment.HandedOverUnsent));
@@ -241,18 +241,32 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_search_in_an_epoch_ends_only_when_none_of_its_statements_can_still_run()
+    public async Task The_search_in_a_closed_epoch_ends_when_nothing_is_unsettled_there()
     {
         var (dead, _) = await DeadAndHeirAsync();
-        await Leases.CloseAsync(dead);
-
         await Leases.MarkAdoptedAsync(dead);
+        await Leases.CloseAsync(dead);
         Assert.Single(await ClosedAsync());
-        await AgeAsync(dead);
+
         await Leases.MarkAdoptedAsync(dead);
 
         Assert.Empty(await ClosedAsync());
     }
+
+    [PostgresFact]
+    public async Task Who_only_reads_or_maintains_the_payments_is_no_writer()
+    {
+        await using var reader = await database.Source.OpenConnectionAsync();
+        await using var transaction = await reader.BeginTransactionAsync();
+        await using var command = reader.CreateCommand();
+        command.CommandText = "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments";
+        await command.ExecuteNonQueryAsync();
+
+        Assert.Empty(await Leases.WritersAsync());
+    }
+
+    private static RenewLeaseArgs Renewal(int epoch, DateTime settledBefore) =>
+        new(epoch, Minute, settledBefore, DateTime.UnixEpoch);
 
     private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
         rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
@@ -287,13 +301,6 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     private Task CloseLapsedAsync() => Leases.CloseLapsedAsync(new CloseLeasesArgs("", 0, Lapsed: true));
-
-    private async Task AgeAsync(int epoch)
-    {
-        await Leases.CloseAsync(epoch);
-        await database.ExecuteAsync(
-            $"UPDATE leases SET closed_at = closed_at - interval '121 seconds' WHERE epoch = {epoch}");
-    }
 
     private Task<long> CountOwnedAsync(int owner) =>
         database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner = {owner}");
