@@ -10,10 +10,10 @@ internal sealed partial class BooksWatch(
 
     private BooksRow? known;
 
-    /// <summary>Looks once; to be called in turn with the renewals.</summary>
-    public async Task LookAsync()
+    /// <summary>Puts right what changed; to be called in turn with the renewals.</summary>
+    /// <param name="state">As the renewal found them.</param>
+    public async Task LookAsync(BooksRow state)
     {
-        var state = await books.StateAsync();
         if (!state.Intact)
         {
             await books.MarkResetAsync();

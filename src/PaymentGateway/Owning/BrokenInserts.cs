@@ -9,25 +9,25 @@ namespace PaymentGateway.Owning;
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
     private readonly EarlierWriters earlier = new(leases);
-    private DateTime? asked;
+    private (int Epoch, DateTime Until)? asked;
 
-    /// <summary>Looks once; to be called after each renewal.</summary>
-    /// <param name="refusedUntil">What the renewal refuses; null when nothing is uncertain.</param>
-    public async Task LookAsync(DateTime? refusedUntil)
+    /// <summary>Looks once; to be called after a renewal.</summary>
+    /// <param name="epoch">The one that was renewed.</param>
+    /// <param name="refusedUntil">What its lease refuses now; null when nothing is uncertain.</param>
+    public async Task LookAsync(int epoch, DateTime? refusedUntil)
     {
-        // One question at a time: what broke meanwhile is asked for when this one has its answer.
-        asked ??= refusedUntil;
-        if (asked is not { } until || !await earlier.AreOverAsync(0))
+        // One question at a time: what broke meanwhile is asked for when this one has its answer. What broke in a lost
+        // epoch is others' to look for.
+        if (asked?.Epoch != epoch)
+        {
+            asked = refusedUntil is { } barred ? (epoch, barred) : null;
+            earlier.KeepOnly([]);
+        }
+
+        if (asked is not { } question || !await earlier.AreOverAsync(epoch))
             return;
 
-        backlog.MakeCertain(until);
-        Forget();
-    }
-
-    /// <summary>The epoch is lost, and what is uncertain with it.</summary>
-    public void Forget()
-    {
+        backlog.MakeCertain(question.Until);
         asked = null;
-        earlier.KeepOnly([]);
     }
 }

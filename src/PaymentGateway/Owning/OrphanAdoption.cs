@@ -21,6 +21,15 @@ internal sealed partial class OrphanAdoption(
     // How far a look has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
 
+    private long adoptingFrom = long.MaxValue;
+
+    /// <summary>
+    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is open.
+    /// </summary>
+    public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
+        ? new DateTime(ticks, DateTimeKind.Utc)
+        : null;
+
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
@@ -44,10 +53,21 @@ internal sealed partial class OrphanAdoption(
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
-        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
-        var doubtSince = clock.GetTimestamp() - clock.TicksOf(lapsed);
-        foreach (var row in page)
-            Take(row, doubtSince);
+        List<StoredPayment> page;
+        // A renewal may be under way. One that does not know of this has an older number.
+        Volatile.Write(ref adoptingFrom, settledBefore.Ticks);
+        try
+        {
+            page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit, lease.NextNumber()));
+            var doubtSince = clock.GetTimestamp() - clock.TicksOf(lapsed);
+            foreach (var row in page)
+                Take(row, doubtSince);
+        }
+        finally
+        {
+            Volatile.Write(ref adoptingFrom, long.MaxValue);
+        }
+
         if (page.Count > 0)
             Log.Adopted(log, page.Count, from);
         if (page.Count < limit)
@@ -67,11 +87,13 @@ internal sealed partial class OrphanAdoption(
         {
             return await leases.AdoptAsync(page);
         }
-        catch (Exception uncertain) when (uncertain is (DbException or TimeoutException) and not PostgresException)
+        catch (Exception uncertain) when (
+            uncertain is (DbException or TimeoutException)
+            and not PostgresException { InvariantSeverity: "ERROR" })
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
-            // quicker than its lapse. A PostgresException is the server's word that it was not committed.
+            // quicker than its lapse. An error is the server's word that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);
             throw;

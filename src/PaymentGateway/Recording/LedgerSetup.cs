@@ -14,18 +14,27 @@ internal static class LedgerSetup
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
-    // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
-    private const int PlainConnections = 2;
+    // A batch of acceptances, one more where that is slow, and one of outcomes are under way at once; each fills a
+    // statement by itself, so multiplexing only adds its hops to them (docs/performance.md).
+    private const int BatchConnectionsMax = 3;
 
-    // For audits, leases, health and adoption, a purge's transaction among them.
+    // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
+    private const int LeaseConnectionsMax = 2;
+
+    // A turn has this time, so that two more fit into the lease when a server process hangs.
+    private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
+
+    // For audits, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
         services.AddSingleton(provider => Shared(
-            DataSource(options.Ledger, reserved: PlainConnections), provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton(_ => Connections(options.Ledger, PlainConnections));
+            DataSource(options.Ledger, reserved: BatchConnectionsMax + LeaseConnectionsMax),
+            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
+        services.AddKeyedSingleton(
+            LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
@@ -44,10 +53,17 @@ internal static class LedgerSetup
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
+    /// <summary>The connections of the leases, plain ones that nothing else waits for.</summary>
+    /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
+    public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
+        // One whose caller was let go is broken off a moment later, and nobody waits for its end.
+        Plain($"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax),
+        LeaseAnswerWithin, clock);
+
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
-    public static BatchConnections Connections(string connectionString, int count) => new(
-        DataSource($"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}"), count);
+    public static BatchConnections Connections(string connectionString, int count) =>
+        new(Plain(connectionString, count), count);
 
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
@@ -92,6 +108,9 @@ internal static class LedgerSetup
             throw new ConfigurationException("ConnectionStrings__Ledger", wrong.Message.ReplaceLineEndings(" "));
         }
     }
+
+    private static NpgsqlDataSource Plain(string connectionString, int count) =>
+        DataSource($"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}");
 
     // What the connection string says of it stays.
     private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)

@@ -16,12 +16,14 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         """;
 
     // The lease is looked at in the same statement: an epoch that another instance has closed, or a batch that was
-    // given up, must not add payments which nobody would look for any more.
+    // given up, must not add payments which nobody would look for any more. The lock timeout is for ids that another
+    // transaction has stored and not committed, and for this statement alone.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @Owner
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
-        WHERE (SELECT refused_until FROM leases WHERE epoch = @Owner AND closed_at IS NULL) < accepted.accepted_at
+        WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
+          AND (SELECT refused_until FROM leases WHERE epoch = @Owner AND closed_at IS NULL) < accepted.accepted_at
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
@@ -30,6 +32,7 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
         SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
         WHERE epoch = @Owner AND closed_at IS NULL AND refused_until < @AcceptedAt
+          AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
@@ -60,7 +63,9 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
     /// <returns>
     /// How many were new; fewer than given when some were known, or when the owner's lease refuses them.
     /// </returns>
-    /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
+    /// <exception cref="DbException">
+    /// Not stored, or nobody knows: the connection broke. With LockNotAvailable nothing was stored.
+    /// </exception>
     public Task<int> StoreAsync(StoreArgs batch) =>
         batches.RunAsync(
             static (connection, batch) => batch.Ids.Length == 1
@@ -87,14 +92,18 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
                 OpenPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
-/// <summary>A batch to store, all arrays of one length.</summary>
-internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner);
+/// <summary>
+/// A batch to store, all arrays of one length; LockTimeout is for ids that another transaction has not committed.
+/// </summary>
+internal sealed record StoreArgs(
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner, string LockTimeout = "300ms");
 
 /// <summary>One payment to store.</summary>
-internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime AcceptedAt, int Owner)
+internal sealed record StoreOneArgs(
+    Guid Id, long AmountCents, DateTime AcceptedAt, int Owner, string LockTimeout)
 {
     public static StoreOneArgs Of(StoreArgs batch) =>
-        new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner);
+        new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner, batch.LockTimeout);
 }
 
 /// <summary>Payments to store again, all arrays of one length.</summary>

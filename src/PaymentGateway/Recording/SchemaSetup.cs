@@ -16,7 +16,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                   AND (attrelid, attname) IN (
                     (to_regclass('settlement_totals'), 'width_seconds'),
                     (to_regclass('settlements'), 'accepted_at'),
-                    (to_regclass('leases'), 'refused_until'))) AS later_columns,
+                    (to_regclass('leases'), 'renewal'))) AS later_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class

@@ -21,6 +21,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private PaymentQueue queue = null!;
     private BacklogSweep? sweep;
     private int epoch;
+    private long turns;
 
     public async Task InitializeAsync()
     {
@@ -150,9 +151,10 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private async Task TurnAsync()
     {
         var until = backlog.UncertainUntil();
-        Assert.True(await database.Leases.RenewAsync(
-            new RenewLeaseArgs(epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch)));
-        await broken.LookAsync(until);
+        var turn = await database.Leases.TurnAsync(new TurnArgs(
+            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseLapsed: false));
+        Assert.True(turn.Renewed);
+        await broken.LookAsync(epoch, until);
     }
 
     private Guid Taken()

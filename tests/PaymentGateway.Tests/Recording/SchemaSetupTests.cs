@@ -126,7 +126,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
-    [InlineData("ALTER TABLE leases DROP COLUMN refused_until")]
+    [InlineData("ALTER TABLE leases DROP COLUMN renewal")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE books")]
     public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
     {
