@@ -53,11 +53,16 @@ internal static class LedgerSetup
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
-    /// <summary>The connections of the leases, plain ones that nothing else waits for.</summary>
+    /// <summary>
+    /// The connections of the leases, plain ones that nothing else waits for. A closed epoch stays closed after a crash
+    /// of the server, whatever the profile says of the payments.
+    /// </summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
     public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
         // One whose caller was let go is broken off a moment later, and nobody waits for its end.
-        Plain($"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax),
+        Plain(
+            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax,
+            synchronousCommit: true),
         LeaseAnswerWithin, clock);
 
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
@@ -68,8 +73,10 @@ internal static class LedgerSetup
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
+    /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
     /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
-    public static NpgsqlDataSource DataSource(string connectionString, int reserved = 0)
+    public static NpgsqlDataSource DataSource(
+        string connectionString, int reserved = 0, bool synchronousCommit = false)
     {
         try
         {
@@ -98,6 +105,8 @@ internal static class LedgerSetup
             AddOption(settings, "enable_seqscan", "off");
             // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in large books.
             AddOption(settings, "enable_bitmapscan", "off");
+            if (synchronousCommit)
+                AddOption(settings, "synchronous_commit", "on");
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
             builder.EnableArrays();
@@ -109,8 +118,10 @@ internal static class LedgerSetup
         }
     }
 
-    private static NpgsqlDataSource Plain(string connectionString, int count) =>
-        DataSource($"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}");
+    private static NpgsqlDataSource Plain(string connectionString, int count, bool synchronousCommit = false) =>
+        DataSource(
+            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}",
+            synchronousCommit: synchronousCommit);
 
     // What the connection string says of it stays.
     private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)
