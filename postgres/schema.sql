@@ -50,6 +50,8 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
 
 -- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.
 -- settled_before: everything that this epoch accepted earlier is settled, so adoption need not look there.
+-- refused_until: what was accepted up to then is stored no more; the INSERTs that broke are among it.
+-- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
 -- closed_at: set by whoever found it lapsed; from then on it can neither renew nor accept.
 -- used_fallback: false only while its owner vouches that it has charged nothing at fallback; never false again.
 CREATE TABLE IF NOT EXISTS leases (
@@ -57,13 +59,17 @@ CREATE TABLE IF NOT EXISTS leases (
     instance       text NOT NULL,
     expires_at     timestamptz NOT NULL,
     settled_before timestamptz NOT NULL DEFAULT '-infinity',
+    refused_until  timestamptz NOT NULL DEFAULT '-infinity',
+    renewal        bigint NOT NULL DEFAULT 0,
     closed_at      timestamptz,
     adopted_at     timestamptz,
     used_fallback  boolean NOT NULL DEFAULT true
 );
 
--- Earlier tables lack it. True by default: of an epoch that does not say so, nobody knows.
+-- Earlier tables lack them. True by default: of an epoch that does not say so, nobody knows.
 ALTER TABLE leases ADD COLUMN IF NOT EXISTS used_fallback boolean NOT NULL DEFAULT true;
+ALTER TABLE leases ADD COLUMN IF NOT EXISTS refused_until timestamptz NOT NULL DEFAULT '-infinity';
+ALTER TABLE leases ADD COLUMN IF NOT EXISTS renewal bigint NOT NULL DEFAULT 0;
 
 -- What a clean stop freed belongs to epoch 0; its row is there to be locked by whoever adopts from it.
 INSERT INTO leases (epoch, instance, expires_at, closed_at) OVERRIDING SYSTEM VALUE

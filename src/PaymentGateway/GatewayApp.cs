@@ -117,6 +117,7 @@ internal static partial class GatewayApp
                 window => ledger.SummariseAsync(window.From, window.To), provider.GetRequiredService<TimeProvider>());
         });
         services.AddSingleton<BooksWatch>();
+        services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());

@@ -1,3 +1,4 @@
+using Npgsql;
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -12,22 +13,47 @@ internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
     OpenPayments open, IntakeOptions options, TimeProvider clock, ILogger<IntakeWriter> log)
 {
+    // For the parts of a batch that was held up by an id: each has waited for it already.
+    private const string ShortLockTimeout = "10ms";
+
     private static readonly TimeSpan RetryReceived = TimeSpan.FromMilliseconds(200);
 
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
     /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
-    public async Task StoreAsync(List<PendingAcceptance> batch)
+    public Task StoreAsync(List<PendingAcceptance> batch)
     {
         // Two batches with the same ids in another order would deadlock in the database.
         batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
+        return StoreAsync(batch, isPart: false);
+    }
+
+    private async Task StoreAsync(List<PendingAcceptance> batch, bool isPart)
+    {
         var times = acceptances.Begin(batch.Count);
         var args = ToArgs(batch, times);
+        if (isPart)
+            args = args with { LockTimeout = ShortLockTimeout };
         var generation = open.Generation;
         Stored? stored = null;
         try
         {
             stored = AcknowledgesReceived ? await StoreUntilDoneAsync(batch, args) : await StoreOnceAsync(batch, args);
+        }
+        catch (PostgresException blocked) when (IsBlocked(blocked))
+        {
+            // Nothing of it was stored, for the sake of an id that another transaction holds. The rest need not wait.
+            if (batch.Count > 1)
+            {
+                acceptances.End(times);
+                var half = batch.Count / 2;
+                await Task.WhenAll(
+                    StoreAsync(batch.GetRange(0, half), isPart: true),
+                    StoreAsync(batch.GetRange(half, batch.Count - half), isPart: true));
+                return;
+            }
+
+            Log.StoringFailed(log, batch.Count, blocked.MessageText);
         }
         catch (Exception failed)
         {
@@ -62,7 +88,8 @@ internal sealed partial class IntakeWriter(
                 if (!stored.IsMissing)
                     return stored;
             }
-            catch (Exception away) when (away is not OperationCanceledException)
+            catch (Exception away) when (
+                away is not OperationCanceledException && (batch.Count == 1 || !IsBlocked(away)))
             {
                 Log.StoringFailed(log, batch.Count, away.Message);
             }
@@ -120,6 +147,9 @@ internal sealed partial class IntakeWriter(
             if (!queue.TryAdd(payment))
                 queue.Return(payment);
     }
+
+    private static bool IsBlocked(Exception failed) =>
+        failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
     private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
     {

@@ -15,7 +15,7 @@ internal sealed partial class BacklogSweep(
     {
         while (true)
         {
-            if (backlog.IsEmpty)
+            if (!backlog.HasOverflow)
                 await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
             await Task.Delay(LookAgain, clock, stoppingToken);
             try
@@ -23,9 +23,7 @@ internal sealed partial class BacklogSweep(
                 // Half empty first: small pages would cost more than they bring.
                 while (lease.Epoch is not 0 and var epoch && queue.Room * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
-                    await (range.Search is { } search
-                        ? SearchAsync(range, search, epoch)
-                        : LoadAsync(range, epoch));
+                    await LoadAsync(range, epoch);
             }
             catch (Exception away) when (away is not OperationCanceledException)
             {
@@ -43,30 +41,6 @@ internal sealed partial class BacklogSweep(
             return;
 
         backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
-    }
-
-    // The whole range each time, as a late INSERT may come through anywhere in it. What an earlier look has loaded is
-    // told by its time: it may be settled between this reading and any other question.
-    private async Task SearchAsync(StoredRange range, Search search, int epoch)
-    {
-        var beganAt = clock.GetTimestamp();
-        for (var from = range.From; queue.Room > 0;)
-        {
-            var generation = open.Generation;
-            var page = await store.OpenPageAsync(new OpenPageArgs(epoch, from, range.To, PageMax));
-            if (epoch != lease.Epoch
-                || !TryTake(page.FindAll(row => !search.Loaded.Contains(row.AcceptedAt)), generation))
-                return;
-
-            search.Loaded.UnionWith(page.Select(row => row.AcceptedAt));
-            if (page.Count < PageMax)
-            {
-                backlog.Looked(range, beganAt);
-                return;
-            }
-
-            from = page[^1].AcceptedAt.AddTicks(TimeSpan.TicksPerMicrosecond);
-        }
     }
 
     /// <returns>False when a purge was noticed since the page was asked for: it is to be read again.</returns>

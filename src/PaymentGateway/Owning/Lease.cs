@@ -12,6 +12,7 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     private int epoch;
     private int fallbackWanted;
     private int fallbackMarked;
+    private long lastNumber;
     private TaskCompletionSource nextCheck = NewCheck();
 
     /// <summary>The epoch that accepted payments name as their owner; 0 while there is none.</summary>
@@ -43,13 +44,20 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <summary>The database knows it: that word was committed.</summary>
     public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
 
-    /// <param name="current">The epoch that the database confirmed.</param>
+    /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>
+    public long NextNumber() => Interlocked.Increment(ref lastNumber);
+
+    /// <param name="current">The epoch that the database opened.</param>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
     public void Confirm(int current, long askedAt)
     {
-        Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
+        Renewed(askedAt);
         Volatile.Write(ref epoch, current);
     }
+
+    /// <summary>The database renewed the epoch, which may have been lost meanwhile all the same.</summary>
+    /// <inheritdoc cref="Confirm"/>
+    public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
 
     /// <summary>UTC; when a crash of the database emptied the books, until a purge begins new ones.</summary>
     public DateTime? BooksResetAt { get; set; }

@@ -19,11 +19,8 @@ internal sealed partial class OrphanAdoption(
 
     // Those that wait for fallback's word leave room for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
-    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
 
-    // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
-    private readonly Dictionary<int, EmptyLook> empty = [];
+    private readonly EarlierWriters earlier = new(leases);
 
     // Monotonic timestamps from after the first look that found an epoch closed.
     private readonly Dictionary<int, long> closedSince = [];
@@ -31,44 +28,34 @@ internal sealed partial class OrphanAdoption(
     // How far a look has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
 
+    private long adoptingFrom = long.MaxValue;
+
+    /// <summary>
+    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is open.
+    /// </summary>
+    public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
+        ? new DateTime(ticks, DateTimeKind.Utc)
+        : null;
+
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
+        var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
+        earlier.KeepOnly(epochs);
+        foreach (var ended in closedSince.Keys.Except(epochs).ToList())
+            closedSince.Remove(ended);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
             closedSince.TryAdd(epoch, now);
-            if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
-                continue;
-
+            // Asked before the look that may be the last. What clean stops freed is always looked for.
+            var isLast = epoch != 0 && await earlier.AreOverAsync(epoch);
             var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
-            if (!await AdoptAsync(orphaned with { SettledBefore = from }))
-            {
-                empty.Remove(epoch);
-                continue;
-            }
-
-            // What clean stops freed is always looked for.
-            if (epoch == 0)
-                continue;
-
-            await leases.MarkAdoptedAsync(epoch);
-            empty[epoch] = Later(last.Wait);
+            if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
+                await leases.MarkAdoptedAsync(epoch);
         }
-
-        foreach (var ended in closedSince.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
-        {
-            empty.Remove(ended);
-            closedSince.Remove(ended);
-        }
-    }
-
-    private EmptyLook Later(TimeSpan waited)
-    {
-        var wait = waited == default ? LookFirst : waited * 2 < LookMost ? waited * 2 : LookMost;
-        return new EmptyLook(clock.GetTimestamp() + clock.TicksOf(wait), wait);
     }
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
@@ -81,13 +68,25 @@ internal sealed partial class OrphanAdoption(
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
-        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit));
-        // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What clean
-        // stops freed has no time of its own but this one.
-        var closedAt = from == 0 ? clock.GetTimestamp() : closedSince[from];
-        var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
-        foreach (var row in page)
-            Take(row, doubtSince);
+        List<StoredPayment> page;
+        // A renewal may be under way. One that does not know of this has an older number.
+        Volatile.Write(ref adoptingFrom, orphaned.SettledBefore.Ticks);
+        try
+        {
+            page = await AdoptPageAsync(
+                new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit, lease.NextNumber()));
+            // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
+            // clean stops freed has no time of its own but this one.
+            var closedAt = from == 0 ? clock.GetTimestamp() : closedSince[from];
+            var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
+            foreach (var row in page)
+                Take(row, doubtSince);
+        }
+        finally
+        {
+            Volatile.Write(ref adoptingFrom, long.MaxValue);
+        }
+
         if (page.Count > 0)
             Log.Adopted(log, page.Count, from);
         if (page.Count < limit)
@@ -107,11 +106,13 @@ internal sealed partial class OrphanAdoption(
         {
             return await leases.AdoptAsync(page);
         }
-        catch (Exception uncertain) when (uncertain is (DbException or TimeoutException) and not PostgresException)
+        catch (Exception uncertain) when (
+            uncertain is (DbException or TimeoutException)
+            and not PostgresException { InvariantSeverity: "ERROR" })
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
-            // quicker than its lapse. A PostgresException is the server's word that it was not committed.
+            // quicker than its lapse. An error is the server's word that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);
             throw;
@@ -139,9 +140,6 @@ internal sealed partial class OrphanAdoption(
 
         doubts.Add(payment);
     }
-
-    /// <summary>When an epoch is looked at again; NextAt is a monotonic timestamp.</summary>
-    private readonly record struct EmptyLook(long NextAt, TimeSpan Wait);
 
     private static partial class Log
     {

@@ -17,7 +17,10 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                     (to_regclass('settlement_totals'), 'width_seconds'),
                     (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
-                  AND (attrelid, attname) = (to_regclass('leases'), 'used_fallback')) AS added_columns,
+                  AND (attrelid, attname) IN (
+                    (to_regclass('leases'), 'used_fallback'),
+                    (to_regclass('leases'), 'refused_until'),
+                    (to_regclass('leases'), 'renewal'))) AS added_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
@@ -39,7 +42,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
 
-        if (state.Books == 0 || (state.LaterColumns == 2 && state.AddedColumns == 0))
+        if (state.Books == 0 || (state.LaterColumns == 2 && state.AddedColumns < 3))
         {
             await connections.RunAsync(CreateAsync);
             // What was there already stayed as it was, but for columns that can be added to it.

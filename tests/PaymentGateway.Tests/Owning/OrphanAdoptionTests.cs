@@ -136,7 +136,9 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var (leases, epoch) = (rig.Database.Leases, await rig.Database.OpenEpochAsync());
         var left = Batches.ToStore(Batches.SortedIds(count), epoch);
         await rig.Database.Payments.StoreAsync(left);
-        Assert.True(await leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Earliest, usedFallback)));
+        var turn = await leases.TurnAsync(
+            new TurnArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseLapsed: false, usedFallback));
+        Assert.True(turn.Renewed);
         await leases.CloseAsync(epoch);
         return left.Ids;
     }

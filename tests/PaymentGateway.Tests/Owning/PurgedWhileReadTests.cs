@@ -38,7 +38,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         lease = new Lease(TimeProvider.System, TestSettings.Read().Owning);
         lease.Confirm(await database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
         watch = new BooksWatch(database.Books, database.Payments, lease, open, NullLogger<BooksWatch>.Instance);
-        await watch.LookAsync();
+        await LookAsync();
     }
 
     public async Task DisposeAsync()
@@ -115,6 +115,8 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     private async Task PurgeAsync()
     {
         await database.Books.PurgeAsync();
-        await watch.LookAsync();
+        await LookAsync();
     }
+
+    private async Task LookAsync() => await watch.LookAsync(await database.Books.StateAsync());
 }

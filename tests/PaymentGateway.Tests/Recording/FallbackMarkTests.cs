@@ -10,6 +10,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     private readonly TestDatabase database = new();
+    private long turns;
 
     private LeaseStore Leases => database.Leases;
 
@@ -38,7 +39,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         var epoch = await database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
 
-        Assert.False(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon, UsesFallback: true)));
+        Assert.False((await Leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
 
         Assert.False(await IsMarkedAsync(epoch));
     }
@@ -117,21 +118,25 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         Assert.Equal(StoredPayment.HandedOverInDoubt, await AdoptedAsync(0));
     }
 
-    // The word has to outlive a crash that follows at once; a renewal alone need not.
-    [PostgresFact]
-    public async Task The_word_is_flushed_when_it_is_committed()
+    // The word has to outlive a crash that follows at once.
+    [PostgresTheory]
+    [InlineData("")]
+    [InlineData(";Options=-c synchronous_commit=off")]
+    public async Task The_word_is_flushed_when_it_is_committed(string settings)
     {
+        await using var connections = LedgerSetup.Leases(database.ConnectionString + settings, TimeProvider.System);
+        var leases = new LeaseStore(connections, database.Shared);
         var epoch = await database.OpenEpochAsync();
         await database.ExecuteAsync("""
-            CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN NEW.instance := current_setting('synchronous_commit'); RETURN NEW; END $$
             """);
         await database.ExecuteAsync(
-            "CREATE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
+            "CREATE OR REPLACE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
 
         await RenewAsync(epoch, usesFallback: false);
         Assert.Equal("off", await InstanceAsync());
-        await RenewAsync(epoch, usesFallback: true);
+        Assert.True((await leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
         Assert.Equal("on", await InstanceAsync());
 
         Task<string> InstanceAsync() =>
@@ -139,7 +144,10 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     private async Task RenewAsync(int epoch, bool usesFallback) =>
-        Assert.True(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Earliest, usesFallback)));
+        Assert.True((await Leases.TurnAsync(Turn(epoch, usesFallback))).Renewed);
+
+    private TurnArgs Turn(int epoch, bool usesFallback) =>
+        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false, usesFallback);
 
     private Task<bool> IsMarkedAsync(int epoch) =>
         database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");

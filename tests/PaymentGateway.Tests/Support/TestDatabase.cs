@@ -35,7 +35,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal BooksStore Books => new(Shared);
 
-    internal LeaseStore Leases => new(Shared);
+    internal LeaseStore Leases => new(Shared, Shared);
 
     internal HealthStore Health => new(Shared);
 
