@@ -3,6 +3,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;
 
@@ -38,8 +39,9 @@ public sealed class LastingDoubtTests
         var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, clock.GetTimestamp());
         var open = new OpenPayments();
+        using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
         using var writer = new SettlementWriter(
-            null!, open, lease, options.Recording, clock, NullLogger<SettlementWriter>.Instance);
+            null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
         using var doubts = new DoubtResolver(
             new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open, lease,
             options.Settling, clock, log);
