@@ -16,7 +16,6 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
-
     private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
 

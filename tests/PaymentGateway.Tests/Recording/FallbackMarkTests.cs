@@ -104,7 +104,8 @@ public sealed class FallbackMarkTests : IAsyncLifetime
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await database.OpenEpochAsync(), Earliest, 100));
         Assert.Equal(
-            [handover, StoredPayment.HandedOverUnsent], adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
+            [handover, StoredPayment.HandedOverUnsent],
+            adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
     }
 
     [PostgresFact]

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.WholeWay;
 
-/// <summary>Fallback refuses connections and says nothing: what default alone can settle does not wait for it.</summary>
+/// <summary>Fallback refuses connections: what default alone can settle does not wait for its word.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class FallbackAwayTests(ITestOutputHelper output) : IAsyncLifetime
 {

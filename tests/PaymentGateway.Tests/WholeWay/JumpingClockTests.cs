@@ -33,7 +33,8 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
 
         await Eventually.HoldsAsync(
             async () => await system.Database.CountAsync("settlements") > already
-                || (await LookupsAsync(system) is var (one, other) && one >= atDefault + 15 && other >= atFallback + 15),
+                || (await LookupsAsync(system) is var (one, other) && one >= atDefault + 15
+                    && other >= atFallback + 15),
             "each was asked for three times at both");
         // Whatever is settled now is charged by the other processor too, as soon as the first one goes on.
         Assert.Equal(already, await system.Database.CountAsync("settlements"));

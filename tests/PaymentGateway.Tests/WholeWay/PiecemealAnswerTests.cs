@@ -5,8 +5,8 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.WholeWay;
 
 /// <summary>
-/// An answer of PostgreSQL may come in parts, anywhere. Nothing of the gateway waits for the rest of it in a thread that
-/// serves sockets: all of them would stand.
+/// An answer of PostgreSQL may come in parts, anywhere. Nothing of the gateway waits for the rest of it in a thread
+/// that serves sockets: all of them would stand.
 /// </summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class PiecemealAnswerTests(RunningSystem running)

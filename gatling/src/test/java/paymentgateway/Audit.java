@@ -16,10 +16,12 @@ import paymentgateway.rig.Stage;
 public final class Audit extends MeasuredSimulation {
   private static final double SECONDS = Settings.decimal("seconds", Stage.OFFICIAL_SECONDS);
   private static final int BEHIND_MAX_MS = 10;
+  /** Instead of the contract's table: one in which payments are stored this late. */
+  private static final int SLOW_MS = Settings.number("slowMs", 0);
   private final AuditStorm storm = new AuditStorm(run.settings);
 
   public Audit() {
-    super(SECONDS, Stage.official(SECONDS));
+    super(SECONDS, SLOW_MS > 0 ? Stage.slow(SLOW_MS) : Stage.official(SECONDS));
     var payers = scenario("payers").exec(payOnce())
         .injectOpen(constantUsersPerSec(Settings.decimal("rate", 200))
             .during(Duration.ofMillis((long) (SECONDS * 1000))));
