@@ -83,8 +83,8 @@ internal sealed partial class LeaseKeeper(
                 schemaKnown = true;
             }
 
-            // Looked at first: what the duties are told was read after the earlier ones had ended. So what one of them
-            // took from the books is in memory when the next one hears of a purge.
+            // Looked at first: what the duties are told was read after the earlier ones had ended, which those who wait
+            // for the next check count on.
             var areFree = duties.IsCompleted;
             if (await RenewAsync() is { } turn && areFree)
                 duties = DoDutiesAsync(lease.Epoch, turn.Books, turn.RefusedUntil);
