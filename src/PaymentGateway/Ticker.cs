@@ -8,6 +8,12 @@ namespace PaymentGateway;
 /// </summary>
 internal sealed class Ticker : IDisposable
 {
+    // Less is no time to sleep for.
+    private static readonly TimeSpan Shortest = TimeSpan.FromMilliseconds(1);
+
+    // Real time, as the thread sleeps in it.
+    private static readonly TimeProvider Clock = TimeProvider.System;
+
     private readonly object gate = new();
     private readonly TimeSpan period;
 
@@ -80,8 +86,7 @@ internal sealed class Ticker : IDisposable
                 due.Clear();
                 lock (gate)
                 {
-                    if (!hurried && !stopped)
-                        Monitor.Wait(gate, period);
+                    WaitOutPeriod_NeedsLock();
                     // While nobody waits it stands for who comes next.
                     hurried &= waiting.Count == 0;
                     (due, waiting) = (waiting, due);
@@ -91,6 +96,17 @@ internal sealed class Ticker : IDisposable
                     wait.End();
             }
             while (due.Count > 0);
+        }
+    }
+
+    // A pulse by itself is no end: the hurry that it came with may have gone to somebody else.
+    private void WaitOutPeriod_NeedsLock()
+    {
+        var left = period;
+        for (var beganAt = Clock.GetTimestamp(); !hurried && !stopped && left >= Shortest;)
+        {
+            Monitor.Wait(gate, left);
+            left = period - Clock.GetElapsedTime(beganAt);
         }
     }
 

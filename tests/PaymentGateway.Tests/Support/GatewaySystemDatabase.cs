@@ -101,6 +101,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>What kill -9 of all its processes at once leaves: no checkpoint, no goodbye.</summary>
     public async Task CrashAsync()
     {
+        // It forks no more from here on: a server process that is not on the list would live on.
+        GatewaySystemInstance.Signal(postmaster(), GatewaySystemInstance.Stop);
         var processes = Processes();
         foreach (var pid in processes)
             GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Kill);
