@@ -6,7 +6,8 @@
 SELECT pg_advisory_xact_lock(72616966);
 
 -- Every acceptance, for good: the key makes acceptance idempotent at any instance.
--- handover: 0 as accepted, 1 handed over and surely not sent, 2 handed over and perhaps sent (in doubt).
+-- handover: 0 as accepted; handed over, it is 1 surely not sent, 2 perhaps sent to either processor (in doubt),
+-- 3 perhaps sent to default and surely not to fallback.
 -- owner: epoch of the instance that settles it; 0 nobody, anyone may take it; -1 parked for an operator.
 CREATE UNLOGGED TABLE IF NOT EXISTS payments (
     correlation_id uuid PRIMARY KEY,
@@ -49,15 +50,26 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
 
 -- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.
 -- settled_before: everything that this epoch accepted earlier is settled, so adoption need not look there.
+-- refused_until: what was accepted up to then is stored no more; the INSERTs that broke are among it.
+-- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
 -- closed_at: set by whoever found it lapsed; from then on it can neither renew nor accept.
+-- used_fallback: false only while its owner vouches that it has charged nothing at fallback; never false again.
 CREATE TABLE IF NOT EXISTS leases (
     epoch          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     instance       text NOT NULL,
     expires_at     timestamptz NOT NULL,
     settled_before timestamptz NOT NULL DEFAULT '-infinity',
+    refused_until  timestamptz NOT NULL DEFAULT '-infinity',
+    renewal        bigint NOT NULL DEFAULT 0,
     closed_at      timestamptz,
-    adopted_at     timestamptz
+    adopted_at     timestamptz,
+    used_fallback  boolean NOT NULL DEFAULT true
 );
+
+-- Earlier tables lack them. True by default: of an epoch that does not say so, nobody knows.
+ALTER TABLE leases ADD COLUMN IF NOT EXISTS used_fallback boolean NOT NULL DEFAULT true;
+ALTER TABLE leases ADD COLUMN IF NOT EXISTS refused_until timestamptz NOT NULL DEFAULT '-infinity';
+ALTER TABLE leases ADD COLUMN IF NOT EXISTS renewal bigint NOT NULL DEFAULT 0;
 
 -- What a clean stop freed belongs to epoch 0; its row is there to be locked by whoever adopts from it.
 INSERT INTO leases (epoch, instance, expires_at, closed_at) OVERRIDING SYSTEM VALUE

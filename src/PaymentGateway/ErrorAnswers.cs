@@ -13,6 +13,7 @@ internal static partial class ErrorAnswers
         [AuditEndpoints.SummaryPath] = "GET",
         [AuditEndpoints.PurgePath] = "POST",
         [ParkedEndpoints.ListPath] = "GET",
+        [ParkedEndpoints.ReplayAllPath] = "POST",
         [HealthEndpoints.HealthPath] = "GET",
         [HealthEndpoints.ReadyPath] = "GET",
     };

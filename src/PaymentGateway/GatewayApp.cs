@@ -1,4 +1,5 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.Logging.Console;
 using PaymentGateway.Accepting;
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
@@ -57,6 +58,9 @@ internal static partial class GatewayApp
             console.UseUtcTimestamp = true;
             console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
         });
+        // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it dropped.
+        builder.Services.Configure<ConsoleLoggerOptions>(
+            static console => console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite);
         builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
         // Program says what ends it; the host would add traces of its own.
         builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.None);
@@ -110,7 +114,14 @@ internal static partial class GatewayApp
         services.AddSingleton<Intake>();
         services.AddSettling(options);
 
+        services.AddSingleton(provider =>
+        {
+            var ledger = provider.GetRequiredService<SettlementLedger>();
+            return new SummaryQueries(
+                window => ledger.SummariseAsync(window.From, window.To), provider.GetRequiredService<TimeProvider>());
+        });
         services.AddSingleton<BooksWatch>();
+        services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());

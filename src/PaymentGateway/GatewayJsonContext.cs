@@ -13,6 +13,7 @@ namespace PaymentGateway;
 [JsonSerializable(typeof(ProcessorPayment))]
 [JsonSerializable(typeof(ChargeAnswer))]
 [JsonSerializable(typeof(List<ParkedPayment>))]
+[JsonSerializable(typeof(ParkedReplay))]
 [JsonSerializable(typeof(ReadyAnswer))]
 [JsonSerializable(typeof(HealthAnswer))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;

@@ -8,6 +8,12 @@ namespace PaymentGateway;
 /// </summary>
 internal sealed class Ticker : IDisposable
 {
+    // Less is no time to sleep for.
+    private static readonly TimeSpan Shortest = TimeSpan.FromMilliseconds(1);
+
+    // Real time, as the thread sleeps in it.
+    private static readonly TimeProvider Clock = TimeProvider.System;
+
     private readonly object gate = new();
     private readonly TimeSpan period;
 
@@ -15,6 +21,8 @@ internal sealed class Ticker : IDisposable
     private readonly Stack<Wait> spare = [];
     private List<Wait> waiting = [];
     private List<Wait> due = [];
+    private bool resting;
+    private bool hurried;
     private bool stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
@@ -26,16 +34,6 @@ internal sealed class Ticker : IDisposable
             new Thread(Run) { IsBackground = true, Name = name }.Start();
     }
 
-    /// <summary>It has ended, and nobody waits any more.</summary>
-    public bool IsStopped
-    {
-        get
-        {
-            lock (gate)
-                return stopped;
-        }
-    }
-
     /// <summary>
     /// Ends with the next tick: a whole period from now when it rests, at most one while it ticks. To be awaited once.
     /// </summary>
@@ -43,14 +41,29 @@ internal sealed class Ticker : IDisposable
     {
         lock (gate)
         {
-            if (period <= TimeSpan.Zero || stopped)
+            if (period <= TimeSpan.Zero || stopped || (hurried && waiting.Count == 0))
+            {
+                hurried = false;
                 return ValueTask.CompletedTask;
+            }
 
             if (!spare.TryPop(out var wait))
                 wait = new Wait(this);
             waiting.Add(wait);
-            Monitor.Pulse(gate);
+            // Between two ticks a pulse would end the period.
+            if (resting)
+                Monitor.Pulse(gate);
             return wait.Tick;
+        }
+    }
+
+    /// <summary>Has the next tick now. Whoever waits, or comes to wait next, runs on at once.</summary>
+    public void Hurry()
+    {
+        lock (gate)
+        {
+            hurried = true;
+            Monitor.Pulse(gate);
         }
     }
 
@@ -71,11 +84,14 @@ internal sealed class Ticker : IDisposable
             do
             {
                 due.Clear();
-#pragma warning disable RS0030 // This thread is there to sleep: no timer of the runtime wakes another for it.
-                Thread.Sleep(period);
-#pragma warning restore RS0030
                 lock (gate)
+                {
+                    WaitOutPeriod_NeedsLock();
+                    // While nobody waits it stands for who comes next.
+                    hurried &= waiting.Count == 0;
                     (due, waiting) = (waiting, due);
+                }
+
                 foreach (var wait in due)
                     wait.End();
             }
@@ -83,12 +99,25 @@ internal sealed class Ticker : IDisposable
         }
     }
 
+    // A pulse by itself is no end: the hurry that it came with may have gone to somebody else.
+    private void WaitOutPeriod_NeedsLock()
+    {
+        var left = period;
+        for (var beganAt = Clock.GetTimestamp(); !hurried && !stopped && left >= Shortest;)
+        {
+            Monitor.Wait(gate, left);
+            left = period - Clock.GetElapsedTime(beganAt);
+        }
+    }
+
     private bool RestUntilAwaited()
     {
         lock (gate)
         {
+            resting = true;
             while (waiting.Count == 0 && !stopped)
                 Monitor.Wait(gate);
+            resting = false;
             return waiting.Count > 0;
         }
     }

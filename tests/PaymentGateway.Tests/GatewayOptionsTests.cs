@@ -26,7 +26,7 @@ public sealed class GatewayOptionsTests
         Assert.Equal(
             new SettlingOptions(
                 TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(50), 256, 2_000, 16,
-                TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5)),
+                TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(5)),
             options.Settling);
         Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(150), 1_000, 20_000), options.Recording);
         Assert.Equal(new OwningOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), options.Owning);

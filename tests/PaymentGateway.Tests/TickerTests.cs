@@ -78,6 +78,37 @@ public sealed class TickerTests
         await Eventually.HoldsAsync(() => !HasThread(Name), "the thread ends");
     }
 
+    [Fact]
+    public async Task Hurried_it_ticks_for_whoever_waits_and_goes_on_resting_afterwards()
+    {
+        using var ticker = new Ticker(TimeSpan.FromHours(1), "test");
+        for (var i = 0; i < 3; i++)
+        {
+            var awaited = ticker.NextAsync().AsTask();
+            Assert.False(awaited.IsCompleted);
+
+            ticker.Hurry();
+
+            await awaited.WaitAsync(Patience);
+        }
+    }
+
+    [Fact]
+    public async Task Hurried_while_nobody_waits_it_lets_the_next_one_pass_whether_it_rests_or_ticks()
+    {
+        using var resting = new Ticker(TimeSpan.FromHours(1), "test");
+        resting.Hurry();
+        Assert.True(resting.NextAsync().AsTask().IsCompletedSuccessfully);
+
+        // After a tick it goes on for one that nobody waits for; a hurry ends that one, and is not used up by it.
+        var ticking = resting.NextAsync().AsTask();
+        resting.Hurry();
+        await ticking.WaitAsync(Patience);
+        resting.Hurry();
+        await resting.NextAsync().AsTask().WaitAsync(Patience);
+        Assert.False(resting.NextAsync().AsTask().IsCompleted);
+    }
+
     private static bool HasThread(string name) =>
         Directory.GetDirectories("/proc/self/task").Any(thread => NameOf(thread) == name);
 

@@ -2,7 +2,8 @@ namespace PaymentGateway.Accepting;
 
 /// <summary>
 /// Takes payments in by group commit: one INSERT is under way, what comes meanwhile goes into the next one together,
-/// and a lone payment goes at once. Acknowledged means stored (or received, where that is set). Safe from any thread.
+/// and a lone payment goes at once. A slow one lets the next ones pass. Acknowledged means stored (or received, where
+/// that is set). Safe from any thread.
 /// </summary>
 internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock)
     : IHostedService, IDisposable
@@ -10,6 +11,10 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     // So many in one INSERT: payments come faster than it ends, and a larger one costs less for each (decision 47).
     private const int CrowdFrom = 8;
 
+    // With the outcomes' one these are the connections for batches.
+    private const int SlowMax = 2;
+
+    private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
     private readonly Ticker gathering = new(
@@ -17,6 +22,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 
     private readonly object gate = new();
     private List<PendingAcceptance> waiting = [];
+    private readonly List<Task> slow = [];
     private bool isStoring;
     private bool isStuck;
     private bool isCrowded;
@@ -43,7 +49,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp());
         lock (gate)
         {
-            // While a statement does not answer, waiting would only be a slower no.
+            // While no statement answers, waiting would only be a slower no.
             if (waiting.Count >= options.MaxWaiting || isStuck)
                 return new ValueTask<AcceptResult>(AcceptResult.Overloaded);
 
@@ -63,7 +69,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         get
         {
             lock (gate)
-                return waiting.Count == 0 && !isStoring;
+                return waiting.Count == 0 && !isStoring && slow.TrueForAll(storing => storing.IsCompleted);
         }
     }
 
@@ -111,28 +117,64 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         }
     }
 
-    // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
+    // What hangs by itself, by its connection or its server process, holds up nobody but its own payments.
     private async Task StoreAsync(List<PendingAcceptance> batch)
     {
-        // The first is the oldest, and it may have waited for a place already.
-        var limit = options.StoreTimeout - clock.GetElapsedTime(batch[0].ArrivedAt);
         var storing = writer.StoreAsync(batch);
+        if (storing.IsCompleted || await EndsAsync(storing, SlowAfter))
+        {
+            await storing;
+            return;
+        }
+
+        lock (gate)
+        {
+            slow.RemoveAll(other => other.IsCompleted);
+            slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing));
+            if (slow.Count < SlowMax)
+                return;
+        }
+
+        var free = Task.WhenAny(slow);
+        // Received payments are acknowledged already: they wait for as long as it takes.
+        if (AcknowledgesReceived)
+            await free;
+        if (await EndsAsync(free, RestOf(batch)))
+            return;
+
+        lock (gate)
+            isStuck = true;
+        RefuseWaiting();
+        await free;
+        lock (gate)
+            isStuck = false;
+    }
+
+    // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
+    private async Task AnswerInTimeAsync(List<PendingAcceptance> batch, Task storing)
+    {
+        if (!await EndsAsync(storing, RestOf(batch)))
+            PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
+        await storing;
+    }
+
+    // The first is the oldest, and it may have waited for a place already.
+    private TimeSpan RestOf(List<PendingAcceptance> batch)
+    {
+        var rest = options.StoreTimeout - clock.GetElapsedTime(batch[0].ArrivedAt);
+        return rest > LeastWait ? rest : LeastWait;
+    }
+
+    private async Task<bool> EndsAsync(Task storing, TimeSpan limit)
+    {
         try
         {
-            // Received payments are acknowledged already: they wait for as long as it takes.
-            await (AcknowledgesReceived || storing.IsCompleted
-                ? storing
-                : storing.WaitAsync(limit > LeastWait ? limit : LeastWait, clock));
+            await storing.WaitAsync(limit, clock);
+            return true;
         }
         catch (TimeoutException)
         {
-            lock (gate)
-                isStuck = true;
-            PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
-            RefuseWaiting();
-            await storing;
-            lock (gate)
-                isStuck = false;
+            return false;
         }
     }
 

@@ -1,3 +1,4 @@
+using Npgsql;
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -12,21 +13,47 @@ internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
     OpenPayments open, IntakeOptions options, TimeProvider clock, ILogger<IntakeWriter> log)
 {
+    // For the parts of a batch that was held up by an id: each has waited for it already.
+    private const string ShortLockTimeout = "10ms";
+
     private static readonly TimeSpan RetryReceived = TimeSpan.FromMilliseconds(200);
 
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
     /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
-    public async Task StoreAsync(List<PendingAcceptance> batch)
+    public Task StoreAsync(List<PendingAcceptance> batch)
     {
         // Two batches with the same ids in another order would deadlock in the database.
         batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
+        return StoreAsync(batch, isPart: false);
+    }
+
+    private async Task StoreAsync(List<PendingAcceptance> batch, bool isPart)
+    {
         var times = acceptances.Begin(batch.Count);
         var args = ToArgs(batch, times);
+        if (isPart)
+            args = args with { LockTimeout = ShortLockTimeout };
+        var generation = open.Generation;
         Stored? stored = null;
         try
         {
             stored = AcknowledgesReceived ? await StoreUntilDoneAsync(batch, args) : await StoreOnceAsync(batch, args);
+        }
+        catch (PostgresException blocked) when (IsBlocked(blocked))
+        {
+            // Nothing of it was stored, for the sake of an id that another transaction holds. The rest need not wait.
+            if (batch.Count > 1)
+            {
+                acceptances.End(times);
+                var half = batch.Count / 2;
+                await Task.WhenAll(
+                    StoreAsync(batch.GetRange(0, half), isPart: true),
+                    StoreAsync(batch.GetRange(half, batch.Count - half), isPart: true));
+                return;
+            }
+
+            Log.StoringFailed(log, batch.Count, blocked.MessageText);
         }
         catch (Exception failed)
         {
@@ -37,7 +64,7 @@ internal sealed partial class IntakeWriter(
 
         // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
         if (stored is not null)
-            Enqueue(stored, times);
+            Enqueue(stored, times, generation);
         acceptances.End(times);
         if (stored?.Known is { } known)
             for (var i = 0; i < known.Length; i++)
@@ -61,7 +88,8 @@ internal sealed partial class IntakeWriter(
                 if (!stored.IsMissing)
                     return stored;
             }
-            catch (Exception away) when (away is not OperationCanceledException)
+            catch (Exception away) when (
+                away is not OperationCanceledException && (batch.Count == 1 || !IsBlocked(away)))
             {
                 Log.StoringFailed(log, batch.Count, away.Message);
             }
@@ -100,27 +128,28 @@ internal sealed partial class IntakeWriter(
         return new Stored(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
     }
 
-    // Oldest first: while older ones wait in the table, these must queue up behind them there.
-    private void Enqueue(Stored stored, AcceptanceBatch times)
+    // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
+    // have been purged between their INSERT and now: what of them is left is read again.
+    private void Enqueue(Stored stored, AcceptanceBatch times, int generation)
     {
         var (args, mine, _, _) = stored;
-        if (backlog.HasOverflow || queue.Room < args.Ids.Length)
+        var payments = new List<Payment>(args.Ids.Length);
+        for (var i = 0; i < args.Ids.Length; i++)
+            if (mine is null || mine[i])
+                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.Owner));
+        if (backlog.HasOverflow || queue.Room < args.Ids.Length || !open.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
             return;
         }
 
-        for (var i = 0; i < args.Ids.Length; i++)
-        {
-            if (mine is not null && !mine[i])
-                continue;
-
-            var payment = new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.Owner);
-            open.Add(payment);
+        foreach (var payment in payments)
             if (!queue.TryAdd(payment))
                 queue.Return(payment);
-        }
     }
+
+    private static bool IsBlocked(Exception failed) =>
+        failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
     private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
     {

@@ -15,7 +15,7 @@ internal sealed partial class BacklogSweep(
     {
         while (true)
         {
-            if (backlog.IsEmpty)
+            if (!backlog.HasOverflow)
                 await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
             await Task.Delay(LookAgain, clock, stoppingToken);
             try
@@ -23,9 +23,7 @@ internal sealed partial class BacklogSweep(
                 // Half empty first: small pages would cost more than they bring.
                 while (lease.Epoch is not 0 and var epoch && queue.Room * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
-                    await (range.Search is { } search
-                        ? SearchAsync(range, search, epoch)
-                        : LoadAsync(range, epoch));
+                    await LoadAsync(range, epoch);
             }
             catch (Exception away) when (away is not OperationCanceledException)
             {
@@ -37,45 +35,25 @@ internal sealed partial class BacklogSweep(
     private async Task LoadAsync(StoredRange range, int epoch)
     {
         var limit = Math.Min(PageMax, queue.Room);
+        var generation = open.Generation;
         var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
-        if (epoch != lease.Epoch)
+        if (epoch != lease.Epoch || !TryTake(page, generation))
             return;
 
-        foreach (var row in page)
-            Take(row);
         backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
     }
 
-    // The whole range each time, as a late INSERT may come through anywhere in it. What an earlier look has loaded is
-    // told by its time: it may be settled between this reading and any other question.
-    private async Task SearchAsync(StoredRange range, Search search, int epoch)
+    /// <returns>False when a purge was noticed since the page was asked for: it is to be read again.</returns>
+    private bool TryTake(List<StoredPayment> page, int generation)
     {
-        var beganAt = clock.GetTimestamp();
-        for (var from = range.From; queue.Room > 0;)
-        {
-            var page = await store.OpenPageAsync(new OpenPageArgs(epoch, from, range.To, PageMax));
-            if (epoch != lease.Epoch)
-                return;
+        var payments = page.ConvertAll(row => row.ToPayment());
+        if (!open.TryAdd(payments, generation))
+            return false;
 
-            foreach (var row in page)
-                if (search.Loaded.Add(row.AcceptedAt))
-                    Take(row);
-            if (page.Count < PageMax)
-            {
-                backlog.Looked(range, beganAt);
-                return;
-            }
-
-            from = page[^1].AcceptedAt.AddTicks(TimeSpan.TicksPerMicrosecond);
-        }
-    }
-
-    private void Take(StoredPayment row)
-    {
-        var payment = row.ToPayment();
-        open.Add(payment);
-        if (!queue.TryAdd(payment))
-            queue.Return(payment);
+        foreach (var payment in payments)
+            if (!queue.TryAdd(payment))
+                queue.Return(payment);
+        return true;
     }
 
     private static partial class Log

@@ -10,10 +10,10 @@ internal sealed partial class BooksWatch(
 
     private BooksRow? known;
 
-    /// <summary>Looks once; to be called in turn with the renewals.</summary>
-    public async Task LookAsync()
+    /// <summary>Puts right what changed; to be called in turn with the renewals.</summary>
+    /// <param name="state">As the renewal found them.</param>
+    public async Task LookAsync(BooksRow state)
     {
-        var state = await books.StateAsync();
         if (!state.Intact)
         {
             await books.MarkResetAsync();
@@ -22,33 +22,42 @@ internal sealed partial class BooksWatch(
         }
 
         lease.BooksResetAt = state.ResetAt;
-        if (known is { } before && before.Resets != state.Resets)
+        // A purge since the crash has begun new books: there is nothing to save for them.
+        if (known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (known is not null && known.Generation != state.Generation)
             await MarkPurgedAsync();
         known = state;
     }
 
-    // The database crashed and its unlogged tables are empty: what is still in memory is saved.
+    // The database crashed and its unlogged tables are empty: what is still in memory is saved. What another instance
+    // has accepted again meanwhile is that one's, and is dropped here unsent.
     private async Task StoreAgainAsync()
     {
         var mine = open.Snapshot().Where(lease.Owns).OrderBy(payment => payment.Id).ToList();
+        var count = 0;
         foreach (var page in mine.Chunk(PageMax))
-            await payments.StoreAgainAsync(new StoreAgainArgs(
+        {
+            var taken = (await payments.StoreAgainAsync(new StoreAgainArgs(
                 Array.ConvertAll(page, payment => payment.Id), Array.ConvertAll(page, payment => payment.AmountCents),
                 Array.ConvertAll(page, payment => payment.AcceptedAt),
                 Array.ConvertAll(page, payment => payment.InDoubt
                     ? StoredPayment.HandedOverInDoubt
                     : StoredPayment.HandedOverUnsent),
-                lease.Epoch));
-        Log.StoredAgain(log, mine.Count);
+                lease.Epoch))).ToHashSet();
+            foreach (var payment in page)
+                payment.Purged |= !taken.Contains(payment.Id);
+            count += taken.Count;
+        }
+
+        Log.StoredAgain(log, count, mine.Count - count);
     }
 
     // What the table does not hold any more was purged. The table is asked, because payments that came after the
     // purge are in the same queue.
     private async Task MarkPurgedAsync()
     {
-        foreach (var page in open.Snapshot().Chunk(PageMax))
+        foreach (var page in open.BeginGeneration().Chunk(PageMax))
         {
             var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
             var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
@@ -63,7 +72,8 @@ internal sealed partial class BooksWatch(
         [LoggerMessage(216, LogLevel.Error, "Books reset: a crash of the database emptied its tables, noticed {At}")]
         public static partial void BooksReset(ILogger log, DateTime? at);
 
-        [LoggerMessage(217, LogLevel.Error, "Books reset: {Count} payments that were still in memory are stored again")]
-        public static partial void StoredAgain(ILogger log, int count);
+        [LoggerMessage(217, LogLevel.Error,
+            "Books reset: {Count} payments that were still in memory are stored again, {Others} are others' now")]
+        public static partial void StoredAgain(ILogger log, int count, int others);
     }
 }

@@ -10,6 +10,9 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
     private long heldUntil;
     private int epoch;
+    private int fallbackWanted;
+    private int fallbackMarked;
+    private long lastNumber;
     private TaskCompletionSource nextCheck = NewCheck();
 
     /// <summary>The epoch that accepted payments name as their owner; 0 while there is none.</summary>
@@ -21,13 +24,40 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
-    /// <param name="current">The epoch that the database confirmed.</param>
+    /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
+    public bool WantsFallback => Volatile.Read(ref fallbackWanted) == Epoch;
+
+    /// <summary>
+    /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
+    /// an adopter would trust that nothing was; the keeper is asked to tell the database.
+    /// </summary>
+    public bool MayUseFallback(Payment payment)
+    {
+        if (Volatile.Read(ref fallbackMarked) == payment.Epoch)
+            return true;
+
+        if (Interlocked.Exchange(ref fallbackWanted, payment.Epoch) != payment.Epoch)
+            CheckSoon.Set();
+        return false;
+    }
+
+    /// <summary>The database knows it: that word was committed.</summary>
+    public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
+
+    /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>
+    public long NextNumber() => Interlocked.Increment(ref lastNumber);
+
+    /// <param name="current">The epoch that the database opened.</param>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
     public void Confirm(int current, long askedAt)
     {
-        Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
+        Renewed(askedAt);
         Volatile.Write(ref epoch, current);
     }
+
+    /// <summary>The database renewed the epoch, which may have been lost meanwhile all the same.</summary>
+    /// <inheritdoc cref="Confirm"/>
+    public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
 
     /// <summary>UTC; when a crash of the database emptied the books, until a purge begins new ones.</summary>
     public DateTime? BooksResetAt { get; set; }

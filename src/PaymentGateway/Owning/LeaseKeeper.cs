@@ -5,17 +5,20 @@ using PaymentGateway.Recording;
 namespace PaymentGateway.Owning;
 
 /// <summary>
-/// Keeps this instance's lease, and has the books watched and orphans adopted each time that it is renewed.
-/// One loop, so that no adoption falls between the reading of what is open and the renewal that tells it.
+/// Keeps this instance's lease, and has the books watched and orphans adopted each time that it is renewed. These
+/// duties may take longer than a turn, and hang: the next turn does not wait for them.
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption,
-    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog, OwningOptions options,
-    TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
+    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog,
+    BrokenInserts broken, OwningOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
+    private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
+
     // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
     private long lastTurn = clock.GetTimestamp();
+    private Task duties = Task.CompletedTask;
     private bool schemaKnown;
     private bool away;
 
@@ -32,6 +35,7 @@ internal sealed partial class LeaseKeeper(
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         await base.StopAsync(cancellationToken);
+        await Task.WhenAny(duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
         var epoch = lease.Epoch;
         if (epoch == 0)
             return;
@@ -58,7 +62,9 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
-            await lease.CheckSoon.WaitAsync(options.RenewInterval, stoppingToken);
+            // From one beginning to the next: a turn that hangs has its time, and another one the rest of the lease.
+            var rest = options.RenewInterval - clock.GetElapsedTime(lastTurn);
+            await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await TurnAsync();
         }
     }
@@ -77,41 +83,81 @@ internal sealed partial class LeaseKeeper(
                 schemaKnown = true;
             }
 
-            await RenewAsync();
-            await books.LookAsync();
-            lease.Checked();
-            await leases.CloseLapsedAsync(new CloseLeasesArgs(
-                instance.IsProof ? instance.Identity : "", lease.Epoch,
-                lease.IsHeld && clock.GetElapsedTime(steadySince) > options.LeaseDuration));
-            await adoption.AdoptAllAsync();
-            away = false;
+            // Looked at first: what the duties are told was read after the earlier ones had ended, which those who wait
+            // for the next check count on.
+            var areFree = duties.IsCompleted;
+            if (await RenewAsync() is { } turn && areFree)
+                duties = DoDutiesAsync(lease.Epoch, turn.Books, turn.RefusedUntil);
+            // Mostly they are done at once, and a turn that is asked for finds them done.
+            await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception gone) when (gone is not (OperationCanceledException or ConfigurationException))
         {
-            // The schema may be another one when the server is back.
             steadySince = clock.GetTimestamp();
-            schemaKnown &= gone is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
-            if (!away)
-                Log.DatabaseAway(log, gone.Message);
-            away = true;
+            Report(gone);
         }
     }
 
-    private async Task RenewAsync()
+    /// <returns>Null when the epoch was not renewed.</returns>
+    private async Task<(BooksRow Books, DateTime? RefusedUntil)?> RenewAsync()
     {
         var askedAt = clock.GetTimestamp();
-        var epoch = lease.Epoch;
-        if (epoch == 0 || !await leases.RenewAsync(
-                new RenewLeaseArgs(epoch, options.LeaseDuration, SettledBefore())))
+        if (lease.Epoch == 0)
         {
-            if (epoch != 0)
-                GiveUp(epoch);
+            var opened = await leases.OpenAsync(instance.Identity, options.LeaseDuration);
+            Log.Opened(log, opened);
+            lease.Confirm(opened, askedAt);
             askedAt = clock.GetTimestamp();
-            epoch = await leases.OpenAsync(instance.Identity, options.LeaseDuration);
-            Log.Opened(log, epoch);
         }
 
-        lease.Confirm(epoch, askedAt);
+        var uncertainUntil = backlog.UncertainUntil();
+        // The number first: an adoption that begins after the bound was read has a newer one. The epoch last: an
+        // adoption that nobody knows the end of loses it before it lets go of the bound.
+        var number = lease.NextNumber();
+        var settledBefore = SettledBefore();
+        var usesFallback = lease.WantsFallback;
+        var epoch = lease.Epoch;
+        var turn = await leases.TurnAsync(new TurnArgs(
+            epoch, options.LeaseDuration, settledBefore, uncertainUntil ?? DateTime.UnixEpoch, number,
+            instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(steadySince) > options.LeaseDuration,
+            usesFallback));
+        if (turn.Renewed)
+        {
+            lease.Renewed(askedAt);
+            if (usesFallback)
+                lease.FallbackMarked(epoch);
+            return (turn.Books, uncertainUntil);
+        }
+
+        if (!turn.IsOpen)
+            GiveUp(epoch);
+        lease.CheckSoon.Set();
+        return null;
+    }
+
+    private async Task DoDutiesAsync(int epoch, BooksRow state, DateTime? refusedUntil)
+    {
+        try
+        {
+            await books.LookAsync(state);
+            lease.Checked();
+            await broken.LookAsync(epoch, refusedUntil);
+            await adoption.AdoptAllAsync();
+            away = false;
+        }
+        catch (Exception gone) when (gone is not OperationCanceledException)
+        {
+            Report(gone);
+        }
+    }
+
+    private void Report(Exception gone)
+    {
+        // The schema may be another one when the server is back.
+        schemaKnown &= gone is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        if (!away)
+            Log.DatabaseAway(log, gone.Message);
+        away = true;
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the books.
@@ -122,16 +168,10 @@ internal sealed partial class LeaseKeeper(
         Log.Lost(log, epoch, open.Count);
     }
 
-    // Read before the renewal is sent: what is accepted meanwhile is newer than this.
-    private DateTime SettledBefore()
-    {
-        var settledBefore = acceptances.Oldest();
-        if (backlog.Oldest() is { } stored && stored < settledBefore)
-            settledBefore = stored;
-        if (open.Oldest() is { } oldest && oldest < settledBefore)
-            settledBefore = oldest;
-        return settledBefore;
-    }
+    // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is open comes last, as
+    // everything else ends there.
+    private DateTime SettledBefore() =>
+        new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), open.Oldest() }.Min()!.Value;
 
     private static partial class Log
     {

@@ -7,69 +7,86 @@ using PaymentGateway.Settling;
 namespace PaymentGateway.Owning;
 
 /// <summary>
-/// Takes over what dead or stopped instances left. What may have been sent is in doubt and is looked up first.
+/// Takes over what dead or stopped instances left. What may have been sent is in doubt: where it can be at default
+/// only it is charged there again, which is safe; else it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtResolver doubts, TimeProvider clock,
-    ILogger<OrphanAdoption> log)
+    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtResolver doubts, OwningOptions options,
+    TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
-    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
 
-    // Epochs where nothing was left at the last look; what a late statement adds is found by a later one.
-    private readonly Dictionary<int, EmptyLook> empty = [];
+    // Those that wait for fallback's word leave room for those that default alone can settle.
+    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
+
+    private readonly EarlierWriters earlier = new(leases);
+
+    // Monotonic timestamps from after the first look that found an epoch closed.
+    private readonly Dictionary<int, long> closedSince = [];
 
     // How far a look has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
+
+    private long adoptingFrom = long.MaxValue;
+
+    /// <summary>
+    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is open.
+    /// </summary>
+    public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
+        ? new DateTime(ticks, DateTimeKind.Utc)
+        : null;
 
     /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
-        foreach (var (epoch, settledBefore, lapsedSeconds) in orphans)
+        var now = clock.GetTimestamp();
+        var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
+        earlier.KeepOnly(epochs);
+        foreach (var ended in closedSince.Keys.Except(epochs).ToList())
+            closedSince.Remove(ended);
+        foreach (var orphaned in orphans)
         {
-            if (empty.TryGetValue(epoch, out var last) && clock.GetTimestamp() < last.NextAt)
-                continue;
-
-            var from = cursors.GetValueOrDefault(epoch, settledBefore);
-            if (!await AdoptAsync(epoch, from, TimeSpan.FromSeconds(lapsedSeconds)))
-            {
-                empty.Remove(epoch);
-                continue;
-            }
-
-            // What clean stops freed is always looked for.
-            if (epoch == 0)
-                continue;
-
-            await leases.MarkAdoptedAsync(epoch);
-            empty[epoch] = Later(last.Wait);
+            var epoch = orphaned.Epoch;
+            closedSince.TryAdd(epoch, now);
+            // Asked before the look that may be the last. What clean stops freed is always looked for.
+            var isLast = epoch != 0 && await earlier.AreOverAsync(epoch);
+            var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
+            if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
+                await leases.MarkAdoptedAsync(epoch);
         }
-
-        foreach (var ended in empty.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
-            empty.Remove(ended);
-    }
-
-    private EmptyLook Later(TimeSpan waited)
-    {
-        var wait = waited == default ? LookFirst : waited * 2 < LookMost ? waited * 2 : LookMost;
-        return new EmptyLook(clock.GetTimestamp() + clock.TicksOf(wait), wait);
     }
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
     /// <returns>Whether nothing is left to adopt there.</returns>
-    private async Task<bool> AdoptAsync(int from, DateTime settledBefore, TimeSpan lapsed)
+    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned)
     {
-        var limit = Math.Min(PageMax, Math.Min(DoubtsMax - doubts.Count, queue.Room));
+        var from = orphaned.Epoch;
+        var doubtsRoom = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
+        var limit = Math.Min(PageMax, Math.Min(doubtsRoom, queue.Room));
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
-        var page = await AdoptPageAsync(new AdoptArgs(from, lease.Epoch, settledBefore, limit));
-        var doubtSince = clock.GetTimestamp() - clock.TicksOf(lapsed);
-        foreach (var row in page)
-            Take(row, doubtSince);
+        List<StoredPayment> page;
+        // A renewal may be under way. One that does not know of this has an older number.
+        Volatile.Write(ref adoptingFrom, orphaned.SettledBefore.Ticks);
+        try
+        {
+            page = await AdoptPageAsync(
+                new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit, lease.NextNumber()));
+            // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
+            // clean stops freed has no time of its own but this one.
+            var closedAt = from == 0 ? clock.GetTimestamp() : closedSince[from];
+            var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
+            foreach (var row in page)
+                Take(row, doubtSince);
+        }
+        finally
+        {
+            Volatile.Write(ref adoptingFrom, long.MaxValue);
+        }
+
         if (page.Count > 0)
             Log.Adopted(log, page.Count, from);
         if (page.Count < limit)
@@ -89,11 +106,13 @@ internal sealed partial class OrphanAdoption(
         {
             return await leases.AdoptAsync(page);
         }
-        catch (Exception uncertain) when (uncertain is (DbException or TimeoutException) and not PostgresException)
+        catch (Exception uncertain) when (
+            uncertain is (DbException or TimeoutException)
+            and not PostgresException { InvariantSeverity: "ERROR" })
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
-            // quicker than its lapse. A PostgresException is the server's word that it was not committed.
+            // quicker than its lapse. An error is the server's word that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);
             throw;
@@ -112,11 +131,15 @@ internal sealed partial class OrphanAdoption(
 
         payment.InDoubt = true;
         payment.DoubtSince = doubtSince;
+        if (row.Handover == StoredPayment.HandedOverAtDefault)
+        {
+            payment.ChargedAt = Processor.Default;
+            queue.Return(payment);
+            return;
+        }
+
         doubts.Add(payment);
     }
-
-    /// <summary>When an epoch is looked at again; NextAt is a monotonic timestamp.</summary>
-    private readonly record struct EmptyLook(long NextAt, TimeSpan Wait);
 
     private static partial class Log
     {

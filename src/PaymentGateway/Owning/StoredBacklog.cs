@@ -2,33 +2,17 @@ namespace PaymentGateway.Owning;
 
 /// <summary>
 /// Ranges of acceptance times whose payments are in the table and not in memory: they did not fit into the queue,
-/// or nobody knows whether their INSERT came through. Batches have disjoint ranges. Safe from any thread.
+/// or their INSERT broke. Batches have disjoint ranges. Safe from any thread.
 /// </summary>
 internal sealed class StoredBacklog(TimeProvider clock)
 {
-    // A statement that we gave up on runs until the server's statement_timeout (5 s) ends it; one backend that stands
-    // still meanwhile may run it much later, and no look before that can tell.
-    private static readonly TimeSpan LookFirst = TimeSpan.FromSeconds(6);
-    private static readonly TimeSpan LookMost = TimeSpan.FromSeconds(30);
-    private static readonly TimeSpan LookFor = TimeSpan.FromMinutes(2);
-
     private readonly object gate = new();
     private readonly List<StoredRange> ranges = [];
 
-    /// <summary>Pulsed when something begins to wait here.</summary>
+    /// <summary>Pulsed when something can be read here.</summary>
     public Pulse Added { get; } = new(clock);
 
-    /// <summary>Nothing waits here.</summary>
-    public bool IsEmpty
-    {
-        get
-        {
-            lock (gate)
-                return ranges.Count == 0;
-        }
-    }
-
-    /// <summary>While it is not empty, newer payments must queue up behind it: oldest first.</summary>
+    /// <summary>While there is something to read, newer payments must queue up behind it: oldest first.</summary>
     public bool HasOverflow
     {
         get
@@ -39,34 +23,49 @@ internal sealed class StoredBacklog(TimeProvider clock)
     }
 
     /// <summary>The payments of a stored batch that did not fit into the queue.</summary>
-    public void AddOverflow(AcceptanceBatch batch) => Add(batch, null);
+    public void AddOverflow(AcceptanceBatch batch) => Add(batch, isUncertain: false);
 
-    /// <summary>
-    /// A batch whose INSERT broke: it is looked for when it should have ended, and again for two minutes.
-    /// </summary>
-    public void AddUncertain(AcceptanceBatch batch)
-    {
-        var now = clock.GetTimestamp();
-        Add(batch, new Search(now + clock.TicksOf(LookFirst), now + clock.TicksOf(LookFor), LookFirst, []));
-    }
+    /// <summary>A batch whose INSERT broke: what is read before it is over would not be all.</summary>
+    public void AddUncertain(AcceptanceBatch batch) => Add(batch, isUncertain: true);
 
-    private void Add(AcceptanceBatch batch, Search? search)
+    private void Add(AcceptanceBatch batch, bool isUncertain)
     {
         lock (gate)
         {
             // Neighbours of one kind become one range, so a long outage does not grow a list. Only neighbours: a
             // batch between them that went to memory would be read, and charged, a second time.
             if (ranges.Count > 0 && ranges[^1] is var last && last.LastBatch == batch.Number - 1
-                && last.IsUncertain == search is not null)
-                ranges[^1] = last with
-                {
-                    To = batch.To,
-                    LastBatch = batch.Number,
-                    Search = last.Search is { } known ? search! with { Loaded = known.Loaded } : null,
-                };
+                && last.IsUncertain == isUncertain)
+                ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
             else
-                ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, search));
+                ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, isUncertain));
         }
+
+        Added.Set();
+    }
+
+    /// <summary>The upper end of what is uncertain; null when nothing is.</summary>
+    public DateTime? UncertainUntil()
+    {
+        lock (gate)
+            return ranges.Where(range => range.IsUncertain).Max(range => (DateTime?)range.To);
+    }
+
+    /// <summary>What was uncertain up to <paramref name="until"/> can be read: nothing more comes there.</summary>
+    public void MakeCertain(DateTime until)
+    {
+        lock (gate)
+            for (var at = 0; at < ranges.Count; at++)
+            {
+                var range = ranges[at];
+                if (!range.IsUncertain || range.From > until)
+                    continue;
+
+                // It may have grown since the question was asked.
+                if (range.To > until)
+                    ranges.Insert(at + 1, range with { From = until.AddTicks(TimeSpan.TicksPerMicrosecond) });
+                ranges[at] = range with { To = range.To < until ? range.To : until, IsUncertain = false };
+            }
 
         Added.Set();
     }
@@ -74,9 +73,8 @@ internal sealed class StoredBacklog(TimeProvider clock)
     /// <summary>The oldest range that may be read now, or null.</summary>
     public StoredRange? Next()
     {
-        var now = clock.GetTimestamp();
         lock (gate)
-            return ranges.Find(range => (range.Search?.NotBefore ?? 0) <= now);
+            return ranges.Find(range => !range.IsUncertain);
     }
 
     /// <summary>What was read up to and with <paramref name="upTo"/> is in memory now.</summary>
@@ -96,31 +94,6 @@ internal sealed class StoredBacklog(TimeProvider clock)
         }
     }
 
-    /// <summary>
-    /// An uncertain range was read from end to end: it is read again later, unless the look began at its very end.
-    /// </summary>
-    /// <param name="read">As it was when the look began.</param>
-    /// <param name="beganAt">Monotonic timestamp from before the look.</param>
-    public void Looked(StoredRange read, long beganAt)
-    {
-        lock (gate)
-        {
-            var at = ranges.FindIndex(range => range.From == read.From && range.LastBatch == read.LastBatch);
-            if (at < 0 || ranges[at].Search is not { } search)
-                return; // Cleared meanwhile, or grown: then it is read from the start when that is due.
-
-            if (beganAt >= search.Until)
-            {
-                ranges.RemoveAt(at);
-                return;
-            }
-
-            var wait = search.Wait * 2 < LookMost ? search.Wait * 2 : LookMost;
-            var next = Math.Min(clock.GetTimestamp() + clock.TicksOf(wait), search.Until);
-            ranges[at] = ranges[at] with { Search = search with { NotBefore = next, Wait = wait } };
-        }
-    }
-
     /// <summary>The lower end of everything that waits here; null when nothing does.</summary>
     public DateTime? Oldest()
     {
@@ -136,15 +109,5 @@ internal sealed class StoredBacklog(TimeProvider clock)
     }
 }
 
-/// <summary>An inclusive range of acceptance times; it has a search when it is uncertain.</summary>
-internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, Search? Search)
-{
-    /// <summary>Nobody knows whether its payments are in the table.</summary>
-    public bool IsUncertain => Search is not null;
-}
-
-/// <summary>When an uncertain range is looked at; NotBefore and Until are monotonic timestamps.</summary>
-/// <param name="Loaded">
-/// The acceptance times, each of one payment only, that earlier looks brought into memory; the reader's alone.
-/// </param>
-internal sealed record Search(long NotBefore, long Until, TimeSpan Wait, HashSet<DateTime> Loaded);
+/// <summary>An inclusive range of acceptance times; while it is uncertain, more may be stored there.</summary>
+internal sealed record StoredRange(DateTime From, DateTime To, long LastBatch, bool IsUncertain);

@@ -1,5 +1,6 @@
 using System.Data.Common;
 using Dapper;
+using Npgsql;
 
 namespace PaymentGateway.Recording;
 
@@ -17,13 +18,29 @@ internal sealed class BooksStore(SharedConnections connections)
         UPDATE books SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
-    // The order in which every statement that touches several of them takes its locks.
-    private const string LockSql = "LOCK TABLE payments, settlements, settlement_totals IN ACCESS EXCLUSIVE MODE";
+    // By the database's clock, as the statement below looks at it.
+    private const string UntilSql = "SELECT clock_timestamp() + @Within AS until";
 
-    private const string TruncateSql = "TRUNCATE payments, settlements, settlement_totals";
+    // One round trip, and one transaction that ends without its client. The locks are asked for in the order in which
+    // every statement that touches several tables takes them. While they are waited for, others wait behind, so not
+    // for long. A purge that nobody waits for any more must not empty what was acknowledged meanwhile.
+    private const string PurgeSql = """
+        SELECT set_config('payment_gateway.purge_until', @Until::text, true);
+        DO $purge$ BEGIN
+            SET LOCAL lock_timeout = '300ms';
+            LOCK TABLE payments, settlements, settlement_totals IN ACCESS EXCLUSIVE MODE;
+            IF clock_timestamp() > current_setting('payment_gateway.purge_until')::timestamptz THEN
+                RAISE EXCEPTION 'nobody waits for this purge any more' USING ERRCODE = 'query_canceled';
+            END IF;
+            TRUNCATE payments, settlements, settlement_totals;
+            UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1;
+        END $purge$
+        """;
 
-    private const string NextGenerationSql =
-        "UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1";
+    private const int PurgeTries = 5;
+
+    // nginx and its client wait little longer.
+    private static readonly TimeSpan PurgeWithin = TimeSpan.FromSeconds(1.8);
 
     public Task<BooksRow> StateAsync() =>
         connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(
@@ -37,22 +54,35 @@ internal sealed class BooksStore(SharedConnections connections)
     /// <summary>Empties the books and begins new ones.</summary>
     /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
     /// <exception cref="TimeoutException">The same.</exception>
-    public Task PurgeAsync() => connections.RunAsync(
-        async (connection, letGo) =>
+    public async Task PurgeAsync()
+    {
+        // A tenth for clocks that do not run alike: the server gives up before its caller does.
+        var waited = connections.AnswerWithin * 0.9;
+        var within = waited < PurgeWithin ? waited : PurgeWithin;
+        var deadline = await connections.RunAsync(connection => connection.QuerySingleAsync<PurgeDeadline>(
+            UntilSql, new PurgeLimit(within), commandTimeout: connection.CommandTimeout));
+        for (var attempt = 1; ; attempt++)
         {
-            await connection.OpenAsync(letGo);
-            await using var transaction = await connection.BeginTransactionAsync(letGo);
-            await connection.ExecuteAsync(LockSql, null, transaction, connection.CommandTimeout);
-            // A purge that nobody waits for any more must not empty what was acknowledged meanwhile.
-            letGo.ThrowIfCancellationRequested();
-            await connection.ExecuteAsync(TruncateSql, null, transaction, connection.CommandTimeout);
-            var purged = await connection.ExecuteAsync(
-                NextGenerationSql, null, transaction, connection.CommandTimeout);
-            letGo.ThrowIfCancellationRequested();
-            await transaction.CommitAsync(CancellationToken.None);
-            return purged;
-        });
+            try
+            {
+                await connections.RunAsync(connection => connection.ExecuteAsync(
+                    PurgeSql, deadline, commandTimeout: connection.CommandTimeout));
+                return;
+            }
+            catch (PostgresException busy) when (attempt < PurgeTries && busy.SqlState
+                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
+            {
+                // Whoever waited behind it goes on, and this one begins again.
+            }
+        }
+    }
 }
+
+/// <summary>How long a purge may wait.</summary>
+internal sealed record PurgeLimit(TimeSpan Within);
+
+/// <summary>UTC, the database's; after it a purge empties nothing.</summary>
+internal sealed record PurgeDeadline(DateTime Until);
 
 /// <summary>The books' state; Intact is false once after each crash that emptied them.</summary>
 internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact);

@@ -8,26 +8,36 @@ namespace PaymentGateway.Recording;
 /// <summary>Registers the data source and the stores on it.</summary>
 internal static class LedgerSetup
 {
-    // No statement of ours outlives this on the server, which is what an owner relies on when it gives one up.
+    // No statement of ours outlives this on a server that runs.
     private const int StatementSecondsMax = 5;
 
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances and one of outcomes are under way at once; each fills a statement by itself, so
-    // multiplexing only adds its hops to them (docs/performance.md). Everything else shares multiplexed ones.
-    private const int PlainConnections = 2;
+    // A batch of acceptances, one more where that is slow, and one of outcomes are under way at once; each fills a
+    // statement by itself, so multiplexing only adds its hops to them (docs/performance.md).
+    private const int BatchConnectionsMax = 3;
 
-    // For audits, leases, health and adoption, a purge's transaction among them.
+    // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
+    private const int LeaseConnectionsMax = 2;
+
+    // A turn has this time, so that two more fit into the lease when a server process hangs.
+    private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
+
+    // For audits, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
         services.AddSingleton(provider => Shared(
-            DataSource(options.Ledger, reserved: PlainConnections), provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton(_ => Connections(options.Ledger, PlainConnections));
+            DataSource(options.Ledger, reserved: BatchConnectionsMax + LeaseConnectionsMax),
+            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
+        services.AddKeyedSingleton(
+            LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
+        services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementLedger>();
         services.AddSingleton<BooksStore>();
         services.AddSingleton<ParkedStore>();
@@ -44,16 +54,30 @@ internal static class LedgerSetup
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
+    /// <summary>
+    /// The connections of the leases, plain ones that nothing else waits for. A closed epoch stays closed after a crash
+    /// of the server, whatever the profile says of the payments.
+    /// </summary>
+    /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
+    public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
+        // One whose caller was let go is broken off a moment later, and nobody waits for its end.
+        Plain(
+            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax,
+            synchronousCommit: true),
+        LeaseAnswerWithin, clock);
+
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
-    public static BatchConnections Connections(string connectionString, int count) => new(
-        DataSource($"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}"), count);
+    public static BatchConnections Connections(string connectionString, int count) =>
+        new(Plain(connectionString, count), count);
 
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
+    /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
     /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
-    public static NpgsqlDataSource DataSource(string connectionString, int reserved = 0)
+    public static NpgsqlDataSource DataSource(
+        string connectionString, int reserved = 0, bool synchronousCommit = false)
     {
         try
         {
@@ -82,6 +106,9 @@ internal static class LedgerSetup
             AddOption(settings, "enable_seqscan", "off");
             // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in large books.
             AddOption(settings, "enable_bitmapscan", "off");
+            // The last one counts: nobody may switch this off.
+            if (synchronousCommit)
+                settings.Options += " -c synchronous_commit=on";
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
             builder.EnableArrays();
@@ -92,6 +119,11 @@ internal static class LedgerSetup
             throw new ConfigurationException("ConnectionStrings__Ledger", wrong.Message.ReplaceLineEndings(" "));
         }
     }
+
+    private static NpgsqlDataSource Plain(string connectionString, int count, bool synchronousCommit = false) =>
+        DataSource(
+            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}",
+            synchronousCommit: synchronousCommit);
 
     // What the connection string says of it stays.
     private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)

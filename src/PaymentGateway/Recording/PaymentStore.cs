@@ -15,31 +15,44 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The lease is looked at in the same statement: an epoch that another instance has closed must not add
-    // payments which nobody would look for any more.
+    // The lease is looked at in the same statement: an epoch that another instance has closed, or a batch that was
+    // given up, must not add payments which nobody would look for any more. The lock timeout is for ids that another
+    // transaction has stored and not committed, and for this statement alone.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @Owner
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
-        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+        WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
+          AND (SELECT refused_until FROM leases WHERE epoch = @Owner AND closed_at IS NULL) < accepted.accepted_at
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     // Light load comes one by one, and this starts faster than a statement on arrays of one.
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner)
-        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases WHERE epoch = @Owner AND closed_at IS NULL
+        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
+        WHERE epoch = @Owner AND closed_at IS NULL AND refused_until < @AcceptedAt
+          AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
-    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory.
+    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory. What was in the
+    // table already is the owner's if it is this acceptance, by an earlier try; else whoever accepted it again has it.
     private const string StoreAgainSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner)
-        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @Owner
-        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
-          AS kept (correlation_id, amount_cents, accepted_at, handover)
-        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
-        ON CONFLICT (correlation_id) DO NOTHING
+        WITH kept AS (
+            SELECT * FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
+              AS kept (correlation_id, amount_cents, accepted_at, handover)
+        ), stored AS (
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner)
+            SELECT correlation_id, amount_cents, accepted_at, handover, @Owner FROM kept
+            WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+            ON CONFLICT (correlation_id) DO NOTHING RETURNING correlation_id
+        )
+        SELECT correlation_id FROM stored
+        UNION ALL
+        SELECT correlation_id FROM kept
+        WHERE accepted_at = (
+            SELECT accepted_at FROM payments WHERE payments.correlation_id = kept.correlation_id AND owner = @Owner)
         """;
 
     private const string FindSql = """
@@ -57,9 +70,11 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
     /// Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.
     /// </summary>
     /// <returns>
-    /// How many were new; fewer than given when some were known, or when the owner's lease is closed.
+    /// How many were new; fewer than given when some were known, or when the owner's lease refuses them.
     /// </returns>
-    /// <exception cref="DbException">Not stored, or nobody knows: the connection broke.</exception>
+    /// <exception cref="DbException">
+    /// Not stored, or nobody knows: the connection broke. With LockNotAvailable nothing was stored.
+    /// </exception>
     public Task<int> StoreAsync(StoreArgs batch) =>
         batches.RunAsync(
             static (connection, batch) => batch.Ids.Length == 1
@@ -69,9 +84,12 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
             batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    public Task StoreAgainAsync(StoreAgainArgs kept) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            StoreAgainSql, kept, commandTimeout: connection.CommandTimeout));
+    /// <returns>The ids that are the owner's now; the others are somebody else's, and not to be charged here.</returns>
+    public async Task<List<Guid>> StoreAgainAsync(StoreAgainArgs kept) =>
+        (await connections.RunAsync(
+            async connection => (await connection.QueryAsync<StoredAgainRow>(
+                StoreAgainSql, kept, commandTimeout: connection.CommandTimeout)).AsList()))
+        .ConvertAll(row => row.CorrelationId);
 
     /// <summary>The stored payments among these ids, in no order.</summary>
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
@@ -86,19 +104,26 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
                 OpenPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
-/// <summary>A batch to store, all arrays of one length.</summary>
-internal sealed record StoreArgs(Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner);
+/// <summary>
+/// A batch to store, all arrays of one length; LockTimeout is for ids that another transaction has not committed.
+/// </summary>
+internal sealed record StoreArgs(
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int Owner, string LockTimeout = "300ms");
 
 /// <summary>One payment to store.</summary>
-internal sealed record StoreOneArgs(Guid Id, long AmountCents, DateTime AcceptedAt, int Owner)
+internal sealed record StoreOneArgs(
+    Guid Id, long AmountCents, DateTime AcceptedAt, int Owner, string LockTimeout)
 {
     public static StoreOneArgs Of(StoreArgs batch) =>
-        new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner);
+        new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.Owner, batch.LockTimeout);
 }
 
 /// <summary>Payments to store again, all arrays of one length.</summary>
 internal sealed record StoreAgainArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner);
+
+/// <summary>A payment that was stored again.</summary>
+internal sealed record StoredAgainRow(Guid CorrelationId);
 
 /// <summary>The ids to look for.</summary>
 internal sealed record FindArgs(Guid[] Ids);
@@ -113,8 +138,11 @@ internal sealed record StoredPayment(
     /// <summary>Freed by its owner, and surely not sent by anyone.</summary>
     public const short HandedOverUnsent = 1;
 
-    /// <summary>Handed over, and perhaps sent by an owner that is gone.</summary>
+    /// <summary>Handed over, and perhaps sent, to either processor, by an owner that is gone.</summary>
     public const short HandedOverInDoubt = 2;
+
+    /// <summary>Handed over, perhaps sent to default, and surely not to fallback.</summary>
+    public const short HandedOverAtDefault = 3;
 
     public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, Owner);
 }

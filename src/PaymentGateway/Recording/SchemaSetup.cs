@@ -16,6 +16,11 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                   AND (attrelid, attname) IN (
                     (to_regclass('settlement_totals'), 'width_seconds'),
                     (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
+               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
+                  AND (attrelid, attname) IN (
+                    (to_regclass('leases'), 'used_fallback'),
+                    (to_regclass('leases'), 'refused_until'),
+                    (to_regclass('leases'), 'renewal'))) AS added_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
@@ -37,10 +42,10 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
 
-        if (state.Books == 0)
+        if (state.Books == 0 || (state.LaterColumns == 2 && state.AddedColumns < 3))
         {
             await connections.RunAsync(CreateAsync);
-            // What was there already stayed as it was.
+            // What was there already stayed as it was, but for columns that can be added to it.
             state = await StateAsync();
         }
 
@@ -87,6 +92,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
 
 /// <summary>
 /// Which of our tables exist, whether the books survive a crash of the database, how many columns they have of those
-/// that came later, and what of the server's own safety is switched off, in words.
+/// that came later and of those that can be added, and what of the server's own safety is switched off, in words.
 /// </summary>
-internal sealed record SchemaState(long Books, long Logged, long Unlogged, long LaterColumns, string SwitchedOff);
+internal sealed record SchemaState(
+    long Books, long Logged, long Unlogged, long LaterColumns, long AddedColumns, string SwitchedOff);

@@ -8,7 +8,8 @@ namespace PaymentGateway.Recording;
 /// <remarks>
 /// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
 /// </remarks>
-internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
+internal sealed class SettlementLedger(
+    SharedConnections connections, BatchConnections batches, UnwrittenOutcomes unwritten)
 {
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
@@ -64,17 +65,19 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
     {
-        var recorded = await batches.RunAsync(
+        var recorded = await RowReading.RunAsync(() => batches.RunAsync(
             static (connection, batch) => connection.QuerySingleAsync<CountRow>(
-                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch);
+                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch));
         return recorded.Value;
     }
 
     /// <summary>
-    /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
+    /// Sums a window in one statement, so on one snapshot, with every outcome that this instance knew when it was
+    /// asked. Both bounds are inclusive; absent is unbounded.
     /// </summary>
     public async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to)
     {
+        await unwritten.WrittenAsync(to);
         var window = SummaryArgs.Of(from, to);
         var rows = await connections.RunAsync(
             async connection => (await connection.QueryAsync<TotalsRow>(

@@ -16,27 +16,14 @@ namespace PaymentGateway.Recording;
 internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWithin, TimeProvider clock)
     : IAsyncDisposable
 {
+    /// <summary>How long a caller waits at most.</summary>
+    public TimeSpan AnswerWithin => answerWithin;
+
     /// <summary>Runs a statement on a connection, which Dapper opens.</summary>
     /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
     /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
     public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
-        WorkAsync(statement).WaitAsync(answerWithin, clock);
-
-    /// <summary>Runs several, and tells them by the token when the caller was let go.</summary>
-    /// <inheritdoc cref="RunAsync{TResult}(Func{NpgsqlConnection, Task{TResult}})"/>
-    public async Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, CancellationToken, Task<TResult>> statements)
-    {
-        using var letGo = new CancellationTokenSource();
-        try
-        {
-            return await RunAsync(connection => statements(connection, letGo.Token));
-        }
-        catch (TimeoutException)
-        {
-            await letGo.CancelAsync();
-            throw;
-        }
-    }
+        RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
 
     public ValueTask DisposeAsync() => pool.DisposeAsync();
 

@@ -1,3 +1,5 @@
+using Polly.CircuitBreaker;
+
 namespace PaymentGateway.Routing;
 
 /// <summary>
@@ -15,14 +17,16 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private static readonly TimeSpan TrialAlone = TimeSpan.FromSeconds(1);
 
     private readonly object gate = new();
-    private bool circuitOpen;
-    private long closedUntil;      // No call before this timestamp: the circuit's break, or Retry-After.
+    private long leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
     private long? trialSince;
     private double latencyMs;
     private long measuredAt = long.MinValue;
     private HealthReport report;
     private long reportedAt = long.MinValue;
     private long outSince = long.MinValue;
+
+    /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
+    public CircuitBreakerStateProvider Circuit { get; } = new();
 
     /// <summary>What routing may know now.</summary>
     public ProcessorState Read()
@@ -76,32 +80,14 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
                     ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs)
                     : measured.TotalMilliseconds;
                 measuredAt = now;
+                if (trial)
+                    leftAloneUntil = 0;
             }
 
             if (retryAfter is { } pause)
-                closedUntil = Math.Max(closedUntil, now + clock.TicksOf(pause));
-            else if (trial && latency is null)
-                closedUntil = Math.Max(closedUntil, now + clock.TicksOf(options.TrialInterval));
-        }
-    }
-
-    /// <summary>The circuit breaker takes no call for <paramref name="duration"/>.</summary>
-    public void CircuitOpened(TimeSpan duration)
-    {
-        lock (gate)
-        {
-            circuitOpen = true;
-            closedUntil = clock.GetTimestamp() + clock.TicksOf(duration);
-        }
-    }
-
-    /// <summary>A trial went through.</summary>
-    public void CircuitClosed()
-    {
-        lock (gate)
-        {
-            circuitOpen = false;
-            closedUntil = 0;
+                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(pause));
+            else if (latency is null && (trial || Circuit.CircuitState != CircuitState.Closed))
+                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(options.TrialInterval));
         }
     }
 
@@ -119,18 +105,24 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     {
         // Its own word counts only while no call of ours is newer.
         var saysFailing = report.Failing && reportedAt > measuredAt && IsFresh_NeedsLock(now);
-        if (!circuitOpen && !saysFailing && expected <= options.MaxLatency && now >= closedUntil)
+        var circuitClosed = Circuit.CircuitState == CircuitState.Closed;
+        if (circuitClosed && !saysFailing && expected <= options.MaxLatency && now >= leftAloneUntil)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second trial would only be thrown back.
-        var trialPending = trialSince is { } since && (circuitOpen || clock.GetElapsedTime(since, now) < TrialAlone);
-        if (trialPending || now < closedUntil)
+        var trialPending = trialSince is { } since
+            && (!circuitClosed || clock.GetElapsedTime(since, now) < TrialAlone);
+        if (trialPending || now < leftAloneUntil)
             return Availability.Unusable;
 
-        // One that says of itself that it is slow is not tried: a slow success may spoil the audit's window.
-        var saysSlow = report.MinResponse > options.MaxLatency && reportedAt > measuredAt && IsFresh_NeedsLock(now);
-        return saysSlow && !circuitOpen ? Availability.Unusable : Availability.Trial;
+        return SaysSlow_NeedsLock(now) ? Availability.Unusable : Availability.Trial;
     }
+
+    // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer
+    // call that was quick knows better. A report has had its time when the one after it is missing too.
+    private bool SaysSlow_NeedsLock(long now) =>
+        report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
+        && !(measuredAt > reportedAt && latencyMs <= options.MaxLatency.TotalMilliseconds);
 
     private TimeSpan ExpectedLatency_NeedsLock(long now)
     {

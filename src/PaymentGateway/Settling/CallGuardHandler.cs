@@ -7,40 +7,66 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// A processor's circuit breaker around the call and the reading of its answer. It never repeats a call: that is how
-/// money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them (contract.md).
-/// The time limit is the connection's (<see cref="TickedStream"/>).
+/// A processor's time limit and circuit breaker around the call and the reading of its answer. It never repeats a call:
+/// that is how money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them
+/// (contract.md).
 /// </summary>
-internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions routing, TimeProvider clock)
-    : DelegatingHandler
+internal sealed partial class CallGuardHandler : DelegatingHandler
 {
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
 
-    private readonly ResiliencePipeline<HttpResponseMessage> charges =
-        new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-        .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
-        {
-            ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
-                .Handle<HttpRequestException>().Handle<IOException>()
-                // Only these say that the processor itself is at work; a 404 or 401 comes from something in between.
-                .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
-            SamplingDuration = TimeSpan.FromSeconds(1),
-            MinimumThroughput = 4,
-            FailureRatio = 0.25,
-            BreakDuration = routing.TrialInterval,
-            OnOpened = opened =>
+    private readonly ResiliencePipeline<HttpResponseMessage> charges;
+    private readonly ResiliencePipeline<HttpResponseMessage> questions;
+    private bool isOpen;
+
+    /// <param name="processor">Whose calls these are, for the log.</param>
+    /// <param name="health">Reads the circuit's state.</param>
+    /// <param name="routing">How long the circuit stays open.</param>
+    /// <param name="timeLimit">For a whole call, connecting included.</param>
+    /// <param name="clock">Its time counts for both.</param>
+    /// <param name="log">Says why the circuit opened.</param>
+    public CallGuardHandler(
+        Processor processor, ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock,
+        ILogger<CallGuardHandler> log)
+    {
+        questions = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddTimeout(timeLimit)
+            .Build();
+        charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
             {
-                health.CircuitOpened(opened.BreakDuration);
-                return default;
-            },
-            OnClosed = _ =>
-            {
-                health.CircuitClosed();
-                return default;
-            },
-        })
-        .Build();
+                ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
+                    .Handle<Exception>()
+                    // Only these say that the processor itself is at work; 404 or 401 come from something in between.
+                    .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
+                SamplingDuration = TimeSpan.FromSeconds(1),
+                MinimumThroughput = 4,
+                FailureRatio = 0.25,
+                BreakDuration = routing.TrialInterval,
+                StateProvider = health.Circuit,
+                OnOpened = opened =>
+                {
+                    // Not for each trial that fails.
+                    if (!isOpen)
+                    {
+                        var reason = ReasonOf(opened.Outcome);
+                        Log.Opened(log, processor, reason);
+                    }
+
+                    isOpen = true;
+                    return default;
+                },
+                OnClosed = _ =>
+                {
+                    Log.Closed(log, processor);
+                    isOpen = false;
+                    return default;
+                },
+            })
+            .AddTimeout(timeLimit)
+            .Build();
+    }
 
     /// <summary>The body of an answer that came through here; empty when there was none.</summary>
     public static ReadOnlySpan<byte> AnswerOf(HttpResponseMessage response) => ((Answer)response.Content).Bytes;
@@ -48,15 +74,15 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        if (request.Method != HttpMethod.Post)
-            return ResultOf(await CallAsync(request, cancellationToken));
-
+        var pipeline = request.Method == HttpMethod.Post ? charges : questions;
         var context = ResilienceContextPool.Shared.Get(cancellationToken);
         try
         {
-            return ResultOf(await charges.ExecuteOutcomeAsync(
+            var outcome = await pipeline.ExecuteOutcomeAsync(
                 static (context, call) => call.Handler.CallAsync(call.Request, context.CancellationToken), context,
-                (Handler: this, Request: request)));
+                (Handler: this, Request: request));
+            outcome.ThrowIfException();
+            return outcome.Result!;
         }
         finally
         {
@@ -64,11 +90,9 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
         }
     }
 
-    private static HttpResponseMessage ResultOf(Outcome<HttpResponseMessage> outcome)
-    {
-        outcome.ThrowIfException();
-        return outcome.Result!;
-    }
+    private static string ReasonOf(Outcome<HttpResponseMessage> outcome) => outcome.Exception is { } failed
+        ? $"{failed.Message} {failed.InnerException?.Message}"
+        : $"{(int)outcome.Result!.StatusCode}";
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<Outcome<HttpResponseMessage>> CallAsync(HttpRequestMessage request, CancellationToken token)
@@ -114,5 +138,14 @@ internal sealed class CallGuardHandler(ProcessorHealth health, RoutingOptions ro
             length = bytes.Length;
             return true;
         }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(403, LogLevel.Warning, "The circuit of {Processor} opened: {Reason}")]
+        public static partial void Opened(ILogger log, Processor processor, string reason);
+
+        [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
+        public static partial void Closed(ILogger log, Processor processor);
     }
 }

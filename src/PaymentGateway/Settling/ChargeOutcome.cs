@@ -9,7 +9,7 @@ internal enum ChargeResult
     /// <summary>422: an earlier call was stored; a look-up tells its requestedAt.</summary>
     AlreadyStored,
 
-    /// <summary>500 without a body, 429, connection refused: surely not stored by this call.</summary>
+    /// <summary>500 without a body, 429, not a byte sent: surely not stored by this call.</summary>
     Refused,
 
     /// <summary>400: not stored, and it would be so again.</summary>

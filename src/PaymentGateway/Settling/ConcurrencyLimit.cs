@@ -6,8 +6,7 @@ namespace PaymentGateway.Settling;
 /// </summary>
 /// <param name="clock">Its monotonic time counts.</param>
 /// <param name="most">The largest limit.</param>
-/// <param name="lookInterval">An answer is noticed this much later at most; that is no congestion.</param>
-internal sealed class ConcurrencyLimit(TimeProvider clock, int most, TimeSpan lookInterval)
+internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
 {
     private const double Least = 4;
 
@@ -68,7 +67,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most, TimeSpan lo
         }
     }
 
-    // Not whether all places are taken at this moment: answers are looked for together, so most find free ones.
+    // Not whether all places are taken at this moment: charges begin together, and most answers find free ones.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 
@@ -85,7 +84,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most, TimeSpan lo
             best = took;
 
         var reference = best < bestBefore ? best : bestBefore;
-        return took > reference * 2 + Tolerance + lookInterval;
+        return took > reference * 2 + Tolerance;
     }
 
     private void Cut_NeedsLock(long now)

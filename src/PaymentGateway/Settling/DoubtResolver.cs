@@ -1,5 +1,6 @@
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -9,15 +10,19 @@ namespace PaymentGateway.Settling;
 /// processor. One is free for another processor only when look-ups say 404 after the horizon. Any thread may add.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, PaymentParking parking, OpenPayments open,
-    Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
+    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open, Lease lease,
+    SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
 {
     private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
+    private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
 
     private readonly CancellationTokenSource stopping = new();
     private readonly Random jitter = new(Environment.ProcessId);
     private int count;
+    private long saidAt;
 
     /// <summary>How many are in doubt in this instance's memory.</summary>
     public int Count => Volatile.Read(ref count);
@@ -36,6 +41,10 @@ internal sealed partial class DoubtResolver(
 
     public void Dispose() => stopping.Dispose();
 
+    /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
+    public static TimeSpan LongestWait(int count) =>
+        BetweenAny * 2 * count is var wait && wait > BackOffMost ? wait : BackOffMost;
+
     private async Task ResolveAsync(Payment payment)
     {
         try
@@ -53,19 +62,12 @@ internal sealed partial class DoubtResolver(
                     if (step.Done)
                         return;
 
-                    // Only after a try: while nothing could be asked, time alone is no reason.
-                    if (clock.GetElapsedTime(began) >= options.ParkAfter)
-                    {
-                        var where = payment.ChargedAt?.ToString() ?? "either";
-                        await parking.ParkAsync(payment, $"in doubt at {where} for {options.ParkAfter}");
-                        return;
-                    }
-
                     retryAfter = step.RetryAfter;
                 }
 
-                await Task.Delay(retryAfter + Jittered(backOff), clock, stopping.Token);
-                backOff = backOff * 2 < BackOffMost ? backOff * 2 : BackOffMost;
+                SayWhatLasts(payment, began);
+                await Task.Delay(retryAfter + NextWait(payment, backOff), clock, stopping.Token);
+                backOff = TimeSpan.FromTicks(Math.Min(backOff.Ticks * 2, LongestWait(Count).Ticks));
             }
 
             open.Remove(payment);
@@ -150,6 +152,25 @@ internal sealed partial class DoubtResolver(
     // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
+    // The first look past the horizon may free it, so no wait goes far beyond.
+    private TimeSpan NextWait(Payment payment, TimeSpan backOff)
+    {
+        var wait = Jittered(backOff);
+        var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
+        return rest > TimeSpan.Zero && wait > rest ? rest + Jittered(HorizonSpread) : wait;
+    }
+
+    // One line for all, as thousands may wait for the same processor's word.
+    private void SayWhatLasts(Payment payment, long began)
+    {
+        var (age, said) = (clock.GetElapsedTime(began), Volatile.Read(ref saidAt));
+        if (age < SayEvery || (said != 0 && clock.GetElapsedTime(said) < SayEvery))
+            return;
+
+        if (Interlocked.CompareExchange(ref saidAt, clock.GetTimestamp(), said) == said)
+            Log.DoubtLasts(log, Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
+    }
+
     // Full jitter: those that fell into doubt together must not come back together.
     private TimeSpan Jittered(TimeSpan backOff)
     {
@@ -172,5 +193,8 @@ internal sealed partial class DoubtResolver(
         [LoggerMessage(411, LogLevel.Warning,
             "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]
         public static partial void AmountDiffers(ILogger log, Guid id, Processor processor, long stored, long accepted);
+
+        [LoggerMessage(412, LogLevel.Warning, "{Count} payments are in doubt, {Id} at {Where} for {Age} so far")]
+        public static partial void DoubtLasts(ILogger log, int count, Guid id, string where, TimeSpan age);
     }
 }

@@ -3,10 +3,17 @@ using PaymentGateway.Recording;
 
 namespace PaymentGateway.Settling;
 
-/// <summary>An operator's calls: GET /admin/parked and POST /admin/parked/{id}/replay, with the admin token.</summary>
+/// <summary>
+/// An operator's calls, with the admin token: GET /admin/parked in pages, POST /admin/parked/{id}/replay, and
+/// POST /admin/parked/replay for all of them.
+/// </summary>
 internal static class ParkedEndpoints
 {
     public const string ListPath = "/admin/parked";
+    public const string ReplayAllPath = ListPath + "/replay";
+
+    // nginx waits 3 s for an answer, and then asks the other instance.
+    private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
     public static bool IsReplay(string path) =>
         path.Length > ListPath.Length + "//replay".Length
@@ -17,22 +24,22 @@ internal static class ParkedEndpoints
     {
         var parked = routes.ServiceProvider.GetRequiredService<ParkedStore>();
         var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
-        routes.MapGet(ListPath, context => ListAsync(context, parked, token));
-        routes.MapPost(ListPath + "/{id}/replay", context => ReplayAsync(context, parked, token));
+        var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
+        routes.MapGet(ListPath, context => GuardAsync(context, token, () => ListAsync(context, parked)));
+        routes.MapPost(
+            ReplayAllPath, context => GuardAsync(context, token, () => ReplayAllAsync(context, parked, clock)));
+        routes.MapPost(
+            ListPath + "/{id}/replay", context => GuardAsync(context, token, () => ReplayAsync(context, parked)));
     }
 
-    private static async Task ListAsync(HttpContext context, ParkedStore parked, AdminToken token)
+    private static async Task GuardAsync(HttpContext context, AdminToken token, Func<Task> answerAsync)
     {
         if (!await token.AdmitsAsync(context))
             return;
 
         try
         {
-            var rows = await parked.ListAsync();
-            await context.Response.WriteAsJsonAsync(
-                rows.ConvertAll(row => new ParkedPayment(
-                    row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
-                GatewayJsonContext.Default.ListParkedPayment);
+            await answerAsync();
         }
         catch (Exception away) when (away is DbException or TimeoutException)
         {
@@ -40,31 +47,61 @@ internal static class ParkedEndpoints
         }
     }
 
-    private static async Task ReplayAsync(HttpContext context, ParkedStore parked, AdminToken token)
+    private static async Task ListAsync(HttpContext context, ParkedStore parked)
     {
-        if (!await token.AdmitsAsync(context))
+        if (await ParkedQuery.ReadAsync(context, "reason", "after", "limit") is not { } query)
             return;
 
+        // One more than is shown, to know whether another page follows.
+        var rows = await parked.PageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit + 1));
+        if (rows.Count > query.Limit)
+        {
+            rows.RemoveAt(query.Limit);
+            context.Response.Headers.Link = $"<{ListPath}{query.Following(rows[^1].Place)}>; rel=\"next\"";
+        }
+
+        await context.Response.WriteAsJsonAsync(
+            rows.ConvertAll(row => new ParkedPayment(
+                row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
+            GatewayJsonContext.Default.ListParkedPayment);
+    }
+
+    // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
+    private static async Task ReplayAllAsync(HttpContext context, ParkedStore parked, TimeProvider clock)
+    {
+        if (await ParkedQuery.ReadAsync(context, "reason") is not { } query)
+            return;
+
+        var began = clock.GetTimestamp();
+        var (replayed, complete) = (0, false);
+        while (!complete && clock.GetElapsedTime(began) < ReplayWithin)
+        {
+            var page = await parked.ReplayPageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit));
+            replayed += page.Count;
+            complete = page.Count < query.Limit;
+            if (!complete)
+                query = query with { After = page.MaxBy(place => (place.AcceptedAt, place.Id))! };
+        }
+
+        context.Response.StatusCode = 202;
+        await context.Response.WriteAsJsonAsync(
+            new ParkedReplay(replayed, complete), GatewayJsonContext.Default.ParkedReplay);
+    }
+
+    private static async Task ReplayAsync(HttpContext context, ParkedStore parked)
+    {
         if (!Guid.TryParse(context.Request.RouteValues["id"] as string, out var id))
-        {
             await ProblemAnswer.WriteAsync(context, 400, "Invalid id", "id must be a UUID.", "id");
-            return;
-        }
-
-        try
-        {
-            if (await parked.ReplayAsync(id))
-                context.Response.StatusCode = 202;
-            else
-                await ProblemAnswer.WriteAsync(
-                    context, 404, "Not parked", "No parked payment has this correlationId.", "id");
-        }
-        catch (Exception away) when (away is DbException or TimeoutException)
-        {
-            await ProblemAnswer.WriteOutOfReachAsync(context);
-        }
+        else if (await parked.ReplayAsync(id))
+            context.Response.StatusCode = 202;
+        else
+            await ProblemAnswer.WriteAsync(
+                context, 404, "Not parked", "No parked payment has this correlationId.", "id");
     }
 }
 
 /// <summary>A parked payment as an operator sees it; acceptedAt is UTC.</summary>
 internal sealed record ParkedPayment(Guid CorrelationId, decimal Amount, DateTime AcceptedAt, string Reason);
+
+/// <summary>How many were given back; not complete when the time was over before the last one.</summary>
+internal sealed record ParkedReplay(int Replayed, bool Complete);

@@ -3,7 +3,9 @@ using System.Net;
 using System.Runtime.CompilerServices;
 using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Owning;
 using PaymentGateway.Routing;
+using Polly;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Settling;
@@ -11,7 +13,9 @@ namespace PaymentGateway.Settling;
 /// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
 /// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which reads each call's answer.</param>
 /// <param name="baseUrl">Where the processor listens.</param>
-internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Processor processor, TimeProvider clock)
+/// <param name="lease">Without it no charge leaves.</param>
+internal sealed class ProcessorClient(
+    HttpMessageInvoker http, Uri baseUrl, Processor processor, Lease lease, TimeProvider clock)
 {
     // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
     private const double RetryAfterSecondsMax = 30;
@@ -27,13 +31,9 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
+        using var content = new ChargeContent(payment, lease);
         try
         {
-            var body = JsonSerializer.SerializeToUtf8Bytes(
-                new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
-                GatewayJsonContext.Default.ProcessorPayment);
-            using var content = new ByteArrayContent(body);
-            content.Headers.TryAddWithoutValidation("Content-Type", "application/json");
             using var request = new HttpRequestMessage(HttpMethod.Post, payments) { Content = content };
             using var response = await http.SendAsync(request, CancellationToken.None);
             return Judge(response);
@@ -42,9 +42,9 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
         {
             return new ChargeOutcome(ChargeResult.NotSent);
         }
-        catch (HttpRequestException failed) when (failed.HttpRequestError is HttpRequestError.ConnectionError
-            or HttpRequestError.NameResolutionError or HttpRequestError.SecureConnectionError)
+        catch (Exception failed) when (!content.HasBegun)
         {
+            // No connection, or none in time, or the lease has lapsed meanwhile.
             return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
         }
         catch (Exception broken)
@@ -140,7 +140,7 @@ internal sealed class ProcessorClient(HttpMessageInvoker http, Uri baseUrl, Proc
     }
 
     private static bool IsBrokenCall(Exception broken) =>
-        broken is HttpRequestException or OperationCanceledException or IOException;
+        broken is HttpRequestException or OperationCanceledException or IOException or ExecutionRejectedException;
 
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {

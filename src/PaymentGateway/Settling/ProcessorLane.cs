@@ -10,7 +10,7 @@ internal sealed class ProcessorLane(
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency, options.Gather);
+    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
 
     // Places of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim lookups = new(options.LookupConcurrency);
@@ -42,7 +42,8 @@ internal sealed class ProcessorLane(
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        payment.DoubtSince = clock.GetTimestamp();
+        // That of an owner that is gone may lie ahead.
+        payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition says nothing of the call before it, and that one is no younger for it.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);

@@ -1,5 +1,6 @@
 using PaymentGateway.Owning;
 using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -9,8 +10,7 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking,
-    OpenPayments open, Lease lease, Ticker gathering, GatewayOptions options, TimeProvider clock,
-    ILogger<SettlementWorker> log)
+    OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
@@ -48,8 +48,7 @@ internal sealed partial class SettlementWorker(
 
                 payment = first;
                 // Nobody waits for a charge, and those that begin together share their wake-ups.
-                await gathering.NextAsync();
-                stoppingToken.ThrowIfCancellationRequested();
+                await Task.Delay(options.Settling.Gather, clock, stoppingToken);
             }
 
             // What is dropped costs nothing, and must not keep others waiting.
@@ -57,18 +56,29 @@ internal sealed partial class SettlementWorker(
                 await pace.NextAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
-            else
-                open.Remove(payment);
         }
     }
 
-    /// <summary>Waits for a lane with a free place, or gives null when the payment is not ours any more.</summary>
+    /// <summary>
+    /// Waits for a lane with a free place, or gives null when the payment is another instance's or the resolver's.
+    /// </summary>
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
         while (!payment.Purged && lease.Owns(payment))
         {
-            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane && lane.TryEnter())
-                return lane;
+            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane)
+            {
+                if (lane == lanes.Fallback && payment.InDoubt)
+                {
+                    // An owner that is gone may have charged it at default: only there can it become free.
+                    payment.RequestedAt = clock.UtcMicroseconds();
+                    doubts.Add(payment);
+                    return null;
+                }
+
+                if ((lane == lanes.Default || lease.MayUseFallback(payment)) && lane.TryEnter())
+                    return lane;
+            }
 
             // Nobody takes it, and no charge under way will change that soon: another instance may have more luck.
             if (draining && Volatile.Read(ref inFlight) == 0)
@@ -77,6 +87,7 @@ internal sealed partial class SettlementWorker(
             await progress.WaitAsync(LookAgain, stopping);
         }
 
+        open.Remove(payment);
         return null;
     }
 
@@ -108,7 +119,7 @@ internal sealed partial class SettlementWorker(
                 case ChargeResult.Refused or ChargeResult.NotSent:
                     queue.Return(payment);
                     break;
-                case ChargeResult.Rejected:
+                case ChargeResult.Rejected when !payment.InDoubt:
                     // It would be so again, and it must not be in the way of others.
                     _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;

@@ -1,4 +1,3 @@
-using System.Threading.Channels;
 using PaymentGateway.Owning;
 using PaymentGateway.Recording;
 
@@ -8,59 +7,38 @@ namespace PaymentGateway.Settling;
 /// Writes outcomes into the books in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, OpenPayments open, Lease lease, RecordingOptions options, TimeProvider clock,
+    SettlementLedger ledger, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease, TimeProvider clock,
     ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryFirst = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan RetryMost = TimeSpan.FromSeconds(2);
 
-    // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.
-    private readonly Channel<Settlement> outcomes = Channel.CreateUnbounded<Settlement>(
-        new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
-
-    private readonly Ticker gathering = new(options.Gather, "outcomes");
-    private int buffered;
+    // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
+    private static readonly TimeSpan RetryMost = TimeSpan.FromMilliseconds(500);
 
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
-    public bool HasRoom => Volatile.Read(ref buffered) < options.MaxBuffered;
+    public bool HasRoom => outcomes.HasRoom;
 
     /// <summary>Takes an outcome; it is never dropped while the process lives.</summary>
-    public void Add(Settlement settlement)
-    {
-        Interlocked.Increment(ref buffered);
-        outcomes.Writer.TryWrite(settlement);
-    }
+    public void Add(Settlement settlement) => outcomes.Add(settlement);
 
     /// <summary>Lets the last outcomes be written, within the host's limit.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
-        outcomes.Writer.TryComplete();
+        outcomes.Complete();
         if (ExecuteTask is { } writing)
             await Task.WhenAny(writing, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
         await base.StopAsync(cancellationToken);
     }
 
-    public override void Dispose()
-    {
-        gathering.Dispose();
-        base.Dispose();
-    }
-
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        var batch = new List<Settlement>(options.MaxBatch);
-        while (await outcomes.Reader.WaitToReadAsync(stoppingToken))
+        var batch = new List<Settlement>();
+        while (await outcomes.TakeAsync(batch, stoppingToken))
         {
-            // Nobody waits for the books, and one statement for many costs less than many.
-            if (!outcomes.Reader.Completion.IsCompleted)
-                await gathering.NextAsync();
-
-            while (batch.Count < options.MaxBatch && outcomes.Reader.TryRead(out var settlement))
-                batch.Add(settlement);
             await WriteAsync(batch, stoppingToken);
             foreach (var settlement in batch)
                 open.Remove(settlement.Payment);
-            Interlocked.Add(ref buffered, -batch.Count);
+            outcomes.Remove(batch);
             batch.Clear();
         }
     }
@@ -116,6 +94,3 @@ internal sealed partial class SettlementWriter(
         public static partial void RecordingFailed(ILogger log, int count, TimeSpan wait, string reason);
     }
 }
-
-/// <summary>A payment as a processor has stored it: its amount and UTC requestedAt are the processor's.</summary>
-internal sealed record Settlement(Payment Payment, Processor Processor, long AmountCents, DateTime RequestedAt);

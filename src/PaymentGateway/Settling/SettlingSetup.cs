@@ -1,4 +1,6 @@
 using System.Net;
+using System.Security.Cryptography.X509Certificates;
+using PaymentGateway.Owning;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -6,29 +8,21 @@ namespace PaymentGateway.Settling;
 /// <summary>Registers the two lanes with their HTTP clients, and what works on them.</summary>
 internal static class SettlingSetup
 {
-    // Health calls may wait for the window to turn; the client's own limits are in the handler.
+    // A processor that moves is found at its new address after this time.
     private static readonly TimeSpan ConnectionKept = TimeSpan.FromMinutes(2);
 
     public static void AddSettling(this IServiceCollection services, GatewayOptions options)
     {
-        services.AddSingleton(_ => new Ticker(options.Settling.Gather, "charges"));
         foreach (var processor in Enum.GetValues<Processor>())
         {
             services.AddKeyedSingleton(processor, (provider, _) =>
                 new ProcessorHealth(provider.GetRequiredService<TimeProvider>(), options.Routing));
             services.AddHttpClient(processor.ToString())
-                .UseSocketsHttpHandler((handler, provider) =>
-                {
-                    Tune(handler);
-                    var connector = new ProcessorConnector(
-                        provider.GetRequiredService<Ticker>(), options.Settling.ConnectTimeout,
-                        options.Settling.CallTimeout, provider.GetRequiredService<TimeProvider>());
-                    handler.ConnectCallback = (connecting, cancellation) =>
-                        connector.ConnectAsync(connecting.DnsEndPoint, cancellation);
-                })
+                .UseSocketsHttpHandler((handler, _) => Tune(handler, options.Settling))
                 .AddHttpMessageHandler(provider => new CallGuardHandler(
-                    provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Routing,
-                    provider.GetRequiredService<TimeProvider>()))
+                    processor, provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Routing,
+                    options.Settling.CallTimeout, provider.GetRequiredService<TimeProvider>(),
+                    provider.GetRequiredService<ILogger<CallGuardHandler>>()))
                 .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
                 .RemoveAllLoggers();
         }
@@ -47,13 +41,23 @@ internal static class SettlingSetup
         var handlers = provider.GetRequiredService<IHttpMessageHandlerFactory>().CreateHandler(processor.ToString());
         var http = new HttpMessageInvoker(handlers, disposeHandler: false);
         return new ProcessorLane(
-            new ProcessorClient(http, options.UrlOf(processor), processor, clock),
+            new ProcessorClient(
+                http, options.UrlOf(processor), processor, provider.GetRequiredService<Lease>(), clock),
             provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, clock);
     }
 
-    private static void Tune(SocketsHttpHandler handler)
+    private static void Tune(SocketsHttpHandler handler, SettlingOptions options)
     {
+        handler.ConnectTimeout = options.ConnectTimeout;
         handler.PooledConnectionLifetime = ConnectionKept;
+        // The system trusts what it trusts; a certificate that lacks would be fetched in the thread of the sockets.
+        handler.SslOptions.CertificateChainPolicy = new X509ChainPolicy
+        {
+            DisableCertificateDownloads = true,
+            RevocationMode = X509RevocationMode.NoCheck,
+        };
+        // What is left of an answer that is too long is not read to its end.
+        handler.MaxResponseDrainSize = 0;
         handler.UseCookies = false;
         handler.AllowAutoRedirect = false;
         handler.AutomaticDecompression = DecompressionMethods.None;

@@ -1,12 +1,15 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
+using Microsoft.Extensions.Logging.Abstractions;
+using PaymentGateway.Owning;
 using PaymentGateway.Routing;
 using PaymentGateway.Settling;
 
 namespace PaymentGateway.Benchmarks.Inner;
 
 /// <summary>
-/// One charge from payment to outcome through time limit and breaker, without sockets: the answer comes from memory.
+/// One charge from payment to outcome through time limit and breaker, without sockets: the body goes nowhere, and the
+/// answer comes from memory.
 /// What request and fake answer themselves allocate is its own benchmark, to be taken off.
 /// </summary>
 public class ChargeBenchmarks : IDisposable
@@ -25,15 +28,17 @@ public class ChargeBenchmarks : IDisposable
         var routing = new RoutingOptions(
             RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
             TimeSpan.FromSeconds(5.2));
-        var settling = new SettlingOptions(
-            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(20), 256, 2_000, 16,
-            TimeSpan.FromSeconds(15), TimeSpan.FromMinutes(10), TimeSpan.FromSeconds(5));
-        var health = new ProcessorHealth(TimeProvider.System, routing);
-        http = new HttpMessageInvoker(new CallGuardHandler(health, routing, TimeProvider.System)
+        var clock = TimeProvider.System;
+        var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
+        lease.Confirm(payment.Epoch, clock.GetTimestamp());
+        var health = new ProcessorHealth(clock, routing);
+        var log = NullLogger<CallGuardHandler>.Instance;
+        var guard = new CallGuardHandler(Processor.Default, health, routing, TimeSpan.FromSeconds(10), clock, log)
         {
             InnerHandler = new AnswerFromMemory(),
-        });
-        client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, TimeProvider.System);
+        };
+        http = new HttpMessageInvoker(guard);
+        client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
         payment.RequestedAt = payment.AcceptedAt;
     }
 
@@ -61,8 +66,12 @@ public class ChargeBenchmarks : IDisposable
     {
         private static readonly byte[] Body = "{\"message\":\"payment processed successfully\"}"u8.ToArray();
 
-        protected override Task<HttpResponseMessage> SendAsync(
-            HttpRequestMessage request, CancellationToken cancellationToken) =>
-            Task.FromResult(new HttpResponseMessage(HttpStatusCode.OK) { Content = new ByteArrayContent(Body) });
+        protected override async Task<HttpResponseMessage> SendAsync(
+            HttpRequestMessage request, CancellationToken cancellationToken)
+        {
+            if (request.Content is { } content)
+                await content.CopyToAsync(Stream.Null, cancellationToken);
+            return new HttpResponseMessage(HttpStatusCode.OK) { Content = new ByteArrayContent(Body) };
+        }
     }
 }

@@ -213,24 +213,91 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_statement_that_does_not_answer_is_given_up_in_time_and_what_it_stores_is_queued_all_the_same()
+    public async Task Statements_that_do_not_answer_are_given_up_in_time_and_what_they_store_is_queued_all_the_same()
     {
         using var rig = await IntakeByHand.StartAsync(database, clock);
-        var (first, second) = (Guid.NewGuid(), Guid.NewGuid());
+        var ids = Batches.SortedIds(3);
         await using var held = await HoldTableAsync();
-        var stuck = rig.AcceptAsync(first);
-        var waiting = rig.AcceptAsync(second);
-        await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the time limit runs");
+        var accepting = new List<Task<AcceptResult>>();
+        for (var statements = 1; statements <= 2; statements++)
+        {
+            accepting.Add(rig.AcceptAsync(ids[statements - 1]));
+            await TimePassesUntilAsync(
+                async () => (await database.Leases.WritersAsync()).Count == statements, "it waits for the table");
+        }
 
-        clock.Advance(TimeSpan.FromSeconds(1.8));
+        accepting.Add(rig.AcceptAsync(ids[2]));
+        await TimePassesUntilAsync(
+            () => Task.FromResult(accepting.TrueForAll(task => task.IsCompleted)), "all are answered");
 
-        Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
-        Assert.Equal(AcceptResult.Unavailable, await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.All(await Task.WhenAll(accepting), result => Assert.Equal(AcceptResult.Unavailable, result));
         Assert.Equal(AcceptResult.Overloaded, await rig.AcceptAsync(Guid.NewGuid()));
         await held.DisposeAsync();
-        await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "the stored one is queued");
-        Assert.Equal(first, Assert.Single(rig.TakeAll()));
-        Assert.Empty(await database.Payments.FindAsync([second]));
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "the stored ones are queued");
+        Assert.Equal(ids[..2], rig.TakeAll().Order());
+        Assert.Empty(await database.Payments.FindAsync(ids[2..]));
+    }
+
+    [PostgresFact]
+    public async Task An_id_that_another_transaction_holds_delays_its_batch_a_moment_and_alone_is_refused()
+    {
+        using var rig = await IntakeByHand.StartAsync(database, clock);
+        var ids = Batches.SortedIds(40);
+        await using var held = await HoldIdAsync(ids[17]);
+
+        var alone = rig.AcceptAsync(ids[17]);
+        var together = ids.Select(id => rig.AcceptAsync(id)).ToList();
+        var results = await Task.WhenAll(together).WaitAsync(TimeSpan.FromSeconds(20));
+
+        Assert.Equal(AcceptResult.Unavailable, await alone);
+        Assert.Equal(
+            ids.Select(id => id == ids[17] ? AcceptResult.Unavailable : AcceptResult.Accepted), results);
+        await held.DisposeAsync();
+        Assert.Equal(AcceptResult.Accepted, await rig.AcceptAsync(ids[17]));
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 40, "all are queued once");
+        Assert.Equal(ids, rig.TakeAll().Order());
+        Assert.Null(rig.Backlog.UncertainUntil());
+    }
+
+    [PostgresFact]
+    public async Task Received_payments_wait_for_an_id_that_another_transaction_holds_and_others_do_not()
+    {
+        using var rig = await IntakeByHand.StartAsync(
+            database, TimeProvider.System, ("Gateway:Intake:Acknowledge", "Received"));
+        var ids = Batches.SortedIds(20);
+        await using var held = await HoldIdAsync(ids[3]);
+
+        await rig.AcceptAsync(ids[3]);
+        foreach (var id in ids)
+            await rig.AcceptAsync(id);
+
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 19, "the others are queued");
+        await held.DisposeAsync();
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 20, "it is queued");
+        Assert.Equal(ids, rig.TakeAll().Order());
+    }
+
+    [PostgresFact]
+    public async Task A_server_process_that_stands_still_holds_up_its_own_payments_alone()
+    {
+        using var rig = await IntakeByHand.StartAsync(database, TimeProvider.System);
+        await rig.AcceptAsync(Guid.NewGuid());
+        var process = await database.ScalarAsync<int>("""
+            SELECT pid FROM pg_stat_activity
+            WHERE datname = current_database() AND query LIKE 'INSERT INTO payments%'
+            """);
+        PostgresServer.Freeze(process);
+        try
+        {
+            var stuck = rig.AcceptAsync(Guid.NewGuid());
+            for (var others = 0; others < 50; others++)
+                Assert.Equal(AcceptResult.Accepted, await rig.AcceptAsync(Guid.NewGuid()));
+            Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
+        }
+        finally
+        {
+            PostgresServer.Thaw(process);
+        }
     }
 
     // A statement is a transaction, and its number is on every row that it wrote.
@@ -247,6 +314,24 @@ public sealed class IntakeTests : IAsyncLifetime
         var accepting = ids.Select(id => rig.AcceptAsync(id)).ToList();
         await held.DisposeAsync();
         return await Task.WhenAll(accepting);
+    }
+
+    private Task TimePassesUntilAsync(Func<Task<bool>> condition, string what) => Eventually.HoldsAsync(
+        () =>
+        {
+            clock.Advance(TimeSpan.FromMilliseconds(20));
+            return condition();
+        },
+        what);
+
+    // Stored by a transaction that has not committed until this is disposed; then it never was.
+    private async Task<IAsyncDisposable> HoldIdAsync(Guid id)
+    {
+        var connection = await database.Source.OpenConnectionAsync();
+        await using var command = connection.CreateCommand();
+        command.CommandText = $"BEGIN; INSERT INTO payments VALUES ('{id}', 1990, now(), 1)";
+        await command.ExecuteNonQueryAsync();
+        return connection;
     }
 
     // Statements on the table wait until this is disposed.

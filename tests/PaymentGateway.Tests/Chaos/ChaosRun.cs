@@ -7,7 +7,8 @@ namespace PaymentGateway.Tests.Chaos;
 /// Charges that reached a processor while its failure switch was on, after the first second of it and without its
 /// busiest one: whoever finds it dead has as many charges under way as it may have, and its breaker opens by them.
 /// </summary>
-public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Within)
+/// <param name="BySecond">All after the first, the busiest included.</param>
+public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Within, IReadOnlyList<long> BySecond)
 {
     public double PerSecond => Within > TimeSpan.Zero ? Calls / Within.TotalSeconds : 0;
 }
@@ -345,7 +346,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         lock (DeadCalls)
             DeadCalls.Add(new ChaosDeadCalls(
                 processor == system.Default ? ChaosStep.Default : ChaosStep.Fallback,
-                others.Sum(second => second.Calls), TimeSpan.FromTicks(others.Sum(second => second.Within.Ticks))));
+                others.Sum(second => second.Calls), TimeSpan.FromTicks(others.Sum(second => second.Within.Ticks)),
+                seconds.ConvertAll(second => second.Calls)));
     }
 
     private static object FaultOf(ChaosStep step) => step.Kind switch

@@ -43,7 +43,8 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
                 $"{one.Kill.Part}, killed {one.Kill.At:O}: of {one.Kill.Left} payments none was adopted within "
                 + $"{one.Kill.Renewals} renewals of a survivor"),
             .. deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax)
-                .Select(one => $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed"),
+                .Select(one => $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
+                    + string.Join(' ', one.BySecond)),
         ],
     };
 

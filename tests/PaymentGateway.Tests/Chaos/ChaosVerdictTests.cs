@@ -31,5 +31,5 @@ public sealed class ChaosVerdictTests
 
     [Fact]
     public void A_dead_processor_that_is_asked_too_often_is_red() => Assert.Single(Nothing.Judge(
-        [], [new ChaosDeadCalls(ChaosStep.Default, Calls: 210, TimeSpan.FromSeconds(10))]).Problems);
+        [], [new ChaosDeadCalls(ChaosStep.Default, Calls: 210, TimeSpan.FromSeconds(10), [210])]).Problems);
 }

@@ -18,7 +18,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     private static readonly string[] Programs = ["gateway", "simulator"];
 
     // Of its packages libc6, libgcc-s1, libssl3t64 and libstdc++6; it has no zlib.
-    private static readonly string[] BaseLibraries =
+    internal static readonly string[] BaseLibraries =
     [
         "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1",
         "libgcc_s.so.1", "libssl.so.3", "libcrypto.so.3", "libstdc++.so.6",

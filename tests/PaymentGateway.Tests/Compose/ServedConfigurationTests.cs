@@ -48,7 +48,7 @@ public sealed class ServedConfigurationTests : IDisposable
             Assert.Equal("/var/run/postgresql", settings["unix_socket_directories"]);
         }
 
-        Assert.Equal(("off", "off"), (usual["fsync"], usual["synchronous_commit"]));
+        Assert.Equal(("on", "off"), (usual["fsync"], usual["synchronous_commit"]));
         Assert.Equal(("on", "on"), (durable["fsync"], durable["synchronous_commit"]));
         // Blocks of 8 kB; the rest of the limit is for sessions.
         var shared = int.Parse(usual["shared_buffers"]) * 8 / 1024;

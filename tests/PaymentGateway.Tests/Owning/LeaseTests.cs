@@ -77,6 +77,26 @@ public sealed class LeaseTests
     }
 
     [Fact]
+    public void Fallback_may_be_used_by_the_payments_of_an_epoch_of_which_the_database_knows_it()
+    {
+        lease.Confirm(7, clock.GetTimestamp());
+        var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
+        Assert.False(lease.WantsFallback);
+
+        Assert.False(lease.MayUseFallback(payment));
+        Assert.True(lease.WantsFallback);
+        Assert.False(lease.MayUseFallback(payment));
+        lease.FallbackMarked(7);
+        Assert.True(lease.MayUseFallback(payment));
+
+        // The next epoch has said nothing yet.
+        lease.Lose();
+        lease.Confirm(8, clock.GetTimestamp());
+        Assert.False(lease.WantsFallback);
+        Assert.False(lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 8)));
+    }
+
+    [Fact]
     public async Task A_pulse_wakes_the_keeper_and_one_that_came_earlier_does_too()
     {
         var lease = new Lease(new FakeTimeProvider(), Options);

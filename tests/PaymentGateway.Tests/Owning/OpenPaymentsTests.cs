@@ -48,5 +48,47 @@ public sealed class OpenPaymentsTests
         Assert.Equal(0, open.Count);
     }
 
+    [Fact]
+    public void What_was_read_before_a_purge_was_noticed_is_not_added_after_it()
+    {
+        var since = open.Generation;
+        var known = At(1);
+        open.Add(known);
+
+        Assert.Same(known, Assert.Single(open.BeginGeneration()));
+
+        Assert.False(open.TryAdd([At(2), At(3)], since));
+        Assert.Same(known, Assert.Single(open.Snapshot()));
+        Assert.True(open.TryAdd([At(4)], open.Generation));
+        Assert.Equal(2, open.Count);
+    }
+
+    [Fact]
+    public async Task Whatever_is_added_while_purges_are_noticed_is_found_by_one_or_not_added()
+    {
+        const int Count = 20_000;
+        var noticed = new HashSet<Payment>(ReferenceEqualityComparer.Instance);
+        var added = new List<(Payment Payment, int Since)>();
+        using var end = new CancellationTokenSource();
+        var noticing = Task.Run(() =>
+        {
+            while (!end.IsCancellationRequested)
+                noticed.UnionWith(open.BeginGeneration());
+        });
+
+        for (var i = 0; i < Count; i++)
+        {
+            var (payment, since) = (At(i), open.Generation);
+            if (open.TryAdd([payment], since))
+                added.Add((payment, since));
+        }
+
+        await end.CancelAsync();
+        await noticing;
+        // Added, and a purge was noticed since: then that one has found it.
+        Assert.NotEmpty(added);
+        Assert.All(added, one => Assert.True(one.Since == open.Generation || noticed.Contains(one.Payment)));
+    }
+
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);
 }

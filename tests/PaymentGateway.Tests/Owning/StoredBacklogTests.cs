@@ -5,9 +5,6 @@ namespace PaymentGateway.Tests.Owning;
 
 public sealed class StoredBacklogTests
 {
-    private static readonly TimeSpan UncertainFor = TimeSpan.FromSeconds(6);
-    private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
-
     private readonly FakeTimeProvider clock = new();
     private readonly AcceptanceClock acceptances;
     private readonly StoredBacklog backlog;
@@ -76,57 +73,50 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void An_uncertain_batch_waits_until_its_statement_should_have_ended()
+    public void An_uncertain_batch_is_read_when_nothing_more_can_be_stored_there()
     {
         var batch = acceptances.Begin(10);
 
         backlog.AddUncertain(batch);
 
-        Assert.Equal(batch.From, backlog.Oldest());
+        Assert.Equal((batch.From, batch.To), (backlog.Oldest(), backlog.UncertainUntil()));
         Assert.False(backlog.HasOverflow);
         Assert.Null(backlog.Next());
-        clock.Advance(UncertainFor - Microsecond);
-        Assert.Null(backlog.Next());
-        clock.Advance(Microsecond);
+        backlog.MakeCertain(batch.To);
+        Assert.True(backlog.HasOverflow);
+        Assert.Null(backlog.UncertainUntil());
         Assert.Equal((batch.From, batch.To), Bounds(backlog.Next()));
     }
 
     [Fact]
-    public void An_uncertain_batch_is_looked_for_again_and_again_for_two_minutes()
+    public void What_became_uncertain_after_the_question_stays_so()
     {
-        var batch = acceptances.Begin(10);
-        backlog.AddUncertain(batch);
+        var (first, second) = (acceptances.Begin(10), acceptances.Begin(10));
+        backlog.AddUncertain(first);
+        backlog.AddUncertain(second);
 
-        var began = clock.GetTimestamp();
-        var looks = new List<double>();
-        while (backlog.Oldest() is not null)
-        {
-            if (backlog.Next() is { } range)
-            {
-                looks.Add(clock.GetElapsedTime(began).TotalSeconds);
-                backlog.Looked(range, clock.GetTimestamp());
-            }
+        backlog.MakeCertain(first.To);
 
-            clock.Advance(TimeSpan.FromSeconds(1));
-        }
-
-        Assert.Equal([6, 18, 42, 72, 102, 120], looks);
+        Assert.Equal((first.From, first.To), Bounds(backlog.Next()));
+        Assert.Equal(second.To, backlog.UncertainUntil());
+        backlog.Advance(backlog.Next()!, first.To);
+        Assert.Null(backlog.Next());
+        Assert.Equal(second.From, backlog.Oldest());
+        backlog.MakeCertain(second.To);
+        Assert.Equal((second.From, second.To), Bounds(backlog.Next()));
     }
 
     [Fact]
-    public void A_range_that_grew_while_it_was_read_is_read_from_its_start_again()
+    public void Uncertain_batches_that_end_in_another_order_are_all_asked_for()
     {
-        backlog.AddUncertain(acceptances.Begin(10));
-        clock.Advance(TimeSpan.FromMinutes(3));
-        var read = backlog.Next()!;
-        backlog.AddUncertain(acceptances.Begin(10));
+        var (first, second) = (acceptances.Begin(10), acceptances.Begin(10));
+        backlog.AddUncertain(second);
+        backlog.AddUncertain(first);
 
-        backlog.Looked(read, clock.GetTimestamp());
+        Assert.Equal(second.To, backlog.UncertainUntil());
+        backlog.MakeCertain(second.To);
 
-        Assert.Equal(read.From, backlog.Oldest());
-        clock.Advance(UncertainFor);
-        Assert.Equal(read.From, backlog.Next()!.From);
-        Assert.Same(read.Search!.Loaded, backlog.Next()!.Search!.Loaded);
+        Assert.Null(backlog.UncertainUntil());
     }
 
     [Fact]
@@ -140,20 +130,6 @@ public sealed class StoredBacklogTests
 
         Assert.Equal((second.From, second.To), Bounds(backlog.Next()));
         Assert.Equal(first.From, backlog.Oldest());
-    }
-
-    [Fact]
-    public void Merged_uncertain_batches_wait_for_the_last_of_them()
-    {
-        backlog.AddUncertain(acceptances.Begin(10));
-        clock.Advance(TimeSpan.FromSeconds(3));
-        backlog.AddUncertain(acceptances.Begin(10));
-
-        clock.Advance(UncertainFor - Microsecond);
-
-        Assert.Null(backlog.Next());
-        clock.Advance(Microsecond);
-        Assert.NotNull(backlog.Next());
     }
 
     [Fact]

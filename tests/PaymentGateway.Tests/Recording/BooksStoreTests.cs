@@ -80,6 +80,27 @@ public sealed class BooksStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task A_purge_that_waits_for_its_locks_lets_others_by_and_gives_up_before_its_caller()
+    {
+        var epoch = await database.OpenEpochAsync();
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+
+        var purge = database.Books.PurgeAsync();
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+            "the purge waits");
+        await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+
+        var lost = await Assert.ThrowsAsync<PostgresException>(() => purge);
+        Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
+        Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
+    }
+
+    [PostgresFact]
     public async Task A_purge_amid_all_other_statements_breaks_none_and_leaves_nothing()
     {
         var epoch = await database.OpenEpochAsync();

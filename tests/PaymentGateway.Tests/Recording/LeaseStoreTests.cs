@@ -11,6 +11,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     private readonly TestDatabase database = new();
+    private long turns;
 
     private LeaseStore Leases => database.Leases;
 
@@ -46,7 +47,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var epoch = await Leases.OpenAsync("one", Lapsed);
 
-        Assert.True(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.True(await RenewAsync(epoch, Batches.Noon));
 
         await CloseLapsedAsync();
         Assert.Empty(await ClosedAsync());
@@ -60,7 +61,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var epoch = await Leases.OpenAsync("one", Lapsed);
         await CloseLapsedAsync();
 
-        Assert.False(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.False(await RenewAsync(epoch, Batches.Noon));
         Assert.Equal(epoch, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -70,13 +71,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var lapsed = await Leases.OpenAsync("one", Lapsed);
         await Leases.OpenAsync("two", Minute);
 
-        await Leases.CloseLapsedAsync(new CloseLeasesArgs("", 1_000, Lapsed: false));
+        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
         await CloseLapsedAsync();
 
-        var orphaned = Assert.Single(await ClosedAsync());
-        Assert.Equal(lapsed, orphaned.Epoch);
-        Assert.InRange(orphaned.LapsedSeconds, 1, 60);
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
     }
 
     [PostgresFact]
@@ -86,9 +85,69 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.OpenAsync("two", Minute);
         var now = await Leases.OpenAsync("one", Minute);
 
-        await Leases.CloseLapsedAsync(new CloseLeasesArgs("one", now, Lapsed: false));
+        await Leases.TurnAsync(Turn(now) with { ProvenGone = "one" });
 
         Assert.Equal(earlier, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task A_turn_renews_closes_and_tells_the_state_of_the_books()
+    {
+        var lapsed = await Leases.OpenAsync("one", Lapsed);
+
+        var turn = await CloseLapsedAsync();
+
+        Assert.Equal((true, true, await database.Books.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Books));
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task Who_is_closed_itself_closes_nobody()
+    {
+        await Leases.OpenAsync("one", Lapsed);
+        var lost = await database.OpenEpochAsync();
+        await Leases.CloseAsync(lost);
+
+        var turn = await Leases.TurnAsync(Turn(lost) with { CloseLapsed = true });
+
+        Assert.Equal((false, false), (turn.Renewed, turn.IsOpen));
+        Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task A_lapsed_lease_that_another_one_holds_is_skipped_and_the_others_are_closed()
+    {
+        var (held, lapsed) = (await Leases.OpenAsync("one", Lapsed), await Leases.OpenAsync("two", Lapsed));
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await using var hold = other.CreateCommand();
+        hold.CommandText = $"SELECT FROM leases WHERE epoch = {held} FOR UPDATE";
+        await hold.ExecuteNonQueryAsync();
+
+        await CloseLapsedAsync();
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+
+        await transaction.CommitAsync();
+        await CloseLapsedAsync();
+        Assert.Equal(2, (await ClosedAsync()).Count);
+    }
+
+    // Of a server process that stood still, say: it knows nothing of what was adopted meanwhile.
+    [PostgresFact]
+    public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_bound()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 3);
+        await RenewAsync(heir, Batches.Noon.AddHours(1));
+        var late = Turn(heir) with { SettledBefore = Batches.Noon.AddHours(1) };
+
+        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100, ++turns));
+        var turn = await Leases.TurnAsync(late);
+
+        Assert.Equal((false, true), (turn.Renewed, turn.IsOpen));
+        await Leases.CloseAsync(heir);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
     }
 
     [PostgresFact]
@@ -102,7 +161,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
 
         Assert.Equal(batch.Ids[4..].Order(), adopted.Select(row => row.CorrelationId).Order());
-        Assert.All(adopted, row => Assert.Equal((heir, (short)2), (row.Owner, row.Handover)));
+        Assert.All(
+            adopted, row => Assert.Equal((heir, StoredPayment.HandedOverAtDefault), (row.Owner, row.Handover)));
         Assert.Empty(await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
     }
 
@@ -133,7 +193,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, heir) = await DeadAndHeirAsync();
         var batch = await StoreAsync(dead, 3);
-        await Leases.RenewAsync(new RenewLeaseArgs(heir, Minute, Batches.Noon.AddHours(1)));
+        await RenewAsync(heir, Batches.Noon.AddHours(1));
 
         await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
 
@@ -148,7 +208,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task An_adoption_of_nothing_does_not_widen_the_lease()
     {
         var (dead, heir) = await DeadAndHeirAsync();
-        await Leases.RenewAsync(new RenewLeaseArgs(heir, Minute, Batches.Noon));
+        await RenewAsync(heir, Batches.Noon);
 
         await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
 
@@ -188,7 +248,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, _) = await DeadAndHeirAsync();
         await StoreAsync(dead, 3);
-        await AgeAsync(dead);
+        await Leases.CloseAsync(dead);
 
         // By an heir whose page was empty, because another one had the claim.
         await Leases.MarkAdoptedAsync(dead);
@@ -206,11 +266,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var freed = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
 
         Assert.Equal(4, freed);
-        Assert.False(await Leases.RenewAsync(new RenewLeaseArgs(epoch, Minute, Batches.Noon)));
+        Assert.False(await RenewAsync(epoch, Batches.Noon));
         var heir = await database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
         Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, StoredPayment.HandedOverUnsent));
-        Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, 2));
+        Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, StoredPayment.HandedOverAtDefault));
     }
 
     [PostgresFact]
@@ -227,7 +287,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var adopted = await Leases.AdoptAsync(new AdoptArgs(second, third, Earliest, 100));
 
         Assert.Equal(2, adopted.Count);
-        Assert.All(adopted, row => Assert.Equal(2, row.Handover));
+        Assert.All(adopted, row => Assert.Equal(StoredPayment.HandedOverAtDefault, row.Handover));
     }
 
     [PostgresFact]
@@ -241,18 +301,35 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_search_in_an_epoch_ends_only_when_none_of_its_statements_can_still_run()
+    public async Task The_search_in_a_closed_epoch_ends_when_nothing_is_unsettled_there()
     {
         var (dead, _) = await DeadAndHeirAsync();
-        await Leases.CloseAsync(dead);
-
         await Leases.MarkAdoptedAsync(dead);
+        await Leases.CloseAsync(dead);
         Assert.Single(await ClosedAsync());
-        await AgeAsync(dead);
+
         await Leases.MarkAdoptedAsync(dead);
 
         Assert.Empty(await ClosedAsync());
     }
+
+    [PostgresFact]
+    public async Task Who_only_reads_or_maintains_the_payments_is_no_writer()
+    {
+        await using var reader = await database.Source.OpenConnectionAsync();
+        await using var transaction = await reader.BeginTransactionAsync();
+        await using var command = reader.CreateCommand();
+        command.CommandText = "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments";
+        await command.ExecuteNonQueryAsync();
+
+        Assert.Empty(await Leases.WritersAsync());
+    }
+
+    private async Task<bool> RenewAsync(int epoch, DateTime settledBefore) =>
+        (await Leases.TurnAsync(Turn(epoch) with { SettledBefore = settledBefore })).Renewed;
+
+    private TurnArgs Turn(int epoch) =>
+        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false);
 
     private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
         rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
@@ -286,14 +363,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         return batch;
     }
 
-    private Task CloseLapsedAsync() => Leases.CloseLapsedAsync(new CloseLeasesArgs("", 0, Lapsed: true));
-
-    private async Task AgeAsync(int epoch)
-    {
-        await Leases.CloseAsync(epoch);
-        await database.ExecuteAsync(
-            $"UPDATE leases SET closed_at = closed_at - interval '121 seconds' WHERE epoch = {epoch}");
-    }
+    private async Task<TurnRow> CloseLapsedAsync() =>
+        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()) with { CloseLapsed = true });
 
     private Task<long> CountOwnedAsync(int owner) =>
         database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner = {owner}");

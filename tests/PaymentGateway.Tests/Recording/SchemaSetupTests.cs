@@ -137,6 +137,24 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
     }
 
+    [PostgresTheory]
+    [InlineData("ALTER TABLE leases DROP COLUMN used_fallback")]
+    [InlineData("ALTER TABLE leases DROP COLUMN used_fallback, DROP COLUMN refused_until, DROP COLUMN renewal")]
+    public async Task Leases_of_an_earlier_version_get_their_columns_and_their_epochs_may_have_used_fallback(
+        string earlier)
+    {
+        await Setup().EnsureAsync();
+        var epoch = await database.OpenEpochAsync();
+        await database.ExecuteAsync(earlier);
+
+        await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
+
+        Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
+        var turn = await database.Leases.TurnAsync(new TurnArgs(
+            epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseLapsed: false));
+        Assert.True(turn.Renewed);
+    }
+
     private SchemaSetup Setup(string profile = "Unlogged") =>
         new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
 

@@ -1,5 +1,7 @@
 using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Routing;
+using Polly;
+using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Routing;
 
@@ -10,13 +12,27 @@ public sealed class ProcessorHealthTests
     private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
+    private static readonly HealthReport Slow = new(false, TimeSpan.FromSeconds(2), TimeSpan.Zero);
+
     private readonly FakeTimeProvider clock = new();
     private readonly ProcessorHealth health;
+    private readonly ResiliencePipeline breaker;
 
-    public ProcessorHealthTests() => health = new ProcessorHealth(
-        clock,
-        new RoutingOptions(
-            RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, TrialInterval, HealthInterval));
+    public ProcessorHealthTests()
+    {
+        health = new ProcessorHealth(
+            clock,
+            new RoutingOptions(
+                RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, TrialInterval, HealthInterval));
+        breaker = new ResiliencePipelineBuilder { TimeProvider = clock }
+            .AddCircuitBreaker(new CircuitBreakerStrategyOptions
+            {
+                MinimumThroughput = 2,
+                BreakDuration = TrialInterval,
+                StateProvider = health.Circuit,
+            })
+            .Build();
+    }
 
     private Availability Now => health.Read().Availability;
 
@@ -32,7 +48,7 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void An_open_circuit_makes_it_unusable_until_a_trial_is_due()
     {
-        health.CircuitOpened(TrialInterval);
+        OpenCircuit();
 
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(TrialInterval - Millisecond);
@@ -44,7 +60,7 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void There_is_one_trial_at_a_time()
     {
-        health.CircuitOpened(TrialInterval);
+        OpenCircuit();
         clock.Advance(TrialInterval);
 
         var trial = health.Begin();
@@ -59,12 +75,10 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_trial_that_fails_is_followed_by_another_after_the_interval()
     {
-        health.CircuitOpened(TrialInterval);
+        OpenCircuit();
         clock.Advance(TrialInterval);
-        var trial = health.Begin();
 
-        health.CircuitOpened(TrialInterval);
-        health.End(trial, null, null);
+        Fail();
 
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(TrialInterval);
@@ -74,12 +88,10 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_trial_that_goes_through_makes_it_usable_at_once()
     {
-        health.CircuitOpened(TrialInterval);
+        OpenCircuit();
         clock.Advance(TrialInterval);
-        var trial = health.Begin();
 
-        health.CircuitClosed();
-        health.End(trial, TimeSpan.FromMilliseconds(3), null);
+        Succeed();
 
         Assert.Equal(Availability.Usable, Now);
     }
@@ -87,13 +99,13 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void It_says_for_how_long_it_has_been_out()
     {
-        health.CircuitOpened(TrialInterval);
+        OpenCircuit();
         Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
 
         clock.Advance(TimeSpan.FromSeconds(7));
 
         Assert.Equal(TimeSpan.FromSeconds(7), health.Read().OutFor);
-        health.CircuitClosed();
+        Succeed();
         Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
     }
 
@@ -222,13 +234,60 @@ public sealed class ProcessorHealthTests
         health.End(false, TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Trial, Now);
 
-        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
-        Assert.Equal(Availability.Trial, Now); // No newer than the call.
+        health.Observe(Slow);
+        Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);
-        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its word, and the same.
 
         Assert.Equal(Availability.Unusable, Now);
         health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
         Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void One_that_fails_is_not_tried_while_it_says_that_it_is_slow_too()
+    {
+        OpenCircuit();
+        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+
+        // The next word is due after an interval; when the one after it is missing too, nobody knows.
+        clock.Advance(HealthInterval * 2 - Millisecond);
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(Millisecond);
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public void A_newer_call_that_was_quick_outweighs_the_word_that_it_is_slow()
+    {
+        health.Observe(Slow);
+        clock.Advance(Millisecond);
+
+        health.End(false, TimeSpan.FromMilliseconds(20), null);
+
+        Assert.Equal(Availability.Usable, Now);
+        clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    private void OpenCircuit()
+    {
+        Fail();
+        Fail();
+        Assert.Equal(CircuitState.Open, health.Circuit.CircuitState);
+    }
+
+    private void Fail()
+    {
+        var trial = health.Begin();
+        Assert.Throws<IOException>(() => breaker.Execute(() => throw new IOException()));
+        health.End(trial, null, null);
+    }
+
+    private void Succeed()
+    {
+        var trial = health.Begin();
+        breaker.Execute(() => { });
+        health.End(trial, TimeSpan.FromMilliseconds(3), null);
     }
 }

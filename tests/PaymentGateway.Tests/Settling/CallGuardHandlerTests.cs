@@ -84,6 +84,20 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task The_log_says_once_why_the_circuit_opened_and_that_it_closed()
+    {
+        await OpenCircuitAsync();
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
+        await processor.SetFailureAsync(false);
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
+
+        Assert.Equal(
+            ["The circuit of Default opened: 500", "The circuit of Default closed"], lanes.Log.Lines);
+    }
+
+    [Fact]
     public async Task One_trial_is_out_at_a_time()
     {
         await OpenCircuitAsync();

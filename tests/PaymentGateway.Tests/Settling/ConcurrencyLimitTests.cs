@@ -10,7 +10,7 @@ public sealed class ConcurrencyLimitTests
     private readonly FakeTimeProvider clock = new();
     private readonly ConcurrencyLimit limit;
 
-    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100, TimeSpan.Zero);
+    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100);
 
     [Fact]
     public void There_are_as_many_places_as_the_limit_says()
@@ -33,7 +33,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void Answers_that_are_found_together_each_let_it_grow()
+    public void Answers_that_come_together_each_let_it_grow()
     {
         var entered = EnterAll();
 
@@ -105,7 +105,7 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void A_most_below_four_is_kept()
     {
-        var small = new ConcurrencyLimit(clock, 2, TimeSpan.Zero);
+        var small = new ConcurrencyLimit(clock, 2);
 
         Assert.Equal(2, small.Current);
         small.TryEnter();
@@ -123,21 +123,6 @@ public sealed class ConcurrencyLimitTests
         limit.Exit(TimeSpan.FromMilliseconds(121), false);
 
         Assert.Equal(8, limit.Current);
-    }
-
-    [Fact]
-    public void An_answer_that_waited_for_a_look_is_no_congestion()
-    {
-        var looking = new ConcurrencyLimit(clock, 100, TimeSpan.FromMilliseconds(50));
-        looking.TryEnter();
-        looking.Exit(Quick, false);
-
-        looking.TryEnter();
-        looking.Exit(TimeSpan.FromMilliseconds(170), false);
-        Assert.Equal(16, looking.Current);
-        looking.TryEnter();
-        looking.Exit(TimeSpan.FromMilliseconds(171), false);
-        Assert.Equal(8, looking.Current);
     }
 
     [Fact]

@@ -180,21 +180,6 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
 
-    [PostgresFact]
-    public async Task A_payment_that_stays_in_doubt_for_too_long_is_parked()
-    {
-        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        var gateway = await StartGatewayAsync("Settling:InDoubtHorizon=1800s", "Settling:ParkAfter=2s");
-        var id = await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
-        await rig.Default.SetFailureAsync(true);
-
-        await IsParkedAsync(gateway, id);
-
-        Assert.Equal(0, await rig.CountSettledAsync());
-        Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
-    }
-
     private Task<GatewayHost> StartGatewayAsync(params string[] settings) => rig.StartGatewayAsync(
     [
         $"Settling:CallTimeout={CallTimeout.TotalSeconds}s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s",

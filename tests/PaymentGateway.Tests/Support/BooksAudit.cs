@@ -4,11 +4,18 @@ using System.Net.Http.Json;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Count and sum of one processor in the gateway's summary.</summary>
-public sealed record BooksTotals(long TotalRequests, decimal TotalAmount);
+public sealed record BooksTotals(long TotalRequests, decimal TotalAmount)
+{
+    public bool Covers(BooksTotals other) =>
+        TotalRequests >= other.TotalRequests && TotalAmount >= other.TotalAmount;
+}
 
 /// <summary>The gateway's summary in the contract's shape.</summary>
 public sealed record BooksSummary(BooksTotals Default, BooksTotals Fallback)
 {
+    /// <summary>At both processors nothing of the other is missing.</summary>
+    public bool Covers(BooksSummary other) => Default.Covers(other.Default) && Fallback.Covers(other.Fallback);
+
     public static async Task<BooksSummary> AskAsync(
         HttpClient http, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
@@ -35,7 +42,20 @@ public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, Books
         + Math.Abs(Gateway.Fallback.TotalRequests - Fallback.TotalRequests);
 
     /// <summary>Counts and sums are the same at both.</summary>
-    public bool Agrees => Gateway.Default == Default && Gateway.Fallback == Fallback;
+    public bool Agrees => Gateway == Processors;
+
+    /// <summary>What the two processors said.</summary>
+    public BooksSummary Processors => new(Default, Fallback);
+
+    /// <summary>
+    /// The window of the contract's audit, of this moment. In milliseconds, as a browser's clock gives them: gateway
+    /// and processors must not round the bounds differently.
+    /// </summary>
+    public static (DateTimeOffset From, DateTimeOffset To) OfficialWindow()
+    {
+        var now = DateTimeOffset.FromUnixTimeMilliseconds(DateTimeOffset.UtcNow.ToUnixTimeMilliseconds());
+        return (now.AddSeconds(-15), now.AddSeconds(-1.5));
+    }
 
     /// <summary>Each of the three has 1.5 s to answer, as in the contract.</summary>
     public static async Task<BooksAudit> TakeAsync(

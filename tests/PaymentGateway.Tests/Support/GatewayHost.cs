@@ -74,6 +74,10 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
+    public Task<HttpResponseMessage> AskAsync(string path) => client.GetAsync(path);
+
+    public Task<HttpResponseMessage> PostAsync(string path) => client.PostAsync(path, null);
+
     public Task<string> GetAsync(string path) => client.GetStringAsync(path);
 
     public async Task<HttpStatusCode> ReadyAsync()

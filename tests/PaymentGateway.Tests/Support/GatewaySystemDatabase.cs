@@ -65,6 +65,15 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return (long)(await command.ExecuteScalarAsync())!;
     }
 
+    /// <summary>A lock that purges wait for and nothing else does, until what is given is disposed.</summary>
+    public async Task<IAsyncDisposable> LockPaymentsAsync()
+    {
+        var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand("BEGIN; LOCK TABLE payments IN ROW EXCLUSIVE MODE", connection);
+        await command.ExecuteNonQueryAsync();
+        return connection;
+    }
+
     /// <summary>The server processes that serve the gateway.</summary>
     public async Task<HashSet<int>> ServerProcessesAsync()
     {
@@ -92,6 +101,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>What kill -9 of all its processes at once leaves: no checkpoint, no goodbye.</summary>
     public async Task CrashAsync()
     {
+        // It forks no more from here on: a server process that is not on the list would live on.
+        GatewaySystemInstance.Signal(postmaster(), GatewaySystemInstance.Stop);
         var processes = Processes();
         foreach (var pid in processes)
             GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Kill);

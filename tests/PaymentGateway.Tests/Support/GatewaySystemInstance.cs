@@ -48,6 +48,11 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         return process.WorkingSet64;
     }
 
+    /// <summary>The libraries that it has loaded so far, by name.</summary>
+    public IReadOnlyList<string> Libraries() => File.ReadLines($"/proc/{process.Id}/maps")
+        .Select(line => Path.GetFileName(line)).Where(name => name.Contains(".so", StringComparison.Ordinal))
+        .Distinct().ToList();
+
     /// <summary>Waits for the end.</summary>
     /// <exception cref="TimeoutException">It did not come in time.</exception>
     public async Task<(int ExitCode, string Output, string Errors)> EndAsync(TimeSpan within)

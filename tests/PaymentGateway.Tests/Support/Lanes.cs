@@ -1,4 +1,6 @@
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+using PaymentGateway.Owning;
 using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Support;
@@ -8,16 +10,24 @@ internal sealed class Lanes : IAsyncDisposable
 {
     private readonly ServiceProvider services;
 
-    private Lanes(ServiceProvider services)
+    private Lanes(ServiceCollection collection)
     {
-        this.services = services;
+        collection.AddSingleton<ILogger<CallGuardHandler>>(Log);
+        services = collection.BuildServiceProvider();
         var lanes = services.GetRequiredService<ProcessorLanes>();
         (Default, Fallback) = (lanes.Default, lanes.Fallback);
+        Lease = services.GetRequiredService<Lease>();
     }
 
     public ProcessorLane Default { get; }
 
     public ProcessorLane Fallback { get; }
+
+    /// <summary>What the handlers around the calls have logged.</summary>
+    public LogLines<CallGuardHandler> Log { get; } = new();
+
+    /// <summary>Of the payments' epoch, and held until a test ends it.</summary>
+    public Lease Lease { get; }
 
     public static Lanes Build(
         Uri cheap, Uri dear, TimeProvider clock, params (string Key, string? Value)[] settings)
@@ -29,8 +39,11 @@ internal sealed class Lanes : IAsyncDisposable
         ]);
         var collection = new ServiceCollection();
         collection.AddSingleton(clock);
+        var lease = new Lease(clock, options.Owning);
+        lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
+        collection.AddSingleton(lease);
         collection.AddSettling(options);
-        return new Lanes(collection.BuildServiceProvider());
+        return new Lanes(collection);
     }
 
     /// <summary>A payment whose charge would be sent now.</summary>

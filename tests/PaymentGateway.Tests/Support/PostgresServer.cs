@@ -45,7 +45,7 @@ public sealed class PostgresServer : IAsyncDisposable
         echo "$dir"
         echo "$server"
         while read -r order; do
-          case $order in start) start; echo "$server" ;; stop) stop INT; echo 0 ;; esac
+          case $order in start) start; echo "$server" ;; stop) stop INT; echo 0 ;; crash) stop QUIT; echo 0 ;; esac
         done
         """;
 
@@ -76,7 +76,8 @@ public sealed class PostgresServer : IAsyncDisposable
 
     private int ProcessId { get; set; }
 
-    private static string? Binaries { get; } = FindBinaries();
+    /// <summary>Where it is installed.</summary>
+    public static string? Binaries { get; } = FindBinaries();
 
     public string ConnectionString(string database) =>
         $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
@@ -110,6 +111,13 @@ public sealed class PostgresServer : IAsyncDisposable
     public async Task StopAsync()
     {
         await watcher.StandardInput.WriteLineAsync("stop");
+        await watcher.StandardOutput.ReadLineAsync();
+    }
+
+    /// <summary>Ends it at once, without a word: what only its memory has is lost.</summary>
+    public async Task CrashAsync()
+    {
+        await watcher.StandardInput.WriteLineAsync("crash");
         await watcher.StandardOutput.ReadLineAsync();
     }
 

@@ -9,8 +9,10 @@ namespace PaymentGateway.Tests.Support;
 /// <param name="DropsRequests">Bytes to the target are swallowed; the connection looks well.</param>
 /// <param name="DropsAnswers">Bytes from the target are swallowed; both together make it half open.</param>
 /// <param name="Delay">Each piece waits so long, in both directions.</param>
+/// <param name="Splits">Each piece from the target comes in two, cut wherever, the second part 1 ms later.</param>
 public sealed record RelayFault(
-    bool Cut = false, bool DropsRequests = false, bool DropsAnswers = false, TimeSpan Delay = default)
+    bool Cut = false, bool DropsRequests = false, bool DropsAnswers = false, TimeSpan Delay = default,
+    bool Splits = false)
 {
     public static RelayFault None { get; } = new();
 
@@ -26,6 +28,8 @@ public sealed record RelayFault(
 /// </summary>
 public sealed class Relay : IAsyncDisposable
 {
+    private static readonly TimeSpan SplitFor = TimeSpan.FromMilliseconds(1);
+
     private readonly Socket listener;
     private readonly Func<EndPoint> target;
     private readonly ConcurrentDictionary<Pair, bool> pairs = new();
@@ -36,6 +40,7 @@ public sealed class Relay : IAsyncDisposable
     private int swallowedEnds;
     private long delayed;
     private int resets;
+    private int split;
 
     /// <param name="address">Where it listens; port 0 is any.</param>
     /// <param name="target">Asked at each connection, so the target may come later.</param>
@@ -62,6 +67,9 @@ public sealed class Relay : IAsyncDisposable
 
     /// <summary>Connections that were reset so far.</summary>
     public int Resets => Volatile.Read(ref resets);
+
+    /// <summary>Pieces that were split so far.</summary>
+    public int Split => Volatile.Read(ref split);
 
     /// <summary>From now on it does this.</summary>
     public void Set(RelayFault next)
@@ -182,7 +190,16 @@ public sealed class Relay : IAsyncDisposable
                 continue;
             }
 
-            await SendAsync(to, buffer.AsMemory(0, count));
+            var sent = 0;
+            if (now.Splits && isAnswer && count > 1)
+            {
+                // Another place each time, so that in the end every place of every message has been one.
+                sent = 1 + Interlocked.Increment(ref split) % (count - 1);
+                await SendAsync(to, buffer.AsMemory(0, sent));
+                await Task.Delay(SplitFor, ending.Token);
+            }
+
+            await SendAsync(to, buffer.AsMemory(sent, count - sent));
         }
     }
 

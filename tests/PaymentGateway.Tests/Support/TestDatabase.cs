@@ -25,13 +25,17 @@ public class TestDatabase : IAsyncLifetime
 
     internal PaymentStore Payments => new(Shared, Connections);
 
-    internal SettlementLedger Ledger => new(Shared, Connections);
+    internal SettlementLedger Ledger => new(Shared, Connections, Unwritten);
+
+    /// <summary>What the ledger's summaries wait for; without a gateway nothing.</summary>
+    internal UnwrittenOutcomes Unwritten { get; } =
+        new(new RecordingOptions(TimeSpan.Zero, 1_000, 20_000), TimeProvider.System);
 
     internal BatchConnections Connections { get; private set; } = null!;
 
     internal BooksStore Books => new(Shared);
 
-    internal LeaseStore Leases => new(Shared);
+    internal LeaseStore Leases => new(Shared, Shared);
 
     internal HealthStore Health => new(Shared);
 

@@ -14,8 +14,8 @@ public sealed class GatheredChargeTests
         await using var system = await GatewaySystem.UpAsync(
             ("Gateway__Settling__Gather", $"{Gather.TotalMilliseconds}ms"));
         var ledger = new LoadLedger();
-        // One waits for a whole tick, and who comes meanwhile begins with it. Which of them is which hangs on what else
-        // the ticker ticks for, and a busy machine makes waits longer only: so look until there was one of each.
+        // The first waits for the whole time, and who comes meanwhile begins with it. A busy machine makes waits longer
+        // only: so look until there was one of each.
         await Eventually.HoldsAsync(
             async () =>
             {
@@ -23,7 +23,7 @@ public sealed class GatheredChargeTests
                 var waits = await WaitsAsync(system);
                 return waits.Any(wait => wait > 0.9 * Gather) && waits.Any(wait => wait < 0.5 * Gather);
             },
-            "one charge waits for a tick, and another begins at it");
+            "one charge waits for others, and another begins with it");
         await LoadDriver.RunClientsAsync(
             system.Api1, ledger, clients: 1, payments: 10, pause: TimeSpan.FromMilliseconds(20));
 

@@ -79,6 +79,36 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
+    public async Task An_instance_that_is_frozen_in_a_purge_holds_nobody_up()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        Task<HttpResponseMessage> purge;
+        await using (await system.Database.LockPaymentsAsync())
+        {
+            purge = system.Api2.PostAsync("purge-payments", null);
+            await Eventually.HoldsAsync(
+                async () => await system.Database.CountAsync(
+                    "pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+                "the purge waits for its locks");
+            GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Stop);
+        }
+
+        try
+        {
+            await LoadDriver.RunClientsAsync(system.Api1, ledger, clients: 5, payments: 20, TimeSpan.Zero);
+            await Eventually.HoldsAsync(
+                async () => await system.Database.CountAsync("settlements") == 20, "all are settled");
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Continue);
+        }
+
+        ledger.NoClientSawAnError();
+        (await purge).Dispose();
+    }
+
+    [GatewaySystemFact]
     public async Task A_set_token_is_needed_for_a_purge_and_for_nothing_else()
     {
         await using var guarded = await GatewaySystem.UpAsync(("TOKEN", "a secret"));

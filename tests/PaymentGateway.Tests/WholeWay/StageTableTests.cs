@@ -4,7 +4,9 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.WholeWay;
 
-/// <summary>The official stage table of contract.md, replayed at 100 payments/s, with the official audit.</summary>
+/// <summary>
+/// The official stage table of contract.md, replayed at 100 payments/s, with the official audit and a storm of them.
+/// </summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output)
 {
@@ -12,6 +14,9 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
 
     private static readonly TimeSpan Duration = TimeSpan.FromSeconds(60);
     private static readonly TimeSpan AuditInterval = TimeSpan.FromSeconds(10);
+
+    // The official auditor sleeps after each answer and drifts by its answers' times: into the stages, not before them.
+    private static readonly TimeSpan AuditDrift = TimeSpan.FromMilliseconds(50);
 
     // The official users sleep for 1 s after their last payment before the final summary is asked for.
     private static readonly TimeSpan LastSleep = TimeSpan.FromSeconds(1);
@@ -35,10 +40,14 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         var ledger = new LoadLedger();
         var begun = DateTimeOffset.UtcNow;
 
+        var storm = new AuditStorm(system);
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
+        var storming = storm.RunAsync(Duration);
         var audits = await PlayStagesAsync(system);
         await load;
         var lags = await WatchLagAsync(system, ledger);
+        await storming;
+        output.WriteLine(storm.Report);
         await BooksCheck.AgreesAsync(system, ledger);
         var audit = await BooksAudit.TakeAsync(system);
 
@@ -48,6 +57,7 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         ledger.NoClientSawAnError();
         Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
         Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
+        Assert.All(storm.Differences, found => Assert.False(found.Persists || found.Invented, $"{found}"));
         Assert.Equal(0, audit.Fallback.TotalRequests);
     }
 
@@ -64,35 +74,33 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
             $"{ledger.Percentile(percent, from, to).TotalMilliseconds:0.0}";
     }
 
-    // Each audit comes before the change of the same second: a call that the old stage delayed and the new one lets
-    // through is in the processor's books at once, long after its requestedAt, and in nobody else's before its answer.
     private async Task<List<BooksAudit>> PlayStagesAsync(GatewaySystem system)
     {
         var clock = Stopwatch.StartNew();
         var audits = new List<BooksAudit>();
         foreach (var stage in Stages)
         {
-            var due = TimeSpan.FromSeconds(stage.Second);
-            await Task.Delay(Rest(clock, due));
-            if (due >= AuditInterval)
-                audits.Add(await AuditAsync(system, due));
+            await Task.Delay(Rest(clock, TimeSpan.FromSeconds(stage.Second)));
             await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(stage.DefaultDelayMs));
             await system.Default.SetFailureAsync(stage.DefaultFailing);
             await system.Fallback.SetDelayAsync(TimeSpan.FromMilliseconds(stage.FallbackDelayMs));
             await system.Fallback.SetFailureAsync(stage.FallbackFailing);
+            if (stage.Second >= AuditInterval.TotalSeconds)
+                audits.Add(await AuditAsync(system, clock, stage.Second));
         }
 
-        await Task.Delay(Rest(clock, Duration));
-        audits.Add(await AuditAsync(system, Duration));
+        audits.Add(await AuditAsync(system, clock, (int)Duration.TotalSeconds));
         return audits;
     }
 
-    private async Task<BooksAudit> AuditAsync(GatewaySystem system, TimeSpan due)
+    private async Task<BooksAudit> AuditAsync(GatewaySystem system, Stopwatch clock, int second)
     {
-        var now = Now();
+        var due = TimeSpan.FromSeconds(second);
+        await Task.Delay(Rest(clock, due + AuditDrift * (due / AuditInterval)));
+        var (from, to) = BooksAudit.OfficialWindow();
         var asked = Stopwatch.StartNew();
-        var audit = await BooksAudit.TakeAsync(system, now.AddSeconds(-15), now.AddSeconds(-1.5));
-        output.WriteLine($"audit at {due.TotalSeconds} s: {audit.Gateway}, "
+        var audit = await BooksAudit.TakeAsync(system, from, to);
+        output.WriteLine($"audit of second {second}: {audit.Gateway}, "
             + $"inconsistencies {audit.Inconsistencies}, {asked.Elapsed.TotalMilliseconds:0} ms");
         return audit;
     }
@@ -118,14 +126,10 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
 
     private static async Task<long> LagAsync(GatewaySystem system, LoadLedger ledger)
     {
-        var now = Now();
+        var now = DateTimeOffset.UtcNow;
         var summary = await BooksSummary.AskAsync(system.Client, now.AddSeconds(-70), now.AddSeconds(1));
         return ledger.Acknowledged - summary.Default.TotalRequests - summary.Fallback.TotalRequests;
     }
-
-    // In milliseconds, as a browser's clock gives them: gateway and processors must not round the bounds differently.
-    private static DateTimeOffset Now() =>
-        DateTimeOffset.FromUnixTimeMilliseconds(DateTimeOffset.UtcNow.ToUnixTimeMilliseconds());
 
     private static TimeSpan Rest(Stopwatch clock, TimeSpan due) =>
         due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero;

@@ -143,7 +143,7 @@ public final class Outcome {
     return Settings.text("mode", run.settings.bare ? "bare" : "");
   }
 
-  private static double round(double value) {
+  public static double round(double value) {
     return Math.round(value * 100) / 100.0;
   }
 }

@@ -31,6 +31,11 @@ public final class Parties {
     return new Summary(byDefault.totals(window), byFallback.totals(window));
   }
 
+  /** Both processors, at the same moment. */
+  CompletableFuture<Summary> ask(Window window) {
+    return byDefault.ask(window).thenCombine(byFallback.ask(window), Summary::new);
+  }
+
   /** What both sides say when all three are asked at the same moment; late or failed is zero, for that one. */
   Answers askAtOnce(Window window) {
     var books = gateway.ask(window);

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Run {
   private static final int METER_SECONDS = 10;
   private static final int PROGRESS_SECONDS = 10;
+  private static final double AUDIT_DRIFT_SECONDS = 0.05;
   /** A call that was given up may be charged so much later: the longest delay of the stage table, and some. */
   private static final Duration AFTERMATH = Duration.ofSeconds(6);
 
@@ -65,19 +66,23 @@ public final class Run {
     traffic.latencies.startAt(zeroNanos);
     beside.startAt(zeroNanos);
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
-    // Stages and audits are on the full second; what only we want to know comes at moments of its own. A look at memory
-    // stops what it looks at, and more of it at the gateway than at the stub: none in the five seconds after a recovery.
-    every(METER_SECONDS, 6.25, () -> memory.add(second(), meter.pssKiB()));
+    // Stages and audits are on the full second or soon after it; what only we want to know comes at moments of its own.
+    // A look at memory stops what it looks at, and more of it at the gateway than at the stub: none while it recovers.
+    every(METER_SECONDS, 9.25, () -> memory.add(second(), meter.pssKiB()));
     every(PROGRESS_SECONDS, PROGRESS_SECONDS - 0.3, this::sayProgress);
     if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::lookAtProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
     return true;
   }
 
-  /** The official audit, every so many seconds from the start on. */
+  /**
+   * The official audit, every so many seconds from the start on. Its auditor sleeps after each answer, so it drifts by
+   * its answers' times: into the stages, not before them.
+   */
   public void auditEvery(double interval) {
     if (settings.bare) return;
-    for (var second = 0.0; second < seconds - interval / 2; second += interval) at(second, this::audit);
+    for (var audit = 0; audit * interval < seconds - interval / 2; audit++)
+      at(audit * (interval + AUDIT_DRIFT_SECONDS), this::audit);
   }
 
   public boolean isOpen() {
@@ -155,7 +160,7 @@ public final class Run {
     conductor.schedule(guarded(task), Math.max(0, wait), TimeUnit.NANOSECONDS);
   }
 
-  private void every(double interval, double first, Runnable task) {
+  void every(double interval, double first, Runnable task) {
     conductor.scheduleAtFixedRate(
         guarded(task), (long) (first * 1000), (long) (interval * 1000), TimeUnit.MILLISECONDS);
   }

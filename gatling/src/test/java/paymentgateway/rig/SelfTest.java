@@ -7,13 +7,14 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /** Shows that the check of the books goes red, and that the score is the contract's; needs nothing but the JDK. */
 public final class SelfTest {
   private static int failures;
-  private static String gateway;
-  private static String byDefault;
-  private static String byFallback;
+  private static volatile String gateway;
+  private static volatile String byDefault;
+  private static volatile String byFallback;
 
   private SelfTest() {}
 
@@ -38,6 +39,7 @@ public final class SelfTest {
     expect("the right sum at the wrong processors is wrong", books.check(5, 5), 2);
     tell(3, "999999999999.99", 2, "39.80", 3, "999999999999.98", 2, "39.80");
     expect("one cent in a thousand billions is wrong", books.check(5, 5), 1);
+    audits();
     gateway = "{}";
     expect("an answer that is no summary is wrong", books.check(5, 5), 1);
     System.setProperty("url", "http://127.0.0.1:1");
@@ -52,6 +54,30 @@ public final class SelfTest {
     if (failures > 0) throw new AssertionError(failures + " failed");
     System.out.println("self-test: the books check goes red where it must, and the score is the contract's");
     System.exit(0);
+  }
+
+  private static void audits() {
+    var storm = new AuditStorm(new Settings());
+    tell(3, "59.70", 2, "39.80", 3, "59.7", 2, "39.80");
+    storm.audit(Window.ALL);
+    await(() -> storm.answerTimes().length == 1);
+    check("answers that agree are no difference", storm.behind().length == 0, storm.behind().length);
+    tell(2, "39.80", 2, "39.80", 3, "59.70", 2, "39.80");
+    storm.audit(Window.ALL);
+    await(() -> storm.answerTimes().length > 5);
+    check("a ledger that is behind is asked again", storm.behind().length == 0, storm.behind().length);
+    tell(3, "59.70", 2, "39.80", 3, "59.70", 2, "39.80");
+    await(() -> storm.behind().length == 1);
+    check("it was behind until it agreed", storm.behind()[0] > 0 && storm.invented() == 0, storm.behind()[0]);
+    tell(4, "79.60", 2, "39.80", 3, "59.70", 2, "39.80");
+    storm.audit(Window.ALL);
+    await(() -> storm.invented() == 1);
+    check("a ledger with more than the processors is wrong", storm.failed() == 0, storm.failed());
+  }
+
+  private static void await(BooleanSupplier condition) {
+    var end = System.nanoTime() + 10_000_000_000L;
+    while (!condition.getAsBoolean() && System.nanoTime() < end) Thread.onSpinWait();
   }
 
   private static void tell(

@@ -28,9 +28,10 @@ public record Stage(
     return OFFICIAL.stream().map(stage -> stage.at(stage.second * seconds / OFFICIAL_SECONDS)).toList();
   }
 
-  public Stage withDelayAtMost(int ms) {
-    return new Stage(
-        second, Math.min(ms, defaultDelayMs), defaultFailing, Math.min(ms, fallbackDelayMs), fallbackFailing);
+  /** The cheap processor is slow from second 10 to 40 and never fails: what it stores is late. */
+  public static List<Stage> slow(int delayMs) {
+    return List.of(
+        new Stage(1, 0, false, 0, false), new Stage(10, delayMs, false, 0, false), new Stage(40, 0, false, 0, false));
   }
 
   public Stage at(double when) {

@@ -18,6 +18,11 @@ public record Summary(Totals byDefault, Totals byFallback) {
     return byDefault.agrees(other.byDefault) && byFallback.agrees(other.byFallback);
   }
 
+  /** At both processors nothing of the other is missing. */
+  boolean covers(Summary other) {
+    return byDefault.covers(other.byDefault) && byFallback.covers(other.byFallback);
+  }
+
   /**
    * The audit's difference in counts. Each processor's is taken by itself, so that one too many here and one too few
    * there do not cancel out: never less than the contract's figure.

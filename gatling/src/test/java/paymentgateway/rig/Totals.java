@@ -24,6 +24,11 @@ public record Totals(long requests, BigDecimal amount) {
     return requests == other.requests && amount.compareTo(other.amount) == 0;
   }
 
+  /** Nothing of the other is missing. */
+  boolean covers(Totals other) {
+    return requests >= other.requests && amount.compareTo(other.amount) >= 0;
+  }
+
   Totals plus(Totals other) {
     return new Totals(requests + other.requests, amount.add(other.amount));
   }

@@ -1,0 +1,143 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Recording;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Recording;
+
+/// <summary>Who waits for an outcome's way into the ledger, and who does not.</summary>
+public sealed class UnwrittenOutcomesTests : IDisposable
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
+
+    private readonly FakeTimeProvider clock = new();
+    private readonly UnwrittenOutcomes outcomes;
+    private readonly List<Settlement> batch = [];
+
+    // An hour: what ends the gathering in these tests is never the time.
+    public UnwrittenOutcomesTests() => outcomes = new UnwrittenOutcomes(
+        new RecordingOptions(TimeSpan.FromHours(1), 3, 4), clock);
+
+    public void Dispose() => outcomes.Dispose();
+
+    [Fact]
+    public async Task An_outcome_a_second_after_its_request_ends_the_gathering_and_takes_the_others_along()
+    {
+        var young = Add(TimeSpan.FromSeconds(1) - Millisecond);
+        var taking = TakeAsync();
+        Assert.False(taking.IsCompleted);
+
+        var late = Add(TimeSpan.FromSeconds(1));
+
+        Assert.True(await taking.WaitAsync(Patience));
+        Assert.Equal([young, late], batch);
+    }
+
+    [Fact]
+    public async Task A_late_outcome_that_comes_during_a_statement_is_in_the_next_one_at_once()
+    {
+        Add(TimeSpan.FromSeconds(2));
+        Assert.True(await TakeAsync().WaitAsync(Patience));
+
+        Add(TimeSpan.FromSeconds(2));
+        outcomes.Remove(batch);
+        batch.Clear();
+
+        Assert.True(await TakeAsync().WaitAsync(Patience));
+    }
+
+    [Fact]
+    public async Task Who_asks_for_a_window_waits_for_what_is_known_of_it_and_ends_the_gathering()
+    {
+        Add(TimeSpan.Zero);
+        var taking = TakeAsync();
+
+        var written = outcomes.WrittenAsync(null);
+
+        Assert.True(await taking.WaitAsync(Patience));
+        Assert.False(written.IsCompleted);
+        outcomes.Remove(batch);
+        await written.WaitAsync(Patience);
+    }
+
+    [Fact]
+    public void Who_asks_for_an_earlier_window_does_not_wait_and_lets_the_others_gather()
+    {
+        var known = Add(TimeSpan.Zero);
+        var taking = TakeAsync();
+
+        Assert.True(outcomes.WrittenAsync(known.RequestedAt - Millisecond).IsCompletedSuccessfully);
+        Assert.False(outcomes.WrittenAsync(known.RequestedAt).IsCompleted);
+        Assert.True(new UnwrittenOutcomes(new RecordingOptions(TimeSpan.Zero, 3, 4), clock)
+            .WrittenAsync(null).IsCompletedSuccessfully);
+        GC.KeepAlive(taking);
+    }
+
+    [Fact]
+    public async Task What_comes_after_the_question_is_not_waited_for()
+    {
+        Add(TimeSpan.FromSeconds(2));
+        Assert.True(await TakeAsync().WaitAsync(Patience));
+        var written = outcomes.WrittenAsync(null);
+
+        Add(TimeSpan.FromSeconds(2));
+        outcomes.Remove(batch);
+
+        await written.WaitAsync(Patience);
+        Assert.Equal(1, outcomes.Count);
+    }
+
+    [Fact]
+    public async Task What_is_known_at_the_question_may_take_more_than_one_statement()
+    {
+        for (var i = 0; i < 4; i++)
+            Add(TimeSpan.Zero);
+        var written = outcomes.WrittenAsync(null);
+
+        Assert.True(await TakeAsync().WaitAsync(Patience));
+        outcomes.Remove(batch);
+        batch.Clear();
+        Assert.False(written.IsCompleted);
+        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.Single(batch);
+        outcomes.Remove(batch);
+
+        await written.WaitAsync(Patience);
+    }
+
+    [Fact]
+    public void There_is_room_until_the_buffer_is_full_and_what_is_being_written_counts()
+    {
+        for (var i = 0; i < 3; i++)
+            Add(TimeSpan.FromSeconds(2));
+        Assert.True(outcomes.HasRoom);
+
+        Add(TimeSpan.Zero);
+
+        Assert.False(outcomes.HasRoom);
+    }
+
+    [Fact]
+    public async Task Completed_it_gives_out_what_it_has_at_once_and_then_nothing()
+    {
+        Add(TimeSpan.Zero);
+        var taking = TakeAsync();
+
+        outcomes.Complete();
+
+        Assert.True(await taking.WaitAsync(Patience));
+        Assert.Single(batch);
+        Assert.False(await TakeAsync().WaitAsync(Patience));
+    }
+
+    private Settlement Add(TimeSpan age)
+    {
+        var requestedAt = clock.GetUtcNow().UtcDateTime - age;
+        var settlement = new Settlement(
+            new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Processor.Default, 1990, requestedAt);
+        outcomes.Add(settlement);
+        return settlement;
+    }
+
+    private Task<bool> TakeAsync() => outcomes.TakeAsync(batch, CancellationToken.None).AsTask();
+}

@@ -1,0 +1,91 @@
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Owning;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Settling;
+
+/// <summary>Doubt that nothing resolves for hours: it stays, is asked for at a bounded rate, and is told.</summary>
+public sealed class LastingDoubtTests
+{
+    private readonly FakeTimeProvider clock = new();
+    private readonly Lines log = new();
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(500)]
+    [InlineData(4_000)]
+    [InlineData(30_000)]
+    public void However_many_are_in_doubt_they_ask_500_times_a_second_at_most(int count)
+    {
+        var longest = DoubtResolver.LongestWait(count);
+
+        // Full jitter: half of it on average.
+        Assert.True(count / (longest.TotalSeconds / 2) <= 500);
+        Assert.True(longest >= TimeSpan.FromSeconds(5));
+    }
+
+    [Fact]
+    public async Task It_is_never_given_up_and_told_once_a_minute()
+    {
+        // Nobody listens there.
+        var nowhere = new Uri("http://127.0.0.1:1/");
+        await using var lanes = Lanes.Build(nowhere, nowhere, clock);
+        var options = TestSettings.Read();
+        var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
+        lease.Confirm(1, clock.GetTimestamp());
+        var open = new OpenPayments();
+        using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
+        using var writer = new SettlementWriter(
+            null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
+        using var doubts = new DoubtResolver(
+            new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open, lease,
+            options.Settling, clock, log);
+        var payment = Lanes.NewPayment();
+        open.Add(payment);
+        var began = clock.GetUtcNow();
+
+        doubts.Add(payment);
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                clock.Advance(TimeSpan.FromSeconds(20));
+                return clock.GetUtcNow() - began > TimeSpan.FromHours(2) && log.Told().Count > 2;
+            },
+            "it is told again and again");
+
+        Assert.Equal((1, 1), (doubts.Count, open.Count));
+        var took = clock.GetUtcNow() - began;
+        Assert.InRange(log.Told().Count, 3, took.TotalMinutes);
+        Assert.All(log.Told(), line => Assert.StartsWith(
+            $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
+        await doubts.StopAsync(CancellationToken.None);
+    }
+
+    private sealed class Lines : ILogger<DoubtResolver>
+    {
+        private readonly List<string> lines = [];
+
+        public List<string> Told()
+        {
+            lock (lines)
+                return [.. lines];
+        }
+
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception,
+            Func<TState, Exception?, string> formatter)
+        {
+            lock (lines)
+                lines.Add(formatter(state, exception));
+        }
+
+        public bool IsEnabled(LogLevel logLevel) => true;
+
+        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+    }
+}

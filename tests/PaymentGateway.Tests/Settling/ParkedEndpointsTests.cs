@@ -1,0 +1,151 @@
+using System.Net;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Settling;
+
+/// <summary>What an operator does with parked payments, over HTTP.</summary>
+public sealed partial class ParkedEndpointsTests : IAsyncLifetime
+{
+    private const string Refused = "Default answered 400 Bad Request";
+    private const string Other = "Fallback answered 400 Bad Request";
+
+    private GatewayRig rig = null!;
+    private GatewayHost gateway = null!;
+
+    public async Task InitializeAsync()
+    {
+        rig = await GatewayRig.StartAsync(new TestDatabase());
+        gateway = await rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+    }
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task The_list_is_followed_by_its_links_to_the_end()
+    {
+        await ParkAsync(2_300, Refused);
+        await ParkAsync(7, Other);
+
+        var all = await FollowAsync("admin/parked");
+        var few = await FollowAsync($"admin/parked?limit=3&reason={Uri.EscapeDataString(Other)}");
+
+        Assert.Equal([1_000, 1_000, 307], all.Select(page => page.Count));
+        Assert.Equal([3, 3, 1], few.Select(page => page.Count));
+        Assert.Equal(2_307, all.SelectMany(page => page).Distinct().Count());
+    }
+
+    [PostgresFact]
+    public async Task A_last_page_that_is_full_names_no_other()
+    {
+        await ParkAsync(3, Refused);
+
+        Assert.Equal([3], (await FollowAsync("admin/parked?limit=3")).Select(page => page.Count));
+        Assert.Equal([2, 1], (await FollowAsync("admin/parked?limit=2")).Select(page => page.Count));
+    }
+
+    [PostgresFact]
+    public async Task All_of_one_reason_are_replayed_at_once_and_settled_and_then_the_rest()
+    {
+        await ParkAsync(1_200, Refused);
+        await ParkAsync(5, Other);
+
+        await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
+        await rig.BooksReachAsync(byDefault: 1_200);
+        Assert.Equal(5, (await FollowAsync("admin/parked")).Single().Count);
+        await ReplaysAsync("admin/parked/replay", 5);
+
+        await rig.BooksReachAsync(byDefault: 1_205);
+        Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
+        await ReplaysAsync("admin/parked/replay", 0);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresTheory]
+    [InlineData("admin/parked?limit=0", "limit")]
+    [InlineData("admin/parked?limit=1001", "limit")]
+    [InlineData("admin/parked?limit=ten", "limit")]
+    [InlineData("admin/parked?after=5", "after")]
+    [InlineData("admin/parked?after=5.7", "after")]
+    [InlineData("admin/parked?after=9999999999999999999.4a7901b87d264d9daa194dc1c7cf60b3", "after")]
+    [InlineData("admin/parked?reason=", "reason")]
+    [InlineData("admin/parked?reason=a&reason=b", "reason")]
+    [InlineData("admin/parked?resaon=a", "resaon")]
+    public async Task A_wrong_parameter_is_named(string path, string field)
+    {
+        using var answer = await gateway.AskAsync(path);
+
+        await AssertNamesAsync(answer, field);
+    }
+
+    [PostgresTheory]
+    [InlineData("admin/parked/replay?resaon=a", "resaon")]
+    [InlineData("admin/parked/replay?limit=5", "limit")]
+    [InlineData("admin/parked/replay?reason=", "reason")]
+    public async Task A_replay_with_a_wrong_parameter_replays_nothing(string path, string field)
+    {
+        await ParkAsync(1, Refused);
+
+        using var answer = await gateway.PostAsync(path);
+
+        await AssertNamesAsync(answer, field);
+        Assert.Single((await FollowAsync("admin/parked")).Single());
+    }
+
+    [PostgresFact]
+    public async Task Without_the_token_nothing_is_listed_or_replayed()
+    {
+        var guarded = await rig.StartGatewayAsync("Admin:Token=secret");
+        await ParkAsync(1, Refused);
+
+        using var listed = await guarded.AskAsync("admin/parked");
+        using var replayed = await guarded.PostAsync("admin/parked/replay");
+
+        Assert.Equal(HttpStatusCode.Unauthorized, listed.StatusCode);
+        Assert.Equal(HttpStatusCode.Unauthorized, replayed.StatusCode);
+        Assert.Single((await FollowAsync("admin/parked")).Single());
+    }
+
+    private static async Task AssertNamesAsync(HttpResponseMessage answer, string field)
+    {
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
+        using var problem = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
+        Assert.Equal(field, problem.RootElement.GetProperty("field").GetString());
+    }
+
+    private async Task ReplaysAsync(string path, int payments)
+    {
+        using var answer = await gateway.PostAsync(path);
+
+        Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
+        Assert.Equal(
+            $$"""{"replayed":{{payments}},"complete":true}""", await answer.Content.ReadAsStringAsync());
+    }
+
+    private async Task<List<List<Guid>>> FollowAsync(string path)
+    {
+        var pages = new List<List<Guid>>();
+        for (string? next = path; next is not null;)
+        {
+            using var answer = await gateway.AskAsync(next);
+            answer.EnsureSuccessStatusCode();
+            using var page = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
+            pages.Add([.. page.RootElement.EnumerateArray().Select(row => row.GetProperty("correlationId").GetGuid())]);
+            next = answer.Headers.TryGetValues("Link", out var links)
+                ? NextLink().Match(links.Single()).Groups[1].Value
+                : null;
+        }
+
+        return pages;
+    }
+
+    private Task ParkAsync(int payments, string reason) => rig.Database.ExecuteAsync($"""
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner, parked_reason)
+        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
+        """);
+
+    [GeneratedRegex("^<(/admin/parked\\?[^>]+)>; rel=\"next\"$")]
+    private static partial Regex NextLink();
+}

@@ -1,0 +1,65 @@
+using System.Net;
+using Npgsql;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Summarising;
+
+/// <summary>More summaries than PostgreSQL answers, at a whole gateway.</summary>
+public sealed class SummaryFloodTests : IAsyncLifetime
+{
+    private const int Asked = 200;
+
+    private GatewayRig rig = null!;
+    private GatewayHost gateway = null!;
+
+    public async Task InitializeAsync()
+    {
+        rig = await GatewayRig.StartAsync(new TestDatabase());
+        gateway = await rig.StartGatewayAsync();
+    }
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Four_windows_are_asked_for_at_a_time_and_what_is_too_much_gets_503_with_Retry_After()
+    {
+        await using var stalled = await StallSummariesAsync();
+
+        var asked = Enumerable.Range(0, Asked)
+            .Select(at => gateway.AskAsync($"payments-summary?from=2025-07-15T12:00:00.{at:000}Z")).ToList();
+        await Eventually.HoldsAsync(async () => await WaitingAsync() >= 4, "four statements wait");
+        Assert.Equal(4, await WaitingAsync());
+        var refused = await Task.WhenAny(asked);
+        await stalled.RollbackAsync();
+
+        await AssertOverloadedAsync(await refused);
+        var answers = await Task.WhenAll(asked);
+        Assert.All(answers, answer => Assert.Contains(
+            answer.StatusCode, new[] { HttpStatusCode.OK, HttpStatusCode.ServiceUnavailable }));
+        Assert.Contains("totalRequests", await gateway.GetAsync("payments-summary"));
+        foreach (var answer in answers)
+            answer.Dispose();
+    }
+
+    private static async Task AssertOverloadedAsync(HttpResponseMessage answer)
+    {
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+        Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
+        Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
+        Assert.Contains("urn:problem:payment-gateway:overloaded", await answer.Content.ReadAsStringAsync());
+    }
+
+    private async Task<NpgsqlTransaction> StallSummariesAsync()
+    {
+        var connection = await rig.Database.Source.OpenConnectionAsync();
+        var transaction = await connection.BeginTransactionAsync();
+        await using var command = new NpgsqlCommand("LOCK TABLE settlements IN ACCESS EXCLUSIVE MODE", connection);
+        await command.ExecuteNonQueryAsync();
+        return transaction;
+    }
+
+    private Task<long> WaitingAsync() => rig.Database.ScalarAsync<long>("""
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%settlement_totals%'
+        """);
+}

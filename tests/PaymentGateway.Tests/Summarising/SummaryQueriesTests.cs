@@ -1,0 +1,137 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Tests.Summarising;
+
+/// <summary>Who shares whose answer, how many queries are in flight, and what a query that hangs costs.</summary>
+public sealed class SummaryQueriesTests : IDisposable
+{
+    private const int InFlightMax = 4;
+    private const int WaitingMax = 60;
+
+    private static readonly SummaryWindow Everything = new(null, null);
+
+    private readonly List<(SummaryWindow Window, TaskCompletionSource<PaymentsSummary> Answer)> begun = [];
+    private readonly FakeTimeProvider clock = new();
+    private readonly SummaryQueries queries;
+
+    public SummaryQueriesTests() => queries = new SummaryQueries(
+        window =>
+        {
+            var answer = new TaskCompletionSource<PaymentsSummary>();
+            lock (begun)
+                begun.Add((window, answer));
+            return answer.Task;
+        },
+        clock);
+
+    public void Dispose() => queries.Dispose();
+
+    [Fact]
+    public async Task Who_asks_while_a_query_is_in_flight_shares_the_next_one_and_never_that_one()
+    {
+        var first = queries.AskAsync(Everything);
+        await BegunAsync(1);
+
+        var later = Enumerable.Range(0, 100).Select(_ => queries.AskAsync(Everything)).ToList();
+        Assert.Equal(1, Begun());
+        End(0, Summary(1));
+        Assert.Equal(Summary(1), await first);
+        await BegunAsync(2);
+        Assert.All(later, asked => Assert.False(asked.IsCompleted));
+        End(1, Summary(2));
+
+        Assert.All(await Task.WhenAll(later), summary => Assert.Equal(Summary(2), summary));
+        Assert.Equal(2, Begun());
+        var after = queries.AskAsync(Everything);
+        await BegunAsync(3);
+        End(2, Summary(3));
+        Assert.Equal(Summary(3), await after);
+    }
+
+    [Fact]
+    public async Task Other_windows_do_not_wait_until_four_are_in_flight_and_too_many_are_refused_at_once()
+    {
+        var asked = Enumerable.Range(0, InFlightMax + WaitingMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        await BegunAsync(InFlightMax);
+        var refused = queries.AskAsync(Window(asked.Count));
+
+        Assert.Null(await refused);
+        Assert.Equal(InFlightMax, Begun());
+        Assert.All(asked, one => Assert.False(one.IsCompleted));
+        for (var at = 0; at < asked.Count; at++)
+        {
+            await BegunAsync(at + 1);
+            End(at, Summary(at));
+            Assert.InRange(Begun(), at + 1, at + 1 + InFlightMax);
+        }
+
+        Assert.Equal(
+            Enumerable.Range(0, asked.Count).Select(at => Summary(at)),
+            (await Task.WhenAll(asked)).OrderBy(summary => summary!.Default.TotalRequests));
+    }
+
+    [Fact]
+    public async Task Waiting_windows_have_one_place_each_however_many_ask_for_them()
+    {
+        var inFlight = Enumerable.Range(0, InFlightMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        await BegunAsync(InFlightMax);
+
+        var waiting = Enumerable.Range(0, 10 * WaitingMax)
+            .Select(at => queries.AskAsync(Window(InFlightMax + at % WaitingMax))).ToList();
+
+        Assert.All(inFlight.Concat(waiting), asked => Assert.False(asked.IsCompleted));
+        Assert.Null(await queries.AskAsync(Window(InFlightMax + WaitingMax)));
+    }
+
+    [Fact]
+    public async Task A_query_that_hangs_is_given_up_and_its_window_is_asked_for_again_while_it_keeps_its_place()
+    {
+        var hanging = queries.AskAsync(Everything);
+        await BegunAsync(1);
+        var next = queries.AskAsync(Everything);
+
+        clock.Advance(SummaryQueries.Limit);
+
+        await Assert.ThrowsAsync<TimeoutException>(() => hanging);
+        await Assert.ThrowsAsync<TimeoutException>(() => next);
+        await BegunAsync(2);
+        End(1, Summary(2));
+        var others = Enumerable.Range(0, InFlightMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        await BegunAsync(2 + InFlightMax - 1);
+        Assert.Equal(2 + InFlightMax - 1, Begun());
+        End(0, Summary(1));
+        await BegunAsync(2 + InFlightMax);
+        Assert.All(others, asked => Assert.False(asked.IsCompleted));
+    }
+
+    [Fact]
+    public async Task What_a_query_fails_of_is_told_to_all_who_share_it_and_to_nobody_else()
+    {
+        var first = queries.AskAsync(Everything);
+        await BegunAsync(1);
+        var later = queries.AskAsync(Everything);
+
+        begun[0].Answer.SetException(new InvalidOperationException("broken"));
+
+        await Assert.ThrowsAsync<InvalidOperationException>(() => first);
+        await BegunAsync(2);
+        End(1, Summary(2));
+        Assert.Equal(Summary(2), await later);
+    }
+
+    private static SummaryWindow Window(int second) => new(DateTime.UnixEpoch.AddSeconds(second), null);
+
+    private static PaymentsSummary Summary(int requests) =>
+        new(new ProcessorTotals(requests, 0.00m), new ProcessorTotals(0, 0.00m));
+
+    private void End(int at, PaymentsSummary summary) => begun[at].Answer.SetResult(summary);
+
+    private int Begun()
+    {
+        lock (begun)
+            return begun.Count;
+    }
+
+    private Task BegunAsync(int count) => Support.Eventually.HoldsAsync(() => Begun() >= count, $"{count} queries");
+}

@@ -1,0 +1,63 @@
+using System.Text.Json;
+using PaymentGateway.Recording;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Summarising;
+
+/// <summary>A summary has what is known when it is asked for, though nobody has written it yet.</summary>
+public sealed class UnwrittenSummaryTests : IAsyncLifetime
+{
+    private static readonly TimeSpan Gather = TimeSpan.FromSeconds(1);
+
+    private readonly TestDatabase database = new();
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task What_the_asked_instance_knows_is_in_its_answer()
+    {
+        var gateway = await rig.StartGatewayAsync($"Recording:Gather={Gather.TotalSeconds}s");
+        var outcomes = gateway.Part<UnwrittenOutcomes>();
+
+        for (var paid = 1; paid <= 5; paid++)
+        {
+            await gateway.PayAsync();
+            await Eventually.HoldsAsync(() => outcomes.Count > 0, "the processor's answer");
+
+            Assert.Equal(paid, await CountAsync(gateway));
+        }
+    }
+
+    [PostgresFact]
+    public async Task A_late_answer_to_another_instance_does_not_wait_for_a_batch()
+    {
+        var asked = await rig.StartGatewayAsync();
+        var charging = await rig.StartGatewayAsync($"Recording:Gather={Gather.TotalSeconds}s");
+        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        await charging.PayAsync();
+        await Eventually.HoldsAsync(
+            async () => (await rig.Default.CallsAsync()).InFlight == 1, "the charge is under way");
+        var late = DateTimeOffset.UtcNow + TimeSpan.FromSeconds(1);
+        await Eventually.HoldsAsync(() => DateTimeOffset.UtcNow >= late, "the charge is late");
+
+        await rig.Default.ClearFaultsAsync();
+
+        await InTime.EndsAsync(
+            Gather / 2, SeenAsync(), over => asked.GetAsync("healthz"), "the other instance's late outcome");
+
+        async Task<bool> SeenAsync()
+        {
+            await Eventually.HoldsAsync(async () => await CountAsync(asked) == 1, "a settlement");
+            return true;
+        }
+    }
+
+    private static async Task<int> CountAsync(GatewayHost gateway)
+    {
+        using var summary = JsonDocument.Parse(await gateway.GetAsync("payments-summary"));
+        return summary.RootElement.GetProperty("default").GetProperty("totalRequests").GetInt32();
+    }
+}

@@ -1,0 +1,90 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>An audit whose three answers differed, and what became of the difference.</summary>
+/// <param name="Audit">The three answers, asked for at one moment.</param>
+/// <param name="Behind">From the processors' answer to the first one of the gateway that has all of it.</param>
+/// <param name="Asked">How often the gateway was asked again until then.</param>
+/// <param name="Invented">The gateway had more than the processors, asked after its answer.</param>
+public sealed record AuditDifference(
+    BooksAudit Audit, DateTimeOffset To, TimeSpan Behind, int Asked, bool Persists, bool Invented);
+
+/// <summary>
+/// Fifty official audits a second, one right after the other whatever the stages do. Three questions are never
+/// answered at the same instant, so a difference is followed up: the ledger is behind when the gateway, asked after the
+/// processors have answered, still has less than they said; it has invented something when the processors, asked after
+/// the gateway has answered, still have less than it said.
+/// </summary>
+public sealed class AuditStorm(GatewaySystem system)
+{
+    private const int PerSecond = 50;
+
+    // A difference persists when it outlasts both: the time, and so many answers, which a busy machine stretches too.
+    private const int AsksMax = 20;
+    private static readonly TimeSpan BehindMax = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan FollowedMax = TimeSpan.FromSeconds(5);
+
+    private readonly ConcurrentBag<AuditDifference> differences = [];
+
+    public int Count { get; private set; }
+
+    public IReadOnlyCollection<AuditDifference> Differences => differences;
+
+    /// <summary>For people: how many differed, and by how long the ledger was behind.</summary>
+    public string Report
+    {
+        get
+        {
+            var behind = differences.Select(one => one.Behind).Order().ToList();
+            return behind.Count == 0
+                ? $"storm: {Count} audits, none differed"
+                : $"storm: {Count} audits, {behind.Count} differed; the ledger was behind by "
+                    + $"{behind[behind.Count / 2].TotalMilliseconds:0.0} ms in the median, "
+                    + $"{behind[^1].TotalMilliseconds:0.0} ms at worst; "
+                    + $"{differences.Count(one => one.Persists)} persist";
+        }
+    }
+
+    public async Task RunAsync(TimeSpan duration)
+    {
+        var clock = Stopwatch.StartNew();
+        var running = new List<Task>();
+        while (clock.Elapsed < duration)
+        {
+            running.Add(AuditAsync());
+            Count++;
+            var due = TimeSpan.FromSeconds((double)Count / PerSecond);
+            if (due > clock.Elapsed)
+                await Task.Delay(due - clock.Elapsed);
+        }
+
+        await Task.WhenAll(running);
+    }
+
+    private async Task AuditAsync()
+    {
+        var (from, to) = BooksAudit.OfficialWindow();
+        var audit = await BooksAudit.TakeAsync(system, from, to);
+        if (!audit.Agrees)
+            differences.Add(await FollowAsync(audit, from, to));
+    }
+
+    private async Task<AuditDifference> FollowAsync(BooksAudit first, DateTimeOffset from, DateTimeOffset to)
+    {
+        var since = Stopwatch.StartNew();
+        var asked = 0;
+        var gateway = first.Gateway;
+        while (!gateway.Covers(first.Processors) && since.Elapsed < FollowedMax)
+        {
+            gateway = await BooksSummary.AskAsync(system.Client, from, to);
+            asked++;
+        }
+
+        var behind = asked == 0 ? TimeSpan.Zero : since.Elapsed;
+        var later = await BooksAudit.TakeAsync(system, from, to);
+        return new AuditDifference(
+            first, to, behind, asked, behind > BehindMax && asked > AsksMax, !later.Processors.Covers(first.Gateway));
+    }
+}

@@ -1,0 +1,59 @@
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A PG_BIN whose server has a wall clock that a test may set by seconds while it runs, by libfaketime. Its monotonic
+/// clock goes on as ever.
+/// </summary>
+public sealed class FakedTime : IDisposable
+{
+    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-clock");
+
+    public FakedTime()
+    {
+        var real = PostgresServer.Binaries!;
+        var clock = Path.Combine(directory.FullName, "clock");
+        // User postgres has to enter here.
+        const UnixFileMode Everyone = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute
+            | UnixFileMode.GroupRead | UnixFileMode.GroupExecute | UnixFileMode.OtherRead | UnixFileMode.OtherExecute;
+        directory.UnixFileMode = Everyone;
+        foreach (var tool in new[] { "initdb", "psql" })
+            File.CreateSymbolicLink(Path.Combine(directory.FullName, tool), Path.Combine(real, tool));
+        var server = Path.Combine(directory.FullName, "postgres");
+        File.WriteAllText(server, $"""
+            #!/bin/sh
+            exec env LD_PRELOAD={Library} FAKETIME_TIMESTAMP_FILE={clock} FAKETIME_NO_CACHE=1 \
+              FAKETIME_DONT_FAKE_MONOTONIC=1 {real}/postgres "$@"
+            """);
+        File.SetUnixFileMode(server, Everyone);
+        Jump(0);
+    }
+
+    /// <summary>Null where libfaketime is not installed.</summary>
+    public static string? Library { get; } = Directory.Exists("/usr/lib")
+        ? Directory.GetDirectories("/usr/lib", "*-linux-gnu")
+            .Select(folder => Path.Combine(folder, "faketime", "libfaketime.so.1")).FirstOrDefault(File.Exists)
+        : null;
+
+    /// <summary>For a system's variable PG_BIN.</summary>
+    public string Binaries => directory.FullName;
+
+    /// <summary>From now on the server's clock is so far from the others'.</summary>
+    public void Jump(int seconds)
+    {
+        // Never half written where the server reads it at each look at its clock.
+        var next = Path.Combine(directory.FullName, "next");
+        File.WriteAllText(next, $"{seconds:+0;-0;+0}\n");
+        File.SetUnixFileMode(next, UnixFileMode.UserRead | UnixFileMode.GroupRead | UnixFileMode.OtherRead);
+        File.Move(next, Path.Combine(directory.FullName, "clock"), overwrite: true);
+    }
+
+    public void Dispose() => directory.Delete(recursive: true);
+}
+
+/// <summary>A fact that needs a whole system and libfaketime; skipped on a machine that has not both.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class FakedTimeFactAttribute : FactAttribute
+{
+    public FakedTimeFactAttribute() => Skip = GatewaySystemParts.SkipReason
+        ?? (FakedTime.Library is null && !PostgresServer.IsRequired ? "missing: libfaketime (eng/setup)" : null);
+}

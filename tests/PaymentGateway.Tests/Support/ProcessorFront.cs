@@ -1,0 +1,175 @@
+using System.Net;
+using System.Net.NetworkInformation;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// Stands before a processor: counts connections, hears what comes in, speaks TLS where it has a certificate, and can
+/// leave all connections unmade until it opens.
+/// </summary>
+public sealed class ProcessorFront : IAsyncDisposable
+{
+    private readonly Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly Socket crowd = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly List<Socket> accepted = [];
+    private readonly StringBuilder heard = new();
+    private readonly Uri processor;
+    private readonly X509Certificate2? certificate;
+    private int silent;
+
+    private ProcessorFront(Uri processor, X509Certificate2? certificate, int backlog)
+    {
+        (this.processor, this.certificate) = (processor, certificate);
+        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        listener.Listen(backlog);
+    }
+
+    public Uri BaseAddress => new($"{(certificate is null ? "http" : "https")}://127.0.0.1:{Port}");
+
+    /// <summary>How many connections were made so far.</summary>
+    public int Connections
+    {
+        get
+        {
+            lock (accepted)
+                return accepted.Count;
+        }
+    }
+
+    /// <summary>How many of them the client has closed without a byte.</summary>
+    public int Silent => Volatile.Read(ref silent);
+
+    /// <summary>Everything that came in, deciphered.</summary>
+    public string Heard
+    {
+        get
+        {
+            lock (heard)
+                return heard.ToString();
+        }
+    }
+
+    private int Port => ((IPEndPoint)listener.LocalEndPoint!).Port;
+
+    public static ProcessorFront Open(Uri processor, X509Certificate2? certificate = null)
+    {
+        var front = new ProcessorFront(processor, certificate, backlog: 512);
+        front.Open();
+        return front;
+    }
+
+    /// <summary>Who connects has to wait until it opens.</summary>
+    public static async Task<ProcessorFront> CrowdedAsync(Uri processor)
+    {
+        // A listener whose backlog is full answers no further connection.
+        var front = new ProcessorFront(processor, certificate: null, backlog: 0);
+        await front.crowd.ConnectAsync(front.listener.LocalEndPoint!);
+        return front;
+    }
+
+    /// <summary>From now on connections are made, those that wait at their next try.</summary>
+    public void Open() => _ = AcceptAsync();
+
+    /// <summary>Ends all connections that are open, as a processor does with idle ones.</summary>
+    public void HangUp()
+    {
+        lock (accepted)
+            accepted.ForEach(socket => socket.Shutdown(SocketShutdown.Send));
+    }
+
+    /// <summary>Whether a client has a connection to it in this state.</summary>
+    public bool HasClient(TcpState state) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpConnections()
+        .Any(one => one.RemoteEndPoint.Port == Port && one.State == state);
+
+    public ValueTask DisposeAsync()
+    {
+        listener.Dispose();
+        crowd.Dispose();
+        lock (accepted)
+            accepted.ForEach(socket => socket.Dispose());
+        return ValueTask.CompletedTask;
+    }
+
+    private async Task AcceptAsync()
+    {
+        try
+        {
+            while (await listener.AcceptAsync() is var socket)
+            {
+                if (socket.RemoteEndPoint!.Equals(crowd.LocalEndPoint))
+                {
+                    socket.Dispose();
+                    continue;
+                }
+
+                lock (accepted)
+                    accepted.Add(socket);
+                _ = RelayAsync(socket);
+            }
+        }
+        catch (Exception over) when (over is SocketException or ObjectDisposedException)
+        {
+            // Disposed.
+        }
+    }
+
+    private async Task RelayAsync(Socket socket)
+    {
+        try
+        {
+            await using var client = await GreetAsync(new NetworkStream(socket, ownsSocket: true));
+            using var upstream = new TcpClient();
+            await upstream.ConnectAsync(processor.Host, processor.Port);
+            var answers = AnswerAsync(upstream.GetStream(), client, socket);
+            var buffer = new byte[4096];
+            var length = await client.ReadAsync(buffer);
+            if (length == 0)
+                Interlocked.Increment(ref silent);
+            for (; length > 0; length = await client.ReadAsync(buffer))
+            {
+                lock (heard)
+                    heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+                await upstream.GetStream().WriteAsync(buffer.AsMemory(0, length));
+            }
+
+            upstream.Client.Shutdown(SocketShutdown.Send);
+            await answers;
+        }
+        catch (Exception broken) when (broken is IOException or SocketException or ObjectDisposedException
+            or System.Security.Authentication.AuthenticationException)
+        {
+            // Either side ends it; the clients' outcomes are what tests look at.
+        }
+    }
+
+    // However the processor ends the connection, the client's ends too.
+    private static async Task AnswerAsync(NetworkStream processor, Stream client, Socket socket)
+    {
+        try
+        {
+            await processor.CopyToAsync(client);
+        }
+        finally
+        {
+            socket.Dispose();
+        }
+    }
+
+    private async Task<Stream> GreetAsync(NetworkStream plain)
+    {
+        if (certificate is null)
+            return plain;
+
+        var secure = new SslStream(plain);
+        // Offline: else this end would fetch the certificate's issuer, as .NET's servers do.
+        await secure.AuthenticateAsServerAsync(new SslServerAuthenticationOptions
+        {
+            ServerCertificateContext = SslStreamCertificateContext.Create(certificate, null, offline: true),
+        });
+        return secure;
+    }
+}
