@@ -52,7 +52,7 @@ internal sealed class LeaseStore(
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
     // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
     // A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with. A payment
-    // whose row another transaction holds must not keep the adopter's own lease, which is locked here, from its renewal.
+    // that another transaction holds must not keep the adopter's own lease, which is locked here, from its renewal.
     private const string AdoptSql = $"""
         WITH claim AS (
             SELECT epoch, used_fallback FROM leases

@@ -56,9 +56,7 @@ internal sealed partial class DoubtResolver(
                 var retryAfter = TimeSpan.Zero;
                 if (lease.IsHeld && writer.HasRoom)
                 {
-                    var step = payment.ChargedAt is { } processor
-                        ? await ResolveAtAsync(payment, lanes.Of(processor))
-                        : await ResolveAnywhereAsync(payment);
+                    var step = await TryAsync(payment);
                     if (step.Done)
                         return;
 
@@ -76,14 +74,25 @@ internal sealed partial class DoubtResolver(
         {
             // Stopping: the payment stays open and is released in doubt.
         }
-        catch (Exception failed)
-        {
-            // It stays open, so the stop or death of this instance hands it over in doubt: late, but not lost.
-            Log.ResolvingFailed(log, payment.Id, failed);
-        }
         finally
         {
             Interlocked.Decrement(ref count);
+        }
+    }
+
+    private async Task<Step> TryAsync(Payment payment)
+    {
+        try
+        {
+            return payment.ChargedAt is { } processor
+                ? await ResolveAtAsync(payment, lanes.Of(processor))
+                : await ResolveAnywhereAsync(payment);
+        }
+        catch (Exception failed) when (!stopping.IsCancellationRequested)
+        {
+            // Whatever it was, the doubt is left; a payment that nobody looks at again would stay so for ever.
+            Log.ResolvingFailed(log, payment.Id, failed.Message);
+            return Step.Again(null);
         }
     }
 
@@ -187,8 +196,8 @@ internal sealed partial class DoubtResolver(
 
     private static partial class Log
     {
-        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt until this instance ends")]
-        public static partial void ResolvingFailed(ILogger log, Guid id, Exception failed);
+        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt, and is looked at again: {Reason}")]
+        public static partial void ResolvingFailed(ILogger log, Guid id, string reason);
 
         [LoggerMessage(411, LogLevel.Warning,
             "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]

@@ -5,7 +5,6 @@ using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Owning;
 using PaymentGateway.Routing;
-using Polly;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Settling;
@@ -73,8 +72,10 @@ internal sealed class ProcessorClient(
                 ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
                 : new LookupOutcome(LookupResult.Unknown, RetryAfter: RetryAfter(response));
         }
-        catch (Exception broken) when (IsBrokenCall(broken))
+        catch (Exception)
         {
+            // Whatever it was, it says nothing. .NET 8 lets a bare SocketException out, too, when the peer resets a
+            // connection that was just made.
             return new LookupOutcome(LookupResult.Unknown);
         }
     }
@@ -93,7 +94,7 @@ internal sealed class ProcessorClient(
                 ? null
                 : new HealthReport(said.Failing, TimeSpan.FromMilliseconds(said.MinResponseTime), TimeSpan.Zero);
         }
-        catch (Exception broken) when (IsBrokenCall(broken))
+        catch (Exception)
         {
             return null;
         }
@@ -138,9 +139,6 @@ internal sealed class ProcessorClient(
             return null;
         }
     }
-
-    private static bool IsBrokenCall(Exception broken) =>
-        broken is HttpRequestException or OperationCanceledException or IOException or ExecutionRejectedException;
 
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {

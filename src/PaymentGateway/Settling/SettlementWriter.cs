@@ -7,8 +7,8 @@ namespace PaymentGateway.Settling;
 /// Writes outcomes into the books in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease, TimeProvider clock,
-    ILogger<SettlementWriter> log) : BackgroundService
+    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease,
+    TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryFirst = TimeSpan.FromMilliseconds(100);
 
