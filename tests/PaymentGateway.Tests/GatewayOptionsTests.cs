@@ -150,7 +150,7 @@ public sealed class GatewayOptionsTests
         using var given = PaymentGateway.Recording.LedgerSetup.DataSource("Host=x;Timeout=7;Command Timeout=9");
 
         var settings = new Npgsql.NpgsqlConnectionStringBuilder(open.ConnectionString);
-        Assert.Equal((2, 6, 8), (settings.Timeout, settings.CommandTimeout, settings.MaxPoolSize));
+        Assert.Equal((2, 6, 10), (settings.Timeout, settings.CommandTimeout, settings.MaxPoolSize));
         Assert.Equal("payment-gateway", settings.ApplicationName);
         settings = new Npgsql.NpgsqlConnectionStringBuilder(given.ConnectionString);
         Assert.Equal((7, 9), (settings.Timeout, settings.CommandTimeout));

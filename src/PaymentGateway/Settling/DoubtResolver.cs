@@ -20,7 +20,6 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
 
     private readonly CancellationTokenSource stopping = new();
-    private readonly Random jitter = new(Environment.ProcessId);
     private int count;
     private long saidAt;
 
@@ -53,18 +52,12 @@ internal sealed partial class DoubtResolver(
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
-                var retryAfter = TimeSpan.Zero;
-                if (lease.IsHeld && writer.HasRoom)
-                {
-                    var step = await TryAsync(payment);
-                    if (step.Done)
-                        return;
-
-                    retryAfter = step.RetryAfter;
-                }
+                var step = lease.IsHeld && writer.HasRoom ? await TryAsync(payment) : Step.Again(null);
+                if (step.Done)
+                    return;
 
                 SayWhatLasts(payment, began);
-                await Task.Delay(retryAfter + NextWait(payment, backOff), clock, stopping.Token);
+                await Task.Delay(step.RetryAfter + NextWait(payment, backOff), clock, stopping.Token);
                 backOff = TimeSpan.FromTicks(Math.Min(backOff.Ticks * 2, LongestWait(Count).Ticks));
             }
 
@@ -181,11 +174,7 @@ internal sealed partial class DoubtResolver(
     }
 
     // Full jitter: those that fell into doubt together must not come back together.
-    private TimeSpan Jittered(TimeSpan backOff)
-    {
-        lock (jitter)
-            return backOff * jitter.NextDouble();
-    }
+    private static TimeSpan Jittered(TimeSpan backOff) => backOff * Random.Shared.NextDouble();
 
     private readonly record struct Step(bool Done, TimeSpan RetryAfter)
     {
