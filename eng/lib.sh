@@ -41,7 +41,7 @@ commit() {
 apply_defaults() {
   local publish=$artifacts/publish
   PORT=${PORT:-9999} DEFAULT_PORT=${DEFAULT_PORT:-8001} FALLBACK_PORT=${FALLBACK_PORT:-8002}
-  PROFILE=${PROFILE:-unlogged} ACKNOWLEDGE=${ACKNOWLEDGE:-Stored} MULTIPLEXING=${MULTIPLEXING:-true} POOL=${POOL:-8}
+  PROFILE=${PROFILE:-unlogged} ACKNOWLEDGE=${ACKNOWLEDGE:-Stored} MULTIPLEXING=${MULTIPLEXING:-true} POOL=${POOL:-10}
   GATEWAY_BIN=${GATEWAY_BIN:-$publish/PaymentGateway/release_linux-x64/PaymentGateway}
   SIMULATOR_BIN=${SIMULATOR_BIN:-$publish/ProcessorSimulator/release_linux-x64/ProcessorSimulator}
   PG_BIN=${PG_BIN:-$(newest_postgres)} READY_SECONDS=${READY_SECONDS:-30}

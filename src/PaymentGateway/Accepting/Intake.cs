@@ -121,6 +121,8 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     // What hangs by itself, by its connection or its server process, holds up nobody but its own payments.
     private async Task StoreAsync(List<PendingAcceptance> batch)
     {
+        // The first is the oldest, until the writer sorts them; it may have waited for a permit already.
+        var arrivedAt = batch[0].ArrivedAt;
         var storing = writer.StoreAsync(batch);
         if (storing.IsCompleted || await EndsAsync(storing, SlowAfter))
         {
@@ -131,7 +133,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         lock (gate)
         {
             slow.RemoveAll(other => other.IsCompleted);
-            slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing));
+            slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing, arrivedAt));
             if (slow.Count < SlowMax)
                 return;
         }
@@ -140,7 +142,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         // Received payments are acknowledged already: they wait for as long as it takes.
         if (AcknowledgesReceived)
             await free;
-        if (await EndsAsync(free, RestOf(batch)))
+        if (await EndsAsync(free, RestOf(arrivedAt)))
             return;
 
         lock (gate)
@@ -152,17 +154,16 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     }
 
     // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
-    private async Task AnswerInTimeAsync(List<PendingAcceptance> batch, Task storing)
+    private async Task AnswerInTimeAsync(List<PendingAcceptance> batch, Task storing, long arrivedAt)
     {
-        if (!await EndsAsync(storing, RestOf(batch)))
+        if (!await EndsAsync(storing, RestOf(arrivedAt)))
             PendingAcceptance.CompleteAll(batch, AcceptResult.Unavailable);
         await storing;
     }
 
-    // The first is the oldest, and it may have waited for a place already.
-    private TimeSpan RestOf(List<PendingAcceptance> batch)
+    private TimeSpan RestOf(long arrivedAt)
     {
-        var rest = options.StoreTimeout - clock.GetElapsedTime(batch[0].ArrivedAt);
+        var rest = options.StoreTimeout - clock.GetElapsedTime(arrivedAt);
         return rest > LeastWait ? rest : LeastWait;
     }
 

@@ -80,7 +80,7 @@ internal sealed partial class IntakeWriter(
     // Acknowledged already, so there is no giving up; the bound on what waits says no to newer ones meanwhile.
     private async Task<Stored> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
-        while (true)
+        for (var isFirst = true; ; isFirst = false)
         {
             try
             {
@@ -89,8 +89,10 @@ internal sealed partial class IntakeWriter(
                     return stored;
             }
             catch (Exception away) when (
-                away is not OperationCanceledException && (batch.Count == 1 || !IsBlocked(away)))
+                away is not OperationCanceledException && (batch.Count == 1 || !isFirst || !IsBlocked(away)))
             {
+                // After the first try the id may be held by that one itself. Under other acceptance times nobody would
+                // take what it commits for ours, so the batch keeps them and stays whole.
                 Log.StoringFailed(log, batch.Count, away.Message);
             }
 

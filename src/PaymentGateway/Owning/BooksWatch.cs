@@ -30,24 +30,28 @@ internal sealed partial class BooksWatch(
         known = state;
     }
 
-    // The database crashed and its unlogged tables are empty: what is still in memory is saved. What another instance
-    // has accepted again meanwhile is that one's, and is dropped here unsent.
+    // The database crashed and its unlogged tables are empty: what is still in memory is saved. What was accepted again
+    // meanwhile, here or by another instance, is that acceptance's, and is dropped here.
     private async Task StoreAgainAsync()
     {
-        var mine = open.Snapshot().Where(lease.Owns).OrderBy(payment => payment.Id).ToList();
+        var epoch = lease.Epoch;
+        var mine = open.Snapshot().Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id).ToList();
         var count = 0;
         foreach (var page in mine.Chunk(PageMax))
         {
             var taken = (await payments.StoreAgainAsync(new StoreAgainArgs(
-                Array.ConvertAll(page, payment => payment.Id), Array.ConvertAll(page, payment => payment.AmountCents),
-                Array.ConvertAll(page, payment => payment.AcceptedAt),
-                Array.ConvertAll(page, payment => payment.InDoubt
-                    ? StoredPayment.HandedOverInDoubt
-                    : StoredPayment.HandedOverUnsent),
-                lease.Epoch))).ToHashSet();
+                    Array.ConvertAll(page, payment => payment.Id),
+                    Array.ConvertAll(page, payment => payment.AmountCents),
+                    Array.ConvertAll(page, payment => payment.AcceptedAt),
+                    Array.ConvertAll(page, payment => payment.InDoubt
+                        ? StoredPayment.HandedOverInDoubt
+                        : StoredPayment.HandedOverUnsent),
+                    epoch)))
+                .Where(row => row.Owner == epoch)
+                .Select(row => (row.CorrelationId, row.AcceptedAt)).ToHashSet();
             foreach (var payment in page)
-                payment.Purged |= !taken.Contains(payment.Id);
-            count += taken.Count;
+                payment.Purged |= !taken.Contains((payment.Id, payment.AcceptedAt));
+            count += page.Count(payment => !payment.Purged);
         }
 
         Log.StoredAgain(log, count, mine.Count - count);

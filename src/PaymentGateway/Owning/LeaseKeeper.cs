@@ -129,7 +129,7 @@ internal sealed partial class LeaseKeeper(
             return (turn.Books, uncertainUntil);
         }
 
-        if (!turn.IsOpen)
+        if (!turn.IsOpen && epoch != 0)
             GiveUp(epoch);
         lease.CheckSoon.Set();
         return null;

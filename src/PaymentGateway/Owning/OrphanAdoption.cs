@@ -53,8 +53,16 @@ internal sealed partial class OrphanAdoption(
             // Asked before the look that may be the last. What clean stops freed is always looked for.
             var isLast = epoch != 0 && await earlier.AreOverAsync(epoch);
             var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
-            if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
-                await leases.MarkAdoptedAsync(epoch);
+            try
+            {
+                if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
+                    await leases.MarkAdoptedAsync(epoch);
+            }
+            catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
+            {
+                // Another transaction holds its payments, say. The other epochs' need not wait for it.
+                Log.NotAdopted(log, epoch, refused.MessageText);
+            }
         }
     }
 
@@ -145,5 +153,8 @@ internal sealed partial class OrphanAdoption(
     {
         [LoggerMessage(212, LogLevel.Warning, "{Count} payments adopted from epoch {Epoch}")]
         public static partial void Adopted(ILogger log, int count, int epoch);
+
+        [LoggerMessage(218, LogLevel.Warning, "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
+        public static partial void NotAdopted(ILogger log, int epoch, string reason);
     }
 }

@@ -70,7 +70,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
         Added.Set();
     }
 
-    /// <summary>The oldest range that may be read now, or null.</summary>
+    /// <summary>The first range that may be read now, or null.</summary>
     public StoredRange? Next()
     {
         lock (gate)

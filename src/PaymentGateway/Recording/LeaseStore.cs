@@ -51,10 +51,13 @@ internal sealed class LeaseStore(
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
     // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
-    // A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with.
+    // A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with. A payment
+    // whose row another transaction holds must not keep the adopter's own lease, which is locked here, from its renewal.
     private const string AdoptSql = $"""
         WITH claim AS (
-            SELECT epoch, used_fallback FROM leases WHERE epoch = @From FOR UPDATE SKIP LOCKED
+            SELECT epoch, used_fallback FROM leases
+            WHERE epoch = @From AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
+            FOR UPDATE SKIP LOCKED
         ), orphans AS (
             SELECT correlation_id, accepted_at FROM payments
             WHERE owner = (SELECT epoch FROM claim) AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}

@@ -22,7 +22,7 @@ internal static class LedgerSetup
     // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
     private const int LeaseConnectionsMax = 2;
 
-    // A turn has this time, so that two more fit into the lease when a server process hangs.
+    // A turn has this time, so that another one fits into the lease when a server process hangs.
     private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
 
     // For audits, health and adoption, a purge's transaction among them.
@@ -89,7 +89,7 @@ internal static class LedgerSetup
             if (!settings.ShouldSerialize("Command Timeout"))
                 settings.CommandTimeout = CommandSecondsMax;
             if (!settings.ShouldSerialize("Maximum Pool Size"))
-                settings.MaxPoolSize = 8;
+                settings.MaxPoolSize = 10;
             if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
                 throw new ArgumentException($"Maximum Pool Size must be at least {reserved + SharedConnectionsMin}.");
 

@@ -37,23 +37,15 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
-    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory. What was in the
-    // table already is the owner's if it is this acceptance, by an earlier try; else whoever accepted it again has it.
+    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory. Whose the ids are
+    // then is another statement's question: this one's snapshot may be older than rows that it had to wait for.
     private const string StoreAgainSql = """
-        WITH kept AS (
-            SELECT * FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
-              AS kept (correlation_id, amount_cents, accepted_at, handover)
-        ), stored AS (
-            INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner)
-            SELECT correlation_id, amount_cents, accepted_at, handover, @Owner FROM kept
-            WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
-            ON CONFLICT (correlation_id) DO NOTHING RETURNING correlation_id
-        )
-        SELECT correlation_id FROM stored
-        UNION ALL
-        SELECT correlation_id FROM kept
-        WHERE accepted_at = (
-            SELECT accepted_at FROM payments WHERE payments.correlation_id = kept.correlation_id AND owner = @Owner)
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner)
+        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @Owner
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
+          AS kept (correlation_id, amount_cents, accepted_at, handover)
+        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @Owner AND closed_at IS NULL)
+        ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     private const string FindSql = """
@@ -85,12 +77,15 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
             batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    /// <returns>The ids that are the owner's now; the others are somebody else's, and not to be charged here.</returns>
-    public async Task<List<Guid>> StoreAgainAsync(StoreAgainArgs kept) =>
-        (await connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredAgainRow>(
-                StoreAgainSql, kept, commandTimeout: connection.CommandTimeout)).AsList()))
-        .ConvertAll(row => row.CorrelationId);
+    /// <returns>
+    /// The rows that these ids have now, in no order; one that has another owner or time is not to be charged here.
+    /// </returns>
+    public async Task<List<StoredPayment>> StoreAgainAsync(StoreAgainArgs kept)
+    {
+        await connections.RunAsync(connection => connection.ExecuteAsync(
+            StoreAgainSql, kept, commandTimeout: connection.CommandTimeout));
+        return await FindAsync(kept.Ids);
+    }
 
     /// <summary>The stored payments among these ids, in no order.</summary>
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
@@ -122,9 +117,6 @@ internal sealed record StoreOneArgs(
 /// <summary>Payments to store again, all arrays of one length.</summary>
 internal sealed record StoreAgainArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int Owner);
-
-/// <summary>A payment that was stored again.</summary>
-internal sealed record StoredAgainRow(Guid CorrelationId);
 
 /// <summary>The ids to look for.</summary>
 internal sealed record FindArgs(Guid[] Ids);

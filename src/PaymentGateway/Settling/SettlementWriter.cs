@@ -7,7 +7,7 @@ namespace PaymentGateway.Settling;
 /// Writes outcomes into the books in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease, TimeProvider clock,
+    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease, TimeProvider clock,
     ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryFirst = TimeSpan.FromMilliseconds(100);
@@ -52,11 +52,11 @@ internal sealed partial class SettlementWriter(
             try
             {
                 var args = ToArgs(batch);
-                if (await ledger.RecordAsync(args) == batch.Count)
+                if (await ledger.RecordAsync(args) == batch.Count || await AreStoredAsync(batch))
                     return;
 
-                // Known before, or purged: well. Or a crash of the database emptied the books: then the keeper stores
-                // the payments again, and the outcomes find them at the second try.
+                // Purged: well. Or a crash of the database emptied the books: then the keeper stores the payments
+                // again, and the outcomes find them at the second try.
                 await lease.NextCheckAsync(stopping);
                 await ledger.RecordAsync(args);
                 return;
@@ -69,6 +69,15 @@ internal sealed partial class SettlementWriter(
                 wait = wait * 2 < RetryMost ? wait * 2 : RetryMost;
             }
         }
+    }
+
+    // Whose payment is there and whose outcome did not enter was in the books before.
+    private async Task<bool> AreStoredAsync(List<Settlement> batch)
+    {
+        var stored = (await payments.FindAsync([.. batch.Select(one => one.Payment.Id)]))
+            .ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
+        return batch.TrueForAll(one =>
+            stored.TryGetValue(one.Payment.Id, out var acceptedAt) && acceptedAt == one.Payment.AcceptedAt);
     }
 
     private RecordArgs ToArgs(List<Settlement> batch)

@@ -17,7 +17,7 @@ internal sealed class SummaryQueries(
     /// <summary>How long a caller waits at most: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
 
-    // Of the six connections of an instance; leases and health use them too.
+    // Of the five shared connections of an instance as shipped; health, adoption and purges use them too.
     private const int InFlightMax = 4;
 
     // An auditor who asks fifty times a second (make audit) asks so often within the limit.

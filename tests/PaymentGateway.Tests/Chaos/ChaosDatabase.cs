@@ -59,6 +59,14 @@ public sealed class ChaosDatabase(GatewaySystem system)
         "SELECT count(*) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "WHERE owner = @epoch AND requested_at IS NULL", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
+    /// <summary>What PostgreSQL knows of payments that have no settlement, and of their owners.</summary>
+    public Task<List<string>> DescribeOpenAsync() => ReadAsync(
+        "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner', owner, 'handover', handover, parked_reason, "
+        + "'lease', instance, 'settled before', settled_before, 'closed', closed_at, 'adopted', adopted_at) "
+        + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) LEFT JOIN leases ON owner = epoch "
+        + "WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
+        row => row.GetString(0));
+
     /// <summary>When the leases that are not closed expire.</summary>
     public async Task<Dictionary<int, DateTime>> RenewalsAsync() => (await ReadAsync(
         "SELECT epoch, expires_at FROM leases WHERE closed_at IS NULL AND epoch <> 0",

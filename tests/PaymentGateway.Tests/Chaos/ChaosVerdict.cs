@@ -20,7 +20,11 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
         var drain = await new ChaosDrain(system).WaitAsync(() => IsDrainedAsync(system, ledger));
         var problems = await BooksCheck.CompareAsync(system, ledger);
         if (drain.Why is { } why)
+        {
             problems.Add($"{await system.Database.CountUnsettledAsync()} payments are unsettled: {why}");
+            problems.AddRange(await new ChaosDatabase(system).DescribeOpenAsync());
+        }
+
         var books = await system.Database.SettlementsAsync();
         var byDefault = await system.Default.PaymentsAsync();
         var byFallback = await system.Fallback.PaymentsAsync();

@@ -11,9 +11,10 @@ public sealed class StoredAgainTests(TestDatabase database) : IClassFixture<Test
     {
         var kept = Kept(await database.OpenEpochAsync());
 
-        await database.Payments.StoreAgainAsync(kept);
+        var rows = await database.Payments.StoreAgainAsync(kept);
 
-        Assert.Equal(kept.Ids, (await database.Payments.FindAsync(kept.Ids)).Select(row => row.CorrelationId).Order());
+        Assert.Equal(kept.Ids, rows.Select(row => row.CorrelationId).Order());
+        Assert.All(rows, row => Assert.Equal(kept.Owner, row.Owner));
     }
 
     [PostgresFact]
@@ -22,7 +23,7 @@ public sealed class StoredAgainTests(TestDatabase database) : IClassFixture<Test
         var kept = Kept(await database.OpenEpochAsync());
         await database.Leases.CloseAsync(kept.Owner);
 
-        await database.Payments.StoreAgainAsync(kept);
+        Assert.Empty(await database.Payments.StoreAgainAsync(kept));
 
         Assert.Empty(await database.Payments.FindAsync(kept.Ids));
     }

@@ -41,7 +41,7 @@ public sealed class LastingDoubtTests
         var open = new OpenPayments();
         using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
         using var writer = new SettlementWriter(
-            null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
+            null!, null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
         using var doubts = new DoubtResolver(
             new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open, lease,
             options.Settling, clock, log);
