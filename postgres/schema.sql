@@ -1,6 +1,6 @@
 -- The books. Applied by the gateway at start when missing; safe to apply again and by two instances at once.
 -- One statement per command, split at the semicolon that ends a line. In the durable profile the gateway
--- leaves the word UNLOGGED out. Rules for the statements: docs/decisions.md.
+-- leaves the word UNLOGGED out. Rules for the statements: docs/decisions, 0009, 0014 and 0017.
 
 -- Two instances that start together would both create; the lock ends with the transaction around this file.
 SELECT pg_advisory_xact_lock(72616966);

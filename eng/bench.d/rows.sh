@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by eng/bench: raw rows, medians, and the tables in the form of docs/performance.md.
+# Sourced by eng/bench: raw rows, medians, and the tables in the form of docs/measurements.
 
 tell() { say "$*" | tee -a "$report"; }
 

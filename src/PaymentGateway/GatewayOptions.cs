@@ -1,7 +1,7 @@
 namespace PaymentGateway;
 
 /// <summary>
-/// Every setting and every limit, read once at start. README has the table of the environment names.
+/// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
 /// </summary>
 internal sealed record GatewayOptions(
     string Ledger,
@@ -54,7 +54,7 @@ internal enum StorageProfile
     Durable,
 }
 
-/// <summary>When a payment is acknowledged (architecture.md, 3).</summary>
+/// <summary>When a payment is acknowledged (docs/decisions/0001-store-before-acknowledging.md).</summary>
 internal enum Acknowledge
 {
     /// <summary>When its row is committed.</summary>
@@ -82,7 +82,7 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 
-/// <summary>Which processor a payment prefers (architecture.md, 4).</summary>
+/// <summary>Which processor a payment prefers (docs/decisions/0005-default-first-with-probes.md).</summary>
 internal enum RoutingPolicy
 {
     /// <summary>Default only, until a payment has waited for its patience.</summary>

@@ -72,7 +72,7 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
     {
         foreach (var (key, value) in configuration.GetSection(section).AsEnumerable())
             if (value is not null && !known.Contains(key))
-                throw Wrong(key, "is no setting of the gateway (README has the table)");
+                throw Wrong(key, "is no setting of the gateway (docs/configuration.md has them all)");
     }
 
     private static bool TryDuration(string text, out TimeSpan value)

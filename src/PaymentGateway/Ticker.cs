@@ -4,7 +4,8 @@ namespace PaymentGateway;
 
 /// <summary>
 /// Lets a loop wait while more gathers, on a thread of its own in which the loop then runs on. Each wait for a timer of
-/// the runtime wakes its thread twice and two of the pool's (docs/decisions.md, 40). Any thread may wait.
+/// the runtime wakes its thread twice and two of the pool's
+/// (docs/decisions/0018-answers-are-handled-in-the-sockets-thread.md). Any thread may wait.
 /// </summary>
 internal sealed class Ticker : IDisposable
 {

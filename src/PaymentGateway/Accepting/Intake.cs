@@ -8,7 +8,8 @@ namespace PaymentGateway.Accepting;
 internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock)
     : IHostedService, IDisposable
 {
-    // So many in one INSERT: payments come faster than it ends, and a larger one costs less for each (decision 47).
+    // So many in one INSERT: payments come faster than it ends, and a larger one costs less for each
+    // (docs/decisions/0010-one-insert-for-many-payments.md).
     private const int CrowdFrom = 8;
 
     // With the outcomes' one these are the connections for batches.

@@ -15,7 +15,7 @@ internal record struct PaymentRequest
 
     public decimal? Amount { get; set; }
 
-    /// <summary>Reads and checks a body. One rule for all: what is wrong with it is a 400 (README, errors).</summary>
+    /// <summary>Reads and checks a body. One rule for all: what is wrong with it is a 400 (contract.md).</summary>
     /// <param name="body">The whole body.</param>
     /// <param name="id">The correlationId.</param>
     /// <param name="amountCents">The amount in cents.</param>

@@ -85,7 +85,8 @@ internal sealed class LeaseStore(
         """;
 
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until what it did
-    // can be seen. So who has no lock here begins with what is committed now, or is over (docs/decisions.md, 55).
+    // can be seen. So who has no lock here begins with what is committed now, or is over
+    // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
     private const string WritersSql = """
         SELECT DISTINCT virtualtransaction AS writer FROM pg_locks
         WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'

@@ -15,7 +15,8 @@ internal static class LedgerSetup
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
     // A batch of acceptances, one more where that is slow, and one of outcomes are under way at once; each fills a
-    // statement by itself, so multiplexing only adds its hops to them (docs/performance.md).
+    // statement by itself, so multiplexing only adds its hops to them
+    // (docs/decisions/0019-plain-connections-for-batches.md).
     private const int BatchConnectionsMax = 3;
 
     // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.

@@ -8,7 +8,8 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
 {
     /// <summary>
     /// A payment that is not settled. A scalar subquery, so that it is looked up for the few rows that the rest of a
-    /// statement finds: a join's kept plan read payments whole, each second (docs/decisions.md, 31).
+    /// statement finds: a join's kept plan read payments whole, each second
+    /// (docs/decisions/0017-every-plan-uses-an-index.md).
     /// </summary>
     public const string IsUnsettled = """
         (SELECT true FROM settlements WHERE settlements.accepted_at = payments.accepted_at

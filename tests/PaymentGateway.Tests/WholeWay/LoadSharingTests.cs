@@ -2,7 +2,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.WholeWay;
 
-/// <summary>To which instance nginx gives a payment (nginx.conf, upstream; docs/decisions.md, 37).</summary>
+/// <summary>To which instance nginx gives a payment (nginx.conf, upstream; docs/decisions, 0020).</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class LoadSharingTests(RunningSystem running)
 {

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** A run in figures: the JSON, and one row for docs/performance.md. */
+/** A run in figures: the JSON, and one row for docs/measurements. */
 public final class Outcome {
   private static final double FLAT_FROM_SECONDS = 600;
   private final Run run;
