@@ -20,6 +20,7 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
 
     private readonly CancellationTokenSource stopping = new();
+    private readonly Random jitter = new(Environment.ProcessId);
     private int count;
     private long saidAt;
 
@@ -77,9 +78,8 @@ internal sealed partial class DoubtResolver(
     {
         try
         {
-            return payment.ChargedAt is { } processor
-                ? await ResolveAtAsync(payment, lanes.Of(processor))
-                : await ResolveAnywhereAsync(payment);
+            return payment.ChargedAt is not { } at ? await ResolveAnywhereAsync(payment)
+                : await ResolveAtAsync(payment, lanes.Of(at));
         }
         catch (Exception failed) when (!stopping.IsCancellationRequested)
         {
@@ -99,10 +99,7 @@ internal sealed partial class DoubtResolver(
         if (lookup.Result == LookupResult.Unknown)
             return Step.Again(lookup.RetryAfter);
 
-        if (pastHorizon)
-            return Free(payment);
-
-        return await ChargeAgainAsync(payment, lane);
+        return pastHorizon ? Free(payment) : await ChargeAgainAsync(payment, lane);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
@@ -174,7 +171,11 @@ internal sealed partial class DoubtResolver(
     }
 
     // Full jitter: those that fell into doubt together must not come back together.
-    private static TimeSpan Jittered(TimeSpan backOff) => backOff * Random.Shared.NextDouble();
+    private TimeSpan Jittered(TimeSpan backOff)
+    {
+        lock (jitter)
+            return backOff * jitter.NextDouble();
+    }
 
     private readonly record struct Step(bool Done, TimeSpan RetryAfter)
     {
