@@ -100,6 +100,27 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task Payments_that_cannot_be_adopted_now_hold_up_no_other_epochs()
+    {
+        var held = Assert.Single(await LeaveAsync(usedFallback: false, 1));
+        await LeaveAsync(usedFallback: false, 5);
+        await using var connection = await rig.Database.Source.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await using (var locking = connection.CreateCommand())
+        {
+            locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{held}' FOR UPDATE";
+            await locking.ExecuteNonQueryAsync();
+        }
+
+        await rig.StartGatewayAsync(NeverOver);
+        await rig.BooksReachAsync(byDefault: 5);
+        await transaction.RollbackAsync();
+
+        await rig.BooksReachAsync(byDefault: 6);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
     public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
     {
         var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Owning:LeaseDuration=60s");

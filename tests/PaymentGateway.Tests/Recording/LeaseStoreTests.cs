@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Npgsql;
 using PaymentGateway.Recording;
 using PaymentGateway.Tests.Support;
 
@@ -228,6 +229,25 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Task.WhenAll(heirs).WaitAsync(TimeSpan.FromSeconds(60));
 
         Assert.Equal(batch.Ids, taken.Order());
+    }
+
+    // It holds its own lease meanwhile, which a renewal needs.
+    [PostgresFact]
+    public async Task An_adoption_waits_only_a_moment_for_a_payment_that_another_transaction_holds()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 3);
+        await using var connection = await database.Source.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await using var locking = connection.CreateCommand();
+        locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE";
+        await locking.ExecuteNonQueryAsync();
+
+        var refused = await Assert.ThrowsAsync<PostgresException>(
+            () => Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
+
+        Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
+        Assert.True(await RenewAsync(heir, Batches.Noon));
     }
 
     [PostgresFact]
