@@ -42,7 +42,7 @@ bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment 
 official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
 	@eng/gatling official $(ARGS)
 
-official-short: ## fifteen seconds of it, scaled, as .ci/run does; says so when it cannot run
+official-short: ## thirty seconds of it, scaled, as .ci/run does; says so when it cannot run
 	@eng/gatling official --short
 
 stress: ## three times the official volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
