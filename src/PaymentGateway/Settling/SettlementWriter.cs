@@ -52,12 +52,14 @@ internal sealed partial class SettlementWriter(
             try
             {
                 var args = ToArgs(batch);
-                if (await ledger.RecordAsync(args) == batch.Count || await AreStoredAsync(batch))
+                if (await ledger.RecordAsync(args) == batch.Count)
                     return;
 
                 // Purged: well. Or a crash of the database emptied the books: then the keeper stores the payments
                 // again, and the outcomes find them at the second try.
-                await lease.NextCheckAsync(stopping);
+                if (!await AreStoredAsync(batch))
+                    await lease.NextCheckAsync(stopping);
+                // Also what is stored by now: that may have been so only since the first try.
                 await ledger.RecordAsync(args);
                 return;
             }
@@ -71,7 +73,7 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // Whose payment is there and whose outcome did not enter was in the books before.
+    // Those that did not enter were in the books before, or were stored again a moment ago.
     private async Task<bool> AreStoredAsync(List<Settlement> batch)
     {
         var stored = (await payments.FindAsync([.. batch.Select(one => one.Payment.Id)]))
