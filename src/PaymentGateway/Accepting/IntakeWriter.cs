@@ -105,7 +105,7 @@ internal sealed partial class IntakeWriter(
     /// </summary>
     private async Task<Stored> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
-        var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
+        var known = (await store.FindRepeatedAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var mine = new bool[batch.Count];
         var results = new AcceptResult[batch.Count];
         var missing = false;

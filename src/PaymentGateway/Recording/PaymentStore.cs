@@ -53,6 +53,21 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         WHERE correlation_id = ANY(@Ids)
         """;
 
+    // Its own search is over, or began after it: the closed epoch is searched again from there, and what is found comes
+    // in doubt. No such row is known to come about, but a client that repeats its payment is told that it will settle.
+    private const string FindRepeatedSql = $"""
+        WITH forgotten AS (
+            SELECT owner, min(accepted_at) AS accepted_at FROM payments
+            WHERE correlation_id = ANY(@Ids) AND owner > 0 AND {IsUnsettled} GROUP BY owner
+        ), searched_again AS (
+            UPDATE leases SET adopted_at = NULL, settled_before = least(settled_before, forgotten.accepted_at)
+            FROM forgotten
+            WHERE epoch = forgotten.owner AND closed_at IS NOT NULL
+              AND (adopted_at IS NOT NULL OR settled_before > forgotten.accepted_at)
+        )
+        {FindSql}
+        """;
+
     private const string OpenPageSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner, handover FROM payments
         WHERE owner = @Owner AND handover = 0 AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled}
@@ -92,6 +107,12 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         connections.RunAsync(
             async connection => (await connection.QueryAsync<StoredPayment>(
                 FindSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
+
+    /// <summary>The same for ids that a client repeats; one that nobody looks after is put back in doubt.</summary>
+    public Task<List<StoredPayment>> FindRepeatedAsync(Guid[] ids) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<StoredPayment>(
+                FindRepeatedSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page) =>
