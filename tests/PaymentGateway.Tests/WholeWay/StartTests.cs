@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using Npgsql;
 using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
@@ -42,6 +43,25 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         Assert.Empty(said);
         var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
         Assert.Contains(setting, line);
+    }
+
+    // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
+    [GatewaySystemFact]
+    public async Task Durable_on_a_server_that_is_not_ends_the_process_with_one_line_that_says_why()
+    {
+        var settings = running.System.ChildSettings(GatewaySystem.First);
+        settings["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock";
+        var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
+        settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
+        settings["Gateway__Storage__Profile"] = "Durable";
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal(78, exitCode);
+        var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        Assert.StartsWith("Gateway__Storage__Profile: is Durable", line, StringComparison.Ordinal);
+        Assert.Contains("synchronous_commit=off", line, StringComparison.Ordinal);
     }
 
     [GatewaySystemFact]
