@@ -26,8 +26,8 @@ public sealed class ChaosSchedule
 
     private const string Postgres = "postgres";
 
-    // Two pools of eight; which of those that are there is taken modulo their number.
-    private const int BackendsMax = 16;
+    // Two pools of ten; which of those that are there is taken modulo their number.
+    private const int BackendsMax = 20;
 
     private static readonly TimeSpan Beginning = TimeSpan.FromSeconds(1.5);
 
@@ -70,7 +70,7 @@ public sealed class ChaosSchedule
         if (durable)
             parts.Add(Crashed);
         // Parts follow one another closely, processors are well in between, so that default is used, too. Default is
-        // slow when the first instance is killed, so that one surely leaves something.
+        // slow when the first instance is killed, so that it surely leaves something.
         Parts = Deal(2 * Beginning, Adopted, [.. parts], () => Seconds(0.2, 0.6));
         Processors = Deal(
             Beginning, Slow,
