@@ -210,5 +210,7 @@ say_ready() {
   say 'try:'
   say "  curl -i -H '$json' -d '{\"correlationId\":\"$(</proc/sys/kernel/random/uuid)\",\"amount\":19.90}' $url/payments"
   say "  curl $url/payments-summary"
-  say "  curl -X PUT -H 'X-Rinha-Token: 123' -H '$json' -d '{\"failure\":true}' $default/admin/configurations/failure"
+  # Only our own simulator is there to be broken.
+  [[ ${DEFAULT_URL:-} ]] || say \
+    "  curl -X PUT -H 'X-Rinha-Token: 123' -H '$json' -d '{\"failure\":true}' $default/admin/configurations/failure"
 }
