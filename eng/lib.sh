@@ -57,10 +57,12 @@ newest_postgres() { find /usr/lib/postgresql -path '*/bin/postgres' -printf '%h\
 
 # Lines that set only what the caller did not, so `FRESH=0 eng/system start api1` still has the last word.
 save_settings() {
-  local name
+  local name gateway=()
+  # Configuration does not look at the case of a name, so GATEWAY__… is a setting of the gateway as well.
+  mapfile -t gateway < <(compgen -e | grep -i '^gateway__')
   {
     printf 'short_dir=%q data_dir=%q\n' "$short_dir" "$data_dir"
-    for name in "${settings[@]}" ${!Gateway__@}; do
+    for name in "${settings[@]}" "${gateway[@]}"; do
       [[ ! -v $name ]] || printf '[[ -v %s ]] || export %s=%q\n' "$name" "$name" "${!name}"
     done
   } >"$RUN_DIR/settings"
@@ -210,5 +212,7 @@ say_ready() {
   say 'try:'
   say "  curl -i -H '$json' -d '{\"correlationId\":\"$(</proc/sys/kernel/random/uuid)\",\"amount\":19.90}' $url/payments"
   say "  curl $url/payments-summary"
-  say "  curl -X PUT -H 'X-Rinha-Token: 123' -H '$json' -d '{\"failure\":true}' $default/admin/configurations/failure"
+  # Only our own simulator is there to be broken.
+  [[ ${DEFAULT_URL:-} ]] || say \
+    "  curl -X PUT -H 'X-Rinha-Token: 123' -H '$json' -d '{\"failure\":true}' $default/admin/configurations/failure"
 }

@@ -10,12 +10,14 @@ namespace PaymentGateway.Tests.Chaos;
 /// <param name="AtFallback">Payments that fallback has.</param>
 /// <param name="AdoptedInDoubt">Payments that were handed over as perhaps sent.</param>
 /// <param name="LeftByKills">Payments without a settlement that killed instances left, each kill's.</param>
+/// <param name="CleanKills">Kills that the schedule keeps clear of whatever holds up an adoption.</param>
+/// <param name="JudgedKills">Kills that the limit on adoption was held for.</param>
 /// <param name="Doubted">Charges that were stored and not answered, by the simulators' count.</param>
 /// <param name="LookUps">Look-ups at both processors, and charges that were answered 422.</param>
 /// <param name="LongOutages">Outages of default alone that outlasted the patience by seconds.</param>
 public sealed record ChaosCaused(
     TimeSpan Length, long Sent, long Acknowledged, long AtFirst, long Settled, long AtFallback, long AdoptedInDoubt,
-    IReadOnlyList<long> LeftByKills, long Doubted, long LookUps, int LongOutages,
+    IReadOnlyList<long> LeftByKills, int CleanKills, int JudgedKills, long Doubted, long LookUps, int LongOutages,
     IReadOnlyList<ChaosWireFault> WireFaults);
 
 /// <summary>
@@ -44,6 +46,7 @@ public static class ChaosFloors
                 "payments without a settlement were left by the kills", run.LeftByKills.Sum(), run.LeftByKills.Count),
             Below(
                 "payments were adopted in doubt", run.AdoptedInDoubt, run.LeftByKills.DefaultIfEmpty().Max()),
+            Below("kills were judged by the limit on adoption", run.JudgedKills, Math.Min(1, run.CleanKills)),
             Below("look-ups or 422 answered doubts", run.LookUps, run.Doubted),
             Below("payments went to fallback", run.AtFallback, PerLongOutage * run.LongOutages),
             .. run.WireFaults.GroupBy(fault => fault.Kind).Select(

@@ -5,7 +5,8 @@ public sealed class ChaosFloorsTests
 {
     private static readonly ChaosCaused Enough = new(
         TimeSpan.FromSeconds(75), Sent: 9_000, Acknowledged: 9_000, AtFirst: 5_000, Settled: 9_000, AtFallback: 600,
-        AdoptedInDoubt: 40, LeftByKills: [0, 40], Doubted: 90, LookUps: 200, LongOutages: 2,
+        AdoptedInDoubt: 40, LeftByKills: [0, 40], CleanKills: 2, JudgedKills: 1, Doubted: 90, LookUps: 200,
+        LongOutages: 2,
         [
             new ChaosWireFault(ChaosKind.DatabaseCut, "api1", 4),
             new ChaosWireFault(ChaosKind.ProcessorDeaf, "default", 9),
@@ -19,6 +20,7 @@ public sealed class ChaosFloorsTests
         { "are settled", run => run with { Settled = 8_000 } },
         { "left by the kills", run => run with { LeftByKills = [0, 0], AdoptedInDoubt = 0 } },
         { "adopted in doubt", run => run with { AdoptedInDoubt = 0 } },
+        { "judged by the limit on adoption", run => run with { JudgedKills = 0 } },
         { "answered doubts", run => run with { LookUps = 10 } },
         { "went to fallback", run => run with { AtFallback = 0 } },
         { "suffered DatabaseCut", run => run with { WireFaults = [new(ChaosKind.DatabaseCut, "api1", 0)] } },

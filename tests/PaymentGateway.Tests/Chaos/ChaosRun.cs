@@ -13,14 +13,6 @@ public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Withi
     public double PerSecond => Within > TimeSpan.Zero ? Calls / Within.TotalSeconds : 0;
 }
 
-/// <summary>Something that was done, from when to when; Target is never Loaded.</summary>
-public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, DateTime To)
-{
-    /// <summary>Whether it, or the mending of so long after it, was there at some time between these.</summary>
-    public bool Touches(DateTime from, DateTime to, TimeSpan mending) =>
-        From < to && (To == DateTime.MaxValue || To + mending > from);
-}
-
 /// <summary>Does to a system what the schedule says, each of its three lines in order.</summary>
 public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDisposable
 {
@@ -33,9 +25,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     // What was under way when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
-
-    // Until a survivor's own lease has been steady for its length, after a fault of its own.
-    private static readonly TimeSpan SurvivorSettles = TimeSpan.FromSeconds(6);
 
     private static readonly TimeSpan OutageOutlasts = TimeSpan.FromSeconds(2);
 
@@ -104,8 +93,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     /// <summary>All kills, and of each whether no fault of the database may have held up its survivors.</summary>
     public IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> JudgedKills() => Adoptions.Kills.Select(kill => (
-        kill, !Done.Any(one => one.Touches(kill.At, kill.SeenUntil ?? DateTime.MaxValue, SurvivorSettles)
-            && (BreaksDatabase(one.Kind) || one.Target != kill.Part && BreaksInstance(one.Kind)))));
+        kill, !Done.Any(one => one.HoldsUpAdoption(kill.Part, kill.At, kill.SeenUntil ?? DateTime.MaxValue))));
 
     /// <summary>What came of it, before anything is purged.</summary>
     public async Task<ChaosCaused> CausedAsync(TimeSpan length, LoadLedger ledger)
@@ -119,19 +107,13 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             await system.Database.CountAsync("settlements"),
             await system.Database.CountAsync("settlements WHERE processor = 2"),
             await system.Database.CountAsync("payments WHERE handover > 1"),
-            [.. Adoptions.Kills.Select(kill => kill.Left)], Doubted,
+            [.. Adoptions.Kills.Select(kill => kill.Left)], schedule.CleanKills.Count(),
+            JudgedKills().Count(one => ChaosVerdict.IsJudged(one.Kill, one.DatabaseWasSteady)), Doubted,
             byDefault.Lookups + byFallback.Lookups + byDefault.Duplicates422 + byFallback.Duplicates422, longOutages,
             Wires.Faults);
     }
 
     public void Dispose() => processorsAreMine.Dispose();
-
-    private static bool BreaksDatabase(ChaosKind kind) => ChaosWires.IsOfDatabase(kind) || kind is
-        ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash or ChaosKind.FrozenDatabase or ChaosKind.StalledBackend
-        or ChaosKind.KillWithDatabase;
-
-    private static bool BreaksInstance(ChaosKind kind) => kind is ChaosKind.Kill or ChaosKind.KillBoth
-        or ChaosKind.Pause or ChaosKind.PauseInOutage or ChaosKind.Terminate;
 
     private async Task DoAllAsync(IEnumerable<ChaosStep> steps, Func<ChaosStep, Task> doItAsync)
     {

@@ -26,8 +26,10 @@ public sealed class ChaosSchedule
 
     private const string Postgres = "postgres";
 
-    // Two pools of eight; which of those that are there is taken modulo their number.
-    private const int BackendsMax = 16;
+    // Two pools of ten; which of those that are there is taken modulo their number.
+    private const int BackendsMax = 20;
+
+    private static readonly TimeSpan Beginning = TimeSpan.FromSeconds(1.5);
 
     private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
 
@@ -40,7 +42,14 @@ public sealed class ChaosSchedule
     // What something in between may say (contract.md knows none of them).
     private static readonly int[] Statuses = [401, 403, 404, 408];
 
-    // What stopping and starting a part takes beside the hold, and the gap before the next one.
+    // Until the limit on adoption is over, with a second for each renewal, one before the first that is counted, and a
+    // late beginning: else the restarted instance itself would end what a survivor has failed to adopt.
+    private static readonly TimeSpan AdoptionTakes = TimeSpan.FromSeconds(ChaosVerdict.AdoptionRenewalsMax + 3);
+
+    // A line may lag behind its plan by so much.
+    private static readonly TimeSpan Lag = TimeSpan.FromSeconds(1.5);
+
+    // What stopping and starting a part takes beside the hold; a signal takes nothing.
     private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
 
     private readonly Random random;
@@ -55,19 +64,22 @@ public sealed class ChaosSchedule
         IsDurable = durable;
         List<Func<TimeSpan, ChaosStep>> parts =
         [
-            Killed, Adopted, BothKilled, KilledWithDatabase, Paused, PausedInOutage, Terminated, Restarted, Frozen,
+            Killed, BothKilled, KilledWithDatabase, Paused, PausedInOutage, Terminated, Restarted, Frozen,
             Stalled, Reloaded, Unserved,
         ];
         if (durable)
             parts.Add(Crashed);
-        // Parts follow one another closely, processors are well in between, so that default is used, too.
-        Parts = Deal([.. parts], () => Seconds(0.2, 0.6));
+        // Parts follow one another closely, processors are well in between, so that default is used, too. Default is
+        // slow when the first instance is killed, so that it surely leaves something.
+        Parts = Deal(2 * Beginning, Adopted, [.. parts], () => Seconds(0.2, 0.6));
         Processors = Deal(
+            Beginning, Slow,
             [
-                Failing, BothFailing, Slow, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling, Blind, Storming,
+                Failing, BothFailing, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling, Blind, Storming,
             ],
             () => Seconds(0.5, 1.5));
         Wires = Deal(
+            Beginning, null,
             [
                 BackendTerminated, DatabaseCut, DatabaseMute, DatabaseHalfOpen, DatabaseSlow, ProcessorCut,
                 ProcessorMute, ProcessorDeaf,
@@ -79,7 +91,7 @@ public sealed class ChaosSchedule
     public bool IsDurable { get; }
 
     /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
-    public IReadOnlyList<ChaosStep> Parts { get; }
+    public IReadOnlyList<ChaosStep> Parts { get; } = [];
 
     /// <summary>Steps on the processors, in order.</summary>
     public IReadOnlyList<ChaosStep> Processors { get; }
@@ -90,6 +102,12 @@ public sealed class ChaosSchedule
     /// <summary>All lines.</summary>
     public IEnumerable<ChaosStep> All => Parts.Concat(Processors).Concat(Wires);
 
+    /// <summary>
+    /// Kills long enough for the limit on adoption to judge, with nothing in any line that could hold one up.
+    /// </summary>
+    public IEnumerable<ChaosStep> CleanKills =>
+        Parts.Where(kill => IsLongKill(kill) && !All.Any(step => step != kill && HoldsUp(step, kill)));
+
     /// <summary>The same seed, profile, length and exclusions give the same schedule.</summary>
     public static ChaosSchedule Plan(
         int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null) =>
@@ -98,21 +116,37 @@ public sealed class ChaosSchedule
     public override string ToString() =>
         string.Join('\n', All.OrderBy(step => step.At).Select(step => step.ToString()));
 
+    private static bool IsLongKill(ChaosStep step) => step.Kind == ChaosKind.Kill && step.Hold >= AdoptionTakes;
+
+    // By the verdict's own rule. Nobody knows yet who is loaded, so any instance may be the survivor.
+    private static bool HoldsUp(ChaosStep step, ChaosStep kill)
+    {
+        var start = DateTime.UnixEpoch;
+        return new ChaosDone(
+                step.Kind, step.Target == ChaosStep.Loaded ? ChaosStep.Both : step.Target, start + step.At,
+                start + EndOf(step))
+            .HoldsUpAdoption(ChaosStep.Loaded, start + kill.At - Lag, start + kill.At + kill.Hold);
+    }
+
+    private static TimeSpan EndOf(ChaosStep step) => step.At + step.Hold + (step.Kind is ChaosKind.Kill
+        or ChaosKind.KillBoth or ChaosKind.KillWithDatabase or ChaosKind.PauseInOutage or ChaosKind.Terminate
+        or ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash or ChaosKind.NginxKill ? PartTakes : TimeSpan.Zero);
+
     // Each comes once before any comes again, so that a short run shows all of them.
-    private List<ChaosStep> Deal(Func<TimeSpan, ChaosStep>[] deck, Func<TimeSpan> gap)
+    private List<ChaosStep> Deal(
+        TimeSpan at, Func<TimeSpan, ChaosStep>? first, Func<TimeSpan, ChaosStep>[] deck, Func<TimeSpan> gap)
     {
         var steps = new List<ChaosStep>();
-        var at = TimeSpan.FromSeconds(1.5);
         while (true)
         {
             var before = steps.Count;
             random.Shuffle(deck);
-            foreach (var next in deck)
+            foreach (var next in first is null ? deck : [first, .. deck])
             {
-                var step = next(at);
+                var step = Later(next(at), steps);
                 if (without.Contains(step.Kind))
                     continue;
-                var end = at + step.Hold + (step.Kind < ChaosKind.Outage ? PartTakes : TimeSpan.Zero);
+                var end = EndOf(step);
                 if (end > length)
                     return steps;
                 steps.Add(step);
@@ -124,10 +158,20 @@ public sealed class ChaosSchedule
         }
     }
 
+    // A long kill waits until all before it is mended; what would hold up its adoption waits for the end of it.
+    private ChaosStep Later(ChaosStep step, List<ChaosStep> before)
+    {
+        if (IsLongKill(step) && before.FindLast(one => HoldsUp(one, step)) is { } broken)
+            return step with { At = EndOf(broken) + ChaosDone.SurvivorSettles + Lag };
+        while (Parts.FirstOrDefault(kill => IsLongKill(kill) && HoldsUp(step, kill)) is { } kill)
+            step = step with { At = kill.At + kill.Hold };
+        return step;
+    }
+
     private ChaosStep Killed(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), TimeSpan.Zero);
 
-    // Long enough for the other instance to adopt first, and it has much to adopt.
-    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, ChaosStep.Loaded, Seconds(5.5, 7));
+    // The other instance adopts meanwhile, and it has much to adopt.
+    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, ChaosStep.Loaded, AdoptionTakes + Seconds(0, 1));
 
     private ChaosStep BothKilled(TimeSpan at) => new(at, ChaosKind.KillBoth, ChaosStep.Both, Seconds(0, 1));
 

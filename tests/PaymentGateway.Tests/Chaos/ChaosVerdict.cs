@@ -43,7 +43,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
         Problems =
         [
             .. Problems,
-            .. kills.Where(one => one.Kill.Left > 0 && IsLate(one.Kill, one.DatabaseWasSteady)).Select(one =>
+            .. kills.Where(one => IsJudged(one.Kill, one.DatabaseWasSteady) && IsLate(one.Kill)).Select(one =>
                 $"{one.Kill.Part}, killed {one.Kill.At:O}: of {one.Kill.Left} payments none was adopted within "
                 + $"{one.Kill.Renewals} renewals of a survivor"),
             .. deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax)
@@ -52,8 +52,10 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
         ],
     };
 
-    private static bool IsLate(ChaosKill kill, bool databaseWasSteady) =>
-        databaseWasSteady && (kill.AdoptedAt is null || kill.Renewals > AdoptionRenewalsMax);
+    /// <summary>Whether the limit on adoption says anything of a kill.</summary>
+    public static bool IsJudged(ChaosKill kill, bool databaseWasSteady) => databaseWasSteady && kill.Left > 0;
+
+    private static bool IsLate(ChaosKill kill) => kill.AdoptedAt is null || kill.Renewals > AdoptionRenewalsMax;
 
     private static async Task<bool> IsDrainedAsync(GatewaySystem system, LoadLedger ledger) =>
         await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
