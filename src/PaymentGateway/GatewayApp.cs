@@ -14,8 +14,9 @@ namespace PaymentGateway;
 /// </summary>
 internal static partial class GatewayApp
 {
-    // A slow client gives its place back; a payment is 80 bytes.
-    private static readonly TimeSpan HeadersTimeout = TimeSpan.FromSeconds(5);
+    // nginx ends slow headers and sends whole ones. Kestrel counts from its last beat: frozen for longer than this, it
+    // would answer 408 to requests that have just come.
+    private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
 
     // A body that stops or trickles gives its place back too; Kestrel's default, said here because a test relies on it.

@@ -85,6 +85,28 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await ReportAsync(drained);
     }
 
+    // Kestrel counts its limits from its last beat, so to a request that it reads before the next one the whole frozen
+    // time is charged. Many come, so that some of them are read before it.
+    [GatewaySystemFact]
+    public async Task Requests_that_come_while_an_instance_is_frozen_are_answered_and_not_timed_out()
+    {
+        var connections = new List<RawConnection>();
+        while (connections.Count < 300)
+            connections.Add(await RawConnection.ToInstanceAsync(system, GatewaySystem.First));
+        using (var answer = await system.Api1.GetAsync("healthz"))
+            Assert.True(answer.IsSuccessStatusCode, "it has taken all that came before");
+        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
+        // First halves are there when the instance goes on, second halves come after some beats.
+        var answers = connections.ConvertAll(connection => connection.DribbleAsync(
+            ["GET /healthz HTTP/1.1\r\n", "Host: gateway\r\nConnection: close\r\n\r\n"],
+            TimeSpan.FromSeconds(12), TimeSpan.FromSeconds(40)));
+        await Task.Delay(TimeSpan.FromSeconds(9));
+        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
+
+        Assert.All(await Task.WhenAll(answers), one => Assert.Equal([200], one.Statuses));
+        connections.ForEach(connection => connection.Dispose());
+    }
+
     private Task ChargesAreInFlightAsync() => Eventually.HoldsAsync(
         async () => ledger.Acknowledged > PerSecond && (await system.Default.CallsAsync()).InFlight > 0,
         "charges are in flight");
