@@ -78,7 +78,8 @@ born() {
   local stat fields
   { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
   read -r -a fields <<<"${stat##*) }"
-  [[ ${fields[0]} != [ZX] ]] && printf '%s' "${fields[19]}"
+  # A process whose first thread is dead keeps its files, and their locks, until its last thread is.
+  [[ ${fields[0]} != [ZX] || ${fields[17]} -gt 1 ]] && printf '%s' "${fields[19]}"
 }
 
 pid_of() {
