@@ -1,3 +1,4 @@
+using Npgsql;
 using PaymentGateway.Recording;
 using PaymentGateway.Tests.Support;
 
@@ -17,7 +18,8 @@ public sealed class KeptPlanTests : IAsyncLifetime
 
     public Task DisposeAsync() => database.DisposeAsync();
 
-    // One statement at a time in a database of its own: all are on one connection, and their plans with them.
+    // One statement at a time in a database of its own, on one connection for batches and one for the rest, and their
+    // plans with them.
     [PostgresFact]
     public async Task Neither_recording_nor_looking_for_the_unsettled_reads_what_is_settled()
     {
@@ -116,10 +118,19 @@ public sealed class KeptPlanTests : IAsyncLifetime
         return read;
     }
 
-    // A backend hands over what it has counted when it is idle for a while; this makes it do so at once.
+    // A backend hands over what it has counted when it is idle for a while; this makes it do so at once. Batches have a
+    // backend of their own.
     private async Task<long> RowsReadAsync()
     {
-        await database.ExecuteAsync("SELECT pg_stat_force_next_flush()");
+        const string Flush = "SELECT pg_stat_force_next_flush()";
+        await database.ExecuteAsync(Flush);
+        await database.Connections.RunAsync(
+            static async (connection, sql) =>
+            {
+                await using var command = new NpgsqlCommand(sql, connection);
+                return await command.ExecuteNonQueryAsync();
+            },
+            Flush);
         return await database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
                 SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
