@@ -1,4 +1,5 @@
 using System.Threading.Channels;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Queueing;
 

@@ -1,5 +1,6 @@
 using System.Data.Common;
-using PaymentGateway.Recording;
+using PaymentGateway.Answering;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 
@@ -63,7 +64,7 @@ internal static class ParkedEndpoints
         await context.Response.WriteAsJsonAsync(
             rows.ConvertAll(row => new ParkedPayment(
                 row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
-            GatewayJsonContext.Default.ListParkedPayment);
+            ParkedJsonContext.Default.ListParkedPayment);
     }
 
     // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
@@ -85,7 +86,7 @@ internal static class ParkedEndpoints
 
         context.Response.StatusCode = 202;
         await context.Response.WriteAsJsonAsync(
-            new ParkedReplay(replayed, complete), GatewayJsonContext.Default.ParkedReplay);
+            new ParkedReplay(replayed, complete), ParkedJsonContext.Default.ParkedReplay);
     }
 
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)

@@ -1,7 +1,9 @@
 using System.Data.Common;
 using System.Globalization;
-using PaymentGateway.Owning;
-using PaymentGateway.Recording;
+using PaymentGateway.Answering;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Summarising;
 
@@ -50,7 +52,7 @@ internal static class AuditEndpoints
             await (summary is null
                 ? ProblemAnswer.WriteAsync(
                     context, 503, "Overloaded", "Too many summaries are being asked for. Ask again.", null, 1)
-                : context.Response.WriteAsJsonAsync(summary, GatewayJsonContext.Default.PaymentsSummary));
+                : context.Response.WriteAsJsonAsync(summary, SummaryJsonContext.Default.PaymentsSummary));
         }
         catch (Exception away) when (away is DbException or TimeoutException)
         {

@@ -1,7 +1,8 @@
 using System.Net.Http.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
-using PaymentGateway.Owning;
+using PaymentGateway.Hosting;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 

@@ -1,6 +1,6 @@
 using System.Diagnostics;
+using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
-using PaymentGateway.Tests.WholeWay;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Compose;

@@ -1,5 +1,6 @@
 using System.Globalization;
 using Npgsql;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -40,16 +41,16 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + "WHERE requested_at IS NULL AND owner <> -1");
+        + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
 
     /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
     public async Task<List<SettledAt>> SettledInOrderAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT owner, accepted_at, requested_at "
+            "SELECT owner_epoch, accepted_at, requested_at "
             + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
-            + "ORDER BY owner, requested_at, accepted_at", connection);
+            + "ORDER BY owner_epoch, requested_at, accepted_at", connection);
         await using var reader = await command.ExecuteReaderAsync();
         var settled = new List<SettledAt>();
         while (await reader.ReadAsync())
