@@ -17,7 +17,7 @@ up: ## the same in the background
 down: ## stop what `make up` or `make run` started
 	@eng/system down
 
-test: ## all tests: unit, storage, and the whole way on the published binaries (ARGS='--filter …')
+test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
 	@eng/test $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)

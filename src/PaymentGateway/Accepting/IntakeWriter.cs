@@ -146,9 +146,7 @@ internal sealed partial class IntakeWriter(
             return;
         }
 
-        foreach (var payment in payments)
-            if (!queue.TryAdd(payment))
-                queue.Return(payment);
+        queue.AddAll(payments);
     }
 
     private static bool IsBlocked(Exception failed) =>

@@ -43,8 +43,9 @@ internal static partial class GatewayApp
         var app = builder.Build();
         app.UseErrorAnswers();
         app.MapPayments();
-        app.MapAudit();
-        app.MapParked();
+        var admin = app.MapAdminGroup();
+        app.MapAudit(admin);
+        admin.MapParked();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
         if (options.AdminToken is null)

@@ -51,9 +51,7 @@ internal sealed partial class BacklogSweep(
         if (!open.TryAdd(payments, generation))
             return false;
 
-        foreach (var payment in payments)
-            if (!queue.TryAdd(payment))
-                queue.Return(payment);
+        queue.AddAll(payments);
         return true;
     }
 

@@ -1,5 +1,6 @@
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Recording;
 
@@ -10,10 +11,10 @@ internal sealed partial class SettlementWriter(
     SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease,
     TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
-    private static readonly TimeSpan RetryFirst = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
     // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
-    private static readonly TimeSpan RetryMost = TimeSpan.FromMilliseconds(500);
+    private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
     public bool HasRoom => outcomes.HasRoom;
@@ -46,7 +47,7 @@ internal sealed partial class SettlementWriter(
     private async Task WriteAsync(List<Settlement> batch, CancellationToken stopping)
     {
         batch.Sort(static (one, other) => one.Payment.Id.CompareTo(other.Payment.Id));
-        var wait = RetryFirst;
+        var backoff = new Backoff(RetryInitial);
         while (true)
         {
             try
@@ -66,9 +67,9 @@ internal sealed partial class SettlementWriter(
             catch (Exception away) when (away is not OperationCanceledException)
             {
                 // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
+                var wait = backoff.Next(RetryMaximum);
                 Log.RecordingFailed(log, batch.Count, wait, away.Message);
                 await Task.Delay(wait, clock, stopping);
-                wait = wait * 2 < RetryMost ? wait * 2 : RetryMost;
             }
         }
     }

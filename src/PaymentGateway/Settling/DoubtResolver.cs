@@ -4,6 +4,7 @@ using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 
@@ -15,8 +16,8 @@ internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open,
     Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
-    private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
@@ -27,7 +28,7 @@ internal sealed partial class DoubtResolver(
 
     /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
     public static TimeSpan LongestWait(int count) =>
-        BetweenAny * 2 * count is var wait && wait > BackOffMost ? wait : BackOffMost;
+        BetweenAny * 2 * count is var wait && wait > BackoffMaximum ? wait : BackoffMaximum;
 
     /// <summary>Resolves all of them beside each other. After a stop the rest is handed over in doubt.</summary>
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
@@ -41,7 +42,7 @@ internal sealed partial class DoubtResolver(
     {
         try
         {
-            var backOff = BackOffFirst;
+            var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
@@ -50,8 +51,8 @@ internal sealed partial class DoubtResolver(
                     return;
 
                 SayWhatLasts(payment, began);
-                await Task.Delay(step.RetryAfter + NextWait(payment, backOff), clock, stopping);
-                backOff = TimeSpan.FromTicks(Math.Min(backOff.Ticks * 2, LongestWait(doubts.Count).Ticks));
+                var wait = NextWait(payment, backoff.Next(LongestWait(doubts.Count)));
+                await Task.Delay(step.RetryAfter + wait, clock, stopping);
             }
 
             open.Remove(payment);
@@ -144,9 +145,9 @@ internal sealed partial class DoubtResolver(
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
     // The first look past the horizon may free it, so no wait goes far beyond.
-    private TimeSpan NextWait(Payment payment, TimeSpan backOff)
+    private TimeSpan NextWait(Payment payment, TimeSpan delay)
     {
-        var wait = Jittered(backOff);
+        var wait = Jittered(delay);
         var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
         return rest > TimeSpan.Zero && wait > rest ? rest + Jittered(HorizonSpread) : wait;
     }
@@ -163,10 +164,10 @@ internal sealed partial class DoubtResolver(
     }
 
     // Full jitter: those that fell into doubt together must not come back together.
-    private TimeSpan Jittered(TimeSpan backOff)
+    private TimeSpan Jittered(TimeSpan delay)
     {
         lock (jitter)
-            return backOff * jitter.NextDouble();
+            return delay * jitter.NextDouble();
     }
 
     private readonly record struct Step(bool Done, TimeSpan RetryAfter)

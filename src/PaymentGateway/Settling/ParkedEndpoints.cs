@@ -1,4 +1,3 @@
-using System.Data.Common;
 using PaymentGateway.Answering;
 using PaymentGateway.Storage;
 
@@ -21,31 +20,14 @@ internal static class ParkedEndpoints
         && path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
         && path.EndsWith("/replay", StringComparison.OrdinalIgnoreCase);
 
-    public static void MapParked(this IEndpointRouteBuilder routes)
+    /// <param name="admin">The group of an operator's calls.</param>
+    public static void MapParked(this IEndpointRouteBuilder admin)
     {
-        var parked = routes.ServiceProvider.GetRequiredService<ParkedStore>();
-        var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
-        var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
-        routes.MapGet(ListPath, context => GuardAsync(context, token, () => ListAsync(context, parked)));
-        routes.MapPost(
-            ReplayAllPath, context => GuardAsync(context, token, () => ReplayAllAsync(context, parked, clock)));
-        routes.MapPost(
-            ListPath + "/{id}/replay", context => GuardAsync(context, token, () => ReplayAsync(context, parked)));
-    }
-
-    private static async Task GuardAsync(HttpContext context, AdminToken token, Func<Task> answerAsync)
-    {
-        if (!await token.AdmitsAsync(context))
-            return;
-
-        try
-        {
-            await answerAsync();
-        }
-        catch (Exception away) when (away is DbException or TimeoutException)
-        {
-            await ProblemAnswer.WriteOutOfReachAsync(context);
-        }
+        var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();
+        var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        admin.MapGet(ListPath, context => ListAsync(context, parked));
+        admin.MapPost(ReplayAllPath, context => ReplayAllAsync(context, parked, clock));
+        admin.MapPost(ListPath + "/{id}/replay", context => ReplayAsync(context, parked));
     }
 
     private static async Task ListAsync(HttpContext context, ParkedStore parked)

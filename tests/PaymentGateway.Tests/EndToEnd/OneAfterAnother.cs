@@ -4,5 +4,5 @@ namespace PaymentGateway.Tests.EndToEnd;
 [CollectionDefinition(Name, DisableParallelization = true)]
 public sealed class OneAfterAnother : ICollectionFixture<RunningSystem>
 {
-    public const string Name = "Whole way";
+    public const string Name = "End to end";
 }
