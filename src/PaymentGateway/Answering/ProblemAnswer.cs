@@ -6,6 +6,7 @@ namespace PaymentGateway.Answering;
 /// <summary>
 /// An error as RFC 9457 problem details; field names the wrong member or parameter where there is one.
 /// </summary>
+/// <remarks>IProblemDetailsService allocates four times as much (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed record ProblemAnswer(
     string Type, string Title, int Status, string Detail,
     [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)

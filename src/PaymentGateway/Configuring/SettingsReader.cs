@@ -3,6 +3,7 @@ using System.Globalization;
 namespace PaymentGateway.Configuring;
 
 /// <summary>Reads single settings with their ranges and says which one is wrong, by its environment name.</summary>
+/// <remarks>The binding generator names neither value nor range (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class SettingsReader(IConfiguration configuration, string section)
 {
     private readonly HashSet<string> known = new(StringComparer.OrdinalIgnoreCase);

@@ -1,32 +1,18 @@
-using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
-using PaymentGateway.Settling;
-using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Hosting;
 
 /// <summary>Answers what no endpoint answers: unknown paths, other methods, broken requests, own failures.</summary>
+/// <remarks>Status-code pages would allocate in each request (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal static partial class ErrorAnswers
 {
-    private static readonly Dictionary<string, string> AllowedMethods = new(StringComparer.OrdinalIgnoreCase)
-    {
-        [PaymentEndpoints.Path] = "POST",
-        [AuditEndpoints.SummaryPath] = "GET",
-        [AuditEndpoints.PurgePath] = "POST",
-        [ParkedEndpoints.ListPath] = "GET",
-        [ParkedEndpoints.ReplayAllPath] = "POST",
-        [HealthEndpoints.HealthPath] = "GET",
-        [HealthEndpoints.ReadyPath] = "GET",
-    };
-
     /// <summary>Turns what is thrown into problem details; a stack trace goes to the log only.</summary>
     public static void UseErrorAnswers(this WebApplication app) => app.Use(async (context, next) =>
     {
         try
         {
-            // Routing's own answer to a wrong method is an endpoint too, of another kind.
-            await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context));
+            await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context, next));
         }
         catch (BadHttpRequestException bad) when (!context.Response.HasStarted)
         {
@@ -45,16 +31,18 @@ internal static partial class ErrorAnswers
 
     // 404 for unknown paths, 405 for known ones with another method. No fallback endpoint: routing would weigh it and
     // cut the path up for it in each request.
-    private static Task RefuseAsync(HttpContext context)
+    private static async Task RefuseAsync(HttpContext context, RequestDelegate next)
     {
-        var path = context.Request.Path.Value ?? "";
-        if (!AllowedMethods.TryGetValue(path, out var allowed) && ParkedEndpoints.IsReplay(path))
-            allowed = "POST";
-        if (allowed is null)
-            return ProblemAnswer.WriteAsync(context, 404, "Not found", "There is nothing at this path.");
+        if (context.GetEndpoint() is null)
+        {
+            await ProblemAnswer.WriteAsync(context, 404, "Not found", "There is nothing at this path.");
+            return;
+        }
 
-        context.Response.Headers.Allow = allowed;
-        return ProblemAnswer.WriteAsync(context, 405, "Method not allowed", $"This path takes {allowed}.");
+        // Routing's own endpoint for a wrong method, which names the right one.
+        await next(context);
+        await ProblemAnswer.WriteAsync(
+            context, 405, "Method not allowed", $"This path takes {context.Response.Headers.Allow}.");
     }
 
     private static partial class Log

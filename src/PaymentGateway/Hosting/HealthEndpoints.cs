@@ -4,6 +4,7 @@ using PaymentGateway.Leasing;
 namespace PaymentGateway.Hosting;
 
 /// <summary>GET /healthz: the process answers. GET /readyz: it can take payments.</summary>
+/// <remarks>MapHealthChecks is longer and logs every 503 (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal static class HealthEndpoints
 {
     public const string HealthPath = "/healthz";

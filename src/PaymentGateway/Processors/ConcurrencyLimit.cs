@@ -4,6 +4,7 @@ namespace PaymentGateway.Processors;
 /// How many charges may be under way at one processor: grows while they go well, halves when the processor is
 /// overrun (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
 /// </summary>
+/// <remarks>The framework's ConcurrencyLimiter cannot change its limit.</remarks>
 /// <param name="clock">Its monotonic time counts.</param>
 /// <param name="most">The largest limit.</param>
 internal sealed class ConcurrencyLimit(TimeProvider clock, int most)

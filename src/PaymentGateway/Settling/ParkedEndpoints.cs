@@ -15,11 +15,6 @@ internal static class ParkedEndpoints
     // nginx waits 3 s for an answer, and then asks the other instance.
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
-    public static bool IsReplay(string path) =>
-        path.Length > ListPath.Length + "//replay".Length
-        && path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
-        && path.EndsWith("/replay", StringComparison.OrdinalIgnoreCase);
-
     /// <param name="admin">The group of an operator's calls.</param>
     public static void MapParked(this IEndpointRouteBuilder admin)
     {

@@ -130,6 +130,9 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData("POST", "payments-summary", "GET")]
     [InlineData("DELETE", "payments-summary", "GET")]
     [InlineData("GET", "purge-payments", "POST")]
+    [InlineData("PUT", "admin/parked", "GET")]
+    [InlineData("GET", "admin/parked/replay", "POST")]
+    [InlineData("GET", $"admin/parked/{Id}/replay", "POST")]
     [InlineData("POST", "healthz", "GET")]
     [InlineData("POST", "readyz", "GET")]
     public async Task Another_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
@@ -146,6 +149,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData("GET", "payment")]
     [InlineData("POST", "payments/17")]
     [InlineData("GET", "admin/nothing")]
+    [InlineData("GET", "admin/parked/1/2/replay")]
     [InlineData("GET", ".problem")]
     public async Task An_unknown_path_is_404(string method, string path)
     {
