@@ -1,36 +1,31 @@
 using System.Diagnostics;
 using System.Net.Sockets;
 
-namespace PaymentGateway.Benchmarks.Load;
+namespace PaymentGateway.Tools.Measuring.Load;
 
-/// <summary>Asks an instance's socket every millisecond until it is ready; curl alone would cost ten a try.</summary>
+/// <summary>Asks an instance's socket every millisecond until it is ready; a client of HTTP would cost more a try.</summary>
 internal static class ReadyWatch
 {
     private static readonly byte[] Question =
         "GET /readyz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"u8.ToArray();
 
-    /// <summary>Prints the Unix time of the first 200 in microseconds.</summary>
-    public static int Run(string socket, TimeSpan limit)
+    /// <summary>The timestamp (<see cref="Stopwatch"/>) of the first 200, or nothing when the time is over.</summary>
+    public static long? Await(string socket, TimeSpan limit)
     {
-        // Once for nothing, so that the first real try is compiled.
-        IsReady(socket);
-        Console.WriteLine("watching");
         var started = Stopwatch.GetTimestamp();
         while (Stopwatch.GetElapsedTime(started) < limit)
         {
             if (IsReady(socket))
-            {
-                Console.WriteLine((DateTime.UtcNow - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond);
-                return 0;
-            }
+                return Stopwatch.GetTimestamp();
 
             Thread.Sleep(1);
         }
 
-        return 1;
+        return null;
     }
 
-    private static bool IsReady(string socket)
+    /// <summary>One try. A first one for nothing compiles it.</summary>
+    public static bool IsReady(string socket)
     {
         if (!File.Exists(socket))
             return false;

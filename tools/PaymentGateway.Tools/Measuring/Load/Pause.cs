@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace PaymentGateway.Benchmarks.Load;
+namespace PaymentGateway.Tools.Measuring.Load;
 
 /// <summary>Waits more finely than a millisecond and without burning a core.</summary>
 internal static partial class Pause

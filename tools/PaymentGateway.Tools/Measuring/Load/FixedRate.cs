@@ -1,8 +1,10 @@
 using System.Diagnostics;
-using System.Globalization;
-using System.Runtime.InteropServices;
 
-namespace PaymentGateway.Benchmarks.Load;
+namespace PaymentGateway.Tools.Measuring.Load;
+
+/// <summary>What came of a load; the times are of the answers after its first seconds.</summary>
+internal sealed record LoadResult(
+    int Sent, int Accepted, int Failed, double P50Ms, double P99Ms, double MaxMs, double Seconds);
 
 /// <summary>
 /// Calls at a fixed rate, however slow the answers are, each timed from the moment at which it was due. So an answer
@@ -16,12 +18,10 @@ internal static class FixedRate
     // The first seconds compile the generator's own way; their answers are not counted.
     private const double LeadSeconds = 2;
 
-    /// <summary>Prints one line: sent, answered well, failed, p50, p99 and most in milliseconds, seconds.</summary>
-    public static async Task<int> RunAsync(Uri gateway, double perSecond, double seconds, ICall call)
+    /// <summary>Runs for the seconds after the lead, or until the end is asked for, which is no failure.</summary>
+    public static async Task<LoadResult> RunAsync(
+        Uri gateway, double perSecond, double seconds, ICall call, CancellationToken end)
     {
-        using var stop = new CancellationTokenSource();
-        using var interrupted = PosixSignalRegistration.Create(PosixSignal.SIGINT, Stop);
-        using var terminated = PosixSignalRegistration.Create(PosixSignal.SIGTERM, Stop);
         using var http = new HttpClient(new SocketsHttpHandler
         {
             UseProxy = false,
@@ -33,17 +33,10 @@ internal static class FixedRate
             BaseAddress = gateway, Timeout = TimeSpan.FromSeconds(10),
         };
         var lead = new Arrivals(http, call, perSecond, LeadSeconds);
-        await lead.RunAsync(stop.Token);
+        await lead.RunAsync(end);
         var counted = new Arrivals(http, call, perSecond, seconds);
-        await counted.RunAsync(stop.Token);
-        Console.WriteLine(counted.Result(lead));
-        return 0;
-
-        void Stop(PosixSignalContext signal)
-        {
-            signal.Cancel = true;
-            stop.Cancel();
-        }
+        await counted.RunAsync(end);
+        return counted.Result(lead);
     }
 
     /// <summary>One stretch of arrivals and what came of them.</summary>
@@ -56,31 +49,27 @@ internal static class FixedRate
         private int failed;
         private double elapsed;
 
-        public async Task RunAsync(CancellationToken stop)
+        public async Task RunAsync(CancellationToken end)
         {
-            var pacer = new Thread(() => Pace(stop)) { IsBackground = true, Name = "pacer" };
+            var pacer = new Thread(() => Pace(end)) { IsBackground = true, Name = "pacer" };
             pacer.Start();
             while (pacer.IsAlive || Volatile.Read(ref underWay) > 0)
                 await Task.Delay(5, CancellationToken.None);
         }
 
-        public string Result(Arrivals lead)
+        public LoadResult Result(Arrivals lead)
         {
             latenciesMs.Sort();
-            return string.Create(CultureInfo.InvariantCulture,
-                $"result {sent + lead.sent} {latenciesMs.Count + lead.latenciesMs.Count} {failed + lead.failed} ")
-                + string.Create(CultureInfo.InvariantCulture,
-                $"{Percentile(0.50):0.00} {Percentile(0.99):0.00} {Percentile(1):0.00} {elapsed:0.0}");
+            return new LoadResult(sent + lead.sent, latenciesMs.Count + lead.latenciesMs.Count, failed + lead.failed,
+                Statistics.Percentile(latenciesMs, 0.50), Statistics.Percentile(latenciesMs, 0.99),
+                Statistics.Percentile(latenciesMs, 1), elapsed);
         }
 
-        private double Percentile(double share) =>
-            latenciesMs.Count == 0 ? 0 : latenciesMs[Math.Min(latenciesMs.Count - 1, (int)(latenciesMs.Count * share))];
-
         // A thread of its own: a timer's millisecond would be read as the gateway's.
-        private void Pace(CancellationToken stop)
+        private void Pace(CancellationToken end)
         {
             var start = Now;
-            while (!stop.IsCancellationRequested)
+            while (!end.IsCancellationRequested)
             {
                 var due = start + sent / perSecond * 1000;
                 if (due - start >= seconds * 1000)

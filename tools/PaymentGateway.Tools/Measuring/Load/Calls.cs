@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Net.Http.Headers;
 using System.Text;
 
-namespace PaymentGateway.Benchmarks.Load;
+namespace PaymentGateway.Tools.Measuring.Load;
 
 /// <summary>Makes the requests of a load, one by one.</summary>
 internal interface ICall

@@ -1,0 +1,46 @@
+using System.Text.RegularExpressions;
+
+namespace PaymentGateway.Tools.LoadTesting;
+
+/// <summary>Why Maven failed: only the first is no fault of ours.</summary>
+public enum MavenFailure
+{
+    NoRepositoryReachable,
+    DoesNotCompile,
+    Other,
+}
+
+/// <summary>Reads what Maven wrote.</summary>
+public static partial class MavenLog
+{
+    private const string Running = "run: ";
+
+    public static MavenFailure ReasonIn(string log)
+    {
+        if (log.Contains("COMPILATION ERROR", StringComparison.Ordinal))
+            return MavenFailure.DoesNotCompile;
+
+        // A repository that answers was reached: it lacks what a wrong pom asks for.
+        return Unreachable().IsMatch(log) && !Answered().IsMatch(log)
+            ? MavenFailure.NoRepositoryReachable
+            : MavenFailure.Other;
+    }
+
+    /// <summary>What the simulation says of its progress; null for all other lines.</summary>
+    public static string? ProgressIn(string line) =>
+        line.StartsWith(Running, StringComparison.Ordinal) ? line[Running.Length..] : null;
+
+    /// <summary>The folder of Gatling's own report, which it names at the end; null when it made none.</summary>
+    public static string? ReportFolderIn(string log) => Report().Matches(log) is [.., var last]
+        ? Path.GetDirectoryName(last.Groups[1].Value)
+        : null;
+
+    [GeneratedRegex("Could not transfer|Cannot access .* in offline mode", RegexOptions.IgnoreCase)]
+    private static partial Regex Unreachable();
+
+    [GeneratedRegex("Could not find artifact|status code: 4", RegexOptions.IgnoreCase)]
+    private static partial Regex Answered();
+
+    [GeneratedRegex("please open the following file: file://(.*)")]
+    private static partial Regex Report();
+}
