@@ -1,10 +1,10 @@
 namespace PaymentGateway.Tools;
 
 /// <summary>The mean of ratios (their geometric one), and how far it may be off.</summary>
-internal readonly record struct Ratio(double Mean, double StandardError);
+public readonly record struct Ratio(double Mean, double StandardError);
 
 /// <summary>What repeated measurements say together.</summary>
-internal static class Statistics
+public static class Statistics
 {
     /// <summary>The middle one, or the mean of the two in the middle.</summary>
     public static double Median(IEnumerable<double> values)

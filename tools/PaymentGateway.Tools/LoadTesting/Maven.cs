@@ -1,10 +1,7 @@
-using System.Globalization;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>Builds the simulations of gatling/, and says how Maven is called.</summary>
-public static partial class Maven
+internal static class Maven
 {
     private const int JavaLeast = 17;
 
@@ -61,11 +58,6 @@ public static partial class Maven
         ["java", "-cp", Repository.PathOf("gatling", "target", "test-classes"), "paymentgateway.rig.SelfTest"],
         cancellation: cancellation);
 
-    /// <summary>What javac says of its version, 0 when it says none.</summary>
-    public static int JavaMajor(string version) => JavaVersion().Match(version) is { Success: true } match
-        ? int.Parse(match.Groups[1].ValueSpan, CultureInfo.InvariantCulture)
-        : 0;
-
     private static async Task<string?> LackingAsync(CancellationToken cancellation)
     {
         if (await MissingAsync(cancellation) is null)
@@ -85,7 +77,7 @@ public static partial class Maven
         // The compiler, not only the runtime: the simulations are compiled here.
         var major = Programs.Find("javac") is null
             ? 0
-            : JavaMajor((await Shell.RunAsync(["javac", "-version"], cancellation: cancellation)).Output);
+            : MavenLog.JavaMajor((await Shell.RunAsync(["javac", "-version"], cancellation: cancellation)).Output);
         return major >= JavaLeast ? null : $"a JDK {JavaLeast} or newer is needed, found {(major > 0 ? major : "none")}";
     }
 
@@ -97,7 +89,4 @@ public static partial class Maven
 
     private static string BundlePath(string name) =>
         Path.GetFullPath(Path.Combine(Repository.Root, "..", "shared", "maven", name));
-
-    [GeneratedRegex(@"^javac (?:1\.)?(\d+)")]
-    private static partial Regex JavaVersion();
 }

@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text.RegularExpressions;
 
 namespace PaymentGateway.Tools.LoadTesting;
@@ -10,7 +11,7 @@ public enum MavenFailure
     Other,
 }
 
-/// <summary>Reads what Maven wrote.</summary>
+/// <summary>Reads what Maven and its like wrote.</summary>
 public static partial class MavenLog
 {
     private const string Running = "run: ";
@@ -35,6 +36,11 @@ public static partial class MavenLog
         ? Path.GetDirectoryName(last.Groups[1].Value)
         : null;
 
+    /// <summary>What javac says of its version; 0 when it says none.</summary>
+    public static int JavaMajor(string version) => JavaVersion().Match(version) is { Success: true } match
+        ? int.Parse(match.Groups[1].ValueSpan, CultureInfo.InvariantCulture)
+        : 0;
+
     [GeneratedRegex("Could not transfer|Cannot access .* in offline mode", RegexOptions.IgnoreCase)]
     private static partial Regex Unreachable();
 
@@ -43,4 +49,7 @@ public static partial class MavenLog
 
     [GeneratedRegex("please open the following file: file://(.*)")]
     private static partial Regex Report();
+
+    [GeneratedRegex(@"^javac (?:1\.)?(\d+)")]
+    private static partial Regex JavaVersion();
 }

@@ -1,7 +1,9 @@
+using PaymentGateway.Tools.Running;
+
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>CPU time of the parts that the budget is for, in milliseconds, or per payment.</summary>
-internal readonly record struct CpuUse(double Nginx, double Instances, double PostgreSql)
+public readonly record struct CpuUse(double Nginx, double Instances, double PostgreSql)
 {
     public double All => Nginx + Instances + PostgreSql;
 
@@ -14,6 +16,10 @@ internal readonly record struct CpuUse(double Nginx, double Instances, double Po
         var count = Math.Max(1, payments);
         return new CpuUse(Nginx / count, Instances / count, PostgreSql / count);
     }
+
+    /// <summary>From what each part used by itself.</summary>
+    public static CpuUse Of(Func<string, double> msOf) => new(
+        msOf(PartNames.Nginx), PartNames.Instances.Sum(msOf), msOf(PartNames.Postgres));
 
     /// <summary>As a row has them: all, nginx, instances, PostgreSQL.</summary>
     public string[] Figures() =>

@@ -3,7 +3,7 @@ using System.Globalization;
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>Figures as the rows have them: text with a fixed number of decimals, the same in every country.</summary>
-internal static class Figure
+public static class Figure
 {
     public static string Of(double value, int decimals) =>
         value.ToString("F" + decimals.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);

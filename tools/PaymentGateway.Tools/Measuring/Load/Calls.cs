@@ -5,7 +5,7 @@ using System.Text;
 namespace PaymentGateway.Tools.Measuring.Load;
 
 /// <summary>Makes the requests of a load, one by one.</summary>
-internal interface ICall
+public interface ICall
 {
     HttpRequestMessage Make();
 }

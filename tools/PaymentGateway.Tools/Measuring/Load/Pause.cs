@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 namespace PaymentGateway.Tools.Measuring.Load;
 
 /// <summary>Waits more finely than a millisecond and without burning a core.</summary>
-internal static partial class Pause
+internal static class Pause
 {
     /// <summary>Waits for a moment that is not over yet, at most ten milliseconds at once.</summary>
     /// <returns>False when it is over already.</returns>
@@ -16,7 +16,7 @@ internal static partial class Pause
         return true;
     }
 
-    [LibraryImport("libc", EntryPoint = "usleep")]
+    [DllImport("libc", EntryPoint = "usleep")]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
-    private static partial int Sleep(uint microseconds);
+    private static extern int Sleep(uint microseconds);
 }

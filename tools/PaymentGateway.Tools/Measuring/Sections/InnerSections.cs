@@ -1,0 +1,66 @@
+using System.Text.RegularExpressions;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tools.Measuring.Sections;
+
+/// <summary>What tests/PaymentGateway.Benchmarks measures inside one process: inner pieces, bytes per payment.</summary>
+internal static partial class InnerSections
+{
+    /// <summary>BenchmarkDotNet, short job: time and bytes of the inner pieces.</summary>
+    public static async Task RunInnerAsync(Bench bench, CancellationToken cancellation)
+    {
+        var log = Path.Combine(bench.Folder, "inner.log");
+        var inner = await Shell.RunAsync(
+            [TestPrograms.Benchmarks(bench.Settings.System), "inner"], bench.Folder, cancellation: cancellation);
+        await File.WriteAllTextAsync(log, inner.Output + inner.Errors, cancellation);
+        if (!inner.Succeeded)
+            throw new ToolException($"the benchmarks failed; log: {log}");
+
+        bench.Report.Tell("");
+        bench.Report.Tell($"Inner pieces, {FrameworkOf(bench)} (JIT), short job of BenchmarkDotNet");
+        foreach (var line in TablesIn(inner.Output))
+            bench.Report.Tell(line);
+    }
+
+    /// <summary>Bytes per payment by a whole gateway, in one process with its load; TYPES=1 says of which types.</summary>
+    public static async Task RunBytesAsync(Bench bench, CancellationToken cancellation)
+    {
+        await using var side = bench.Prepare();
+        await side.System.StartAsync(PartNames.Postgres, PartNames.Default, PartNames.Fallback);
+        bench.Report.Tell("");
+        bench.Report.Tell("Bytes allocated per payment by one gateway: Kestrel, Npgsql and HTTP client included, "
+            + $"{FrameworkOf(bench)} (JIT), no nginx");
+        bench.Report.Tell("");
+        var bytes = await Shell.RunAsync(
+            [TestPrograms.Benchmarks(bench.Settings.System), "allocations", side.EnvironmentFile,
+                .. bench.Settings.TellsTypes ? new[] { "types" } : []],
+            cancellation: cancellation);
+        bench.Report.Tell(bytes.Output.TrimEnd('\n'));
+        if (!bytes.Succeeded)
+            throw new ToolException($"the bytes could not be counted: {bytes.Errors.Trim()}");
+    }
+
+    /// <summary>A table of its own for each class: their columns differ.</summary>
+    public static IEnumerable<string> TablesIn(string output)
+    {
+        foreach (var line in output.Split('\n').Select(line => line.TrimEnd()))
+        {
+            if (Head().IsMatch(line))
+                yield return "";
+            if (Head().IsMatch(line) || Rule().IsMatch(line) || Measured().IsMatch(line))
+                yield return line;
+        }
+    }
+
+    private static string FrameworkOf(Bench bench) =>
+        bench.Settings.System.Framework ?? Repository.DefaultFramework();
+
+    [GeneratedRegex(@"^\| *Method")]
+    private static partial Regex Head();
+
+    [GeneratedRegex(@"^\|[-|: ]+$")]
+    private static partial Regex Rule();
+
+    [GeneratedRegex(@"^\| *[A-Z][A-Za-z]+ ")]
+    private static partial Regex Measured();
+}
