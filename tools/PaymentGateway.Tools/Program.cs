@@ -1,4 +1,5 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
 
@@ -8,6 +9,9 @@ internal static class Program
     public static async Task<int> Main(string[] args)
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
+        root.Add(RunVerb.Create());
+        foreach (var verb in SystemVerbs.Create())
+            root.Add(verb);
 
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.
@@ -20,9 +24,10 @@ internal static class Program
         {
             return await root.Parse(args).InvokeAsync(configuration, interruption.Token);
         }
-        catch (OperationCanceledException) when (interruption.Status is { } status)
+        catch (Exception failure) when (failure is OperationCanceledException or ToolException
+            && interruption.Status is not null)
         {
-            return status;
+            return interruption.Status.Value;
         }
         catch (ToolException failure)
         {
