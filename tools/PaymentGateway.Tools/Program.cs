@@ -1,4 +1,7 @@
 using System.CommandLine;
+using PaymentGateway.Tools.LoadTesting;
+using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Measuring.AbTesting;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
@@ -10,6 +13,9 @@ internal static class Program
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         root.Add(RunVerb.Create());
+        root.Add(AbVerb.Create());
+        root.Add(BenchVerb.Create());
+        root.Add(LoadVerb.Create());
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
 

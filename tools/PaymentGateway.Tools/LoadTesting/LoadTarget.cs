@@ -1,5 +1,3 @@
-using System.Globalization;
-using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Running;
 
@@ -9,14 +7,14 @@ namespace PaymentGateway.Tools.LoadTesting;
 internal sealed class LoadTarget : IAsyncDisposable
 {
     private readonly Side? side;
-    private readonly PartLimits? limits;
+    private readonly PartMeter? meter;
 
     private LoadTarget(Side side)
     {
         this.side = side;
         var settings = side.System.Settings;
         (Url, DefaultUrl, FallbackUrl) = (settings.Url, settings.DefaultUrl, settings.FallbackUrl);
-        (EnvironmentFile, CpuFiles) = (side.EnvironmentFile, side.CpuFiles);
+        (EnvironmentFile, CpuFiles) = (side.EnvironmentFile, side.Meter.CpuFiles);
     }
 
     private LoadTarget(SystemSettings settings)
@@ -24,9 +22,11 @@ internal sealed class LoadTarget : IAsyncDisposable
         Url = settings["URL"]!;
         (DefaultUrl, FallbackUrl) = (settings.DefaultUrl, settings.FallbackUrl);
         EnvironmentFile = settings["SYSTEM_ENV"] ?? "";
+        if (settings.Limits && !File.Exists(EnvironmentFile))
+            throw new ToolException("LIMITS=1 needs the pids: SYSTEM_ENV=…/system.env of the system at URL");
         if (settings.Limits)
-            limits = PartLimits.Put(PidsIn(EnvironmentFile));
-        CpuFiles = limits?.CpuFiles ?? "";
+            meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), limited: true);
+        CpuFiles = meter?.CpuFiles ?? "";
     }
 
     public string Url { get; }
@@ -54,13 +54,8 @@ internal sealed class LoadTarget : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        limits?.Dispose();
+        meter?.Dispose();
         if (side is not null)
             await side.DisposeAsync();
     }
-
-    private static Dictionary<string, int> PidsIn(string environmentFile) => File.Exists(environmentFile)
-        ? File.ReadLines(environmentFile).Select(line => line.Split("_pid=")).Where(pair => pair.Length == 2)
-            .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture))
-        : throw new ToolException("LIMITS=1 needs the pids: SYSTEM_ENV=…/system.env of the system at URL");
 }

@@ -87,8 +87,8 @@ public static class LoadVerb
             var settings = SystemSettings.FromEnvironment();
             var given = parsed.GetValue(arguments)!;
             var rounds = 5;
-            if (given is [var first, ..] && int.TryParse(first, CultureInfo.InvariantCulture, out rounds))
-                given = given[1..];
+            if (given is [var first, ..] && int.TryParse(first, CultureInfo.InvariantCulture, out var asked))
+                (rounds, given) = (asked, given[1..]);
             DemandProperties(given);
             var sides = (settings["SIDES"] ?? "official stub nginx")
                 .Split(' ', StringSplitOptions.RemoveEmptyEntries);

@@ -20,7 +20,7 @@ internal sealed class MemoryWatch : IAsyncDisposable
     {
         await stop.CancelAsync();
         await watching;
-        return peak.Peak(side.Memory());
+        return peak.Peak(side.Meter.Memory());
     }
 
     public async ValueTask DisposeAsync()
@@ -34,7 +34,7 @@ internal sealed class MemoryWatch : IAsyncDisposable
     {
         while (!stop.IsCancellationRequested)
         {
-            peak = peak.Peak(side.Memory());
+            peak = peak.Peak(side.Meter.Memory());
             await Task.Delay(Interval, stop.Token).ContinueWith(_ => { }, TaskScheduler.Default);
         }
     }

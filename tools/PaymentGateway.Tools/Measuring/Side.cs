@@ -1,3 +1,4 @@
+using System.Globalization;
 using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.Running;
 
@@ -8,27 +9,25 @@ internal sealed class Side : IAsyncDisposable
 {
     private readonly string folder;
     private NginxAlone? nginx;
-    private PartLimits? limits;
+    private PartMeter? meter;
 
     private Side(SystemSettings settings, TextWriter log)
     {
         folder = settings.RunDirectory;
         System = new NativeSystem(settings, log);
+        (Url, Limited) = (new Uri(settings.Url), settings.Limits);
     }
 
     public NativeSystem System { get; }
 
-    public Uri Url => new(System.Settings.Url);
+    public Uri Url { get; }
 
     /// <summary>key=value lines, for other programs.</summary>
-    public string EnvironmentFile => Path.Combine(folder, "system.env");
+    public string EnvironmentFile => System.EnvironmentFile;
 
-    /// <summary>Where CPU time is counted under limits; else nothing.</summary>
-    public string CpuFiles => limits?.CpuFiles ?? "";
+    public PartMeter Meter => meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
 
-    private IReadOnlyDictionary<string, int> Pids => nginx is null
-        ? System.Pids()
-        : new Dictionary<string, int> { [PartNames.Nginx] = nginx.Pid };
+    private bool Limited { get; }
 
     /// <summary>Ready for payments and, with LIMITS=1, limited.</summary>
     public static async Task<Side> StartAsync(
@@ -37,23 +36,7 @@ internal sealed class Side : IAsyncDisposable
         var side = Of(kind, settings, log);
         try
         {
-            switch (kind)
-            {
-                case SideKind.Gateway:
-                    await side.System.UpAsync(cancellation);
-                    break;
-                case SideKind.Stub:
-                    await side.System.StartAsync([.. PartNames.Instances, PartNames.Nginx]);
-                    break;
-                default:
-                    side.nginx = await NginxAlone.StartAsync(side.folder, settings.Port, log, cancellation);
-                    await File.WriteAllTextAsync(
-                        side.EnvironmentFile, $"url={side.Url}\nnginx_pid={side.nginx.Pid}\n", cancellation);
-                    break;
-            }
-
-            cancellation.ThrowIfCancellationRequested();
-            side.PutUnderLimits();
+            await side.StartAsync(kind, log, cancellation);
             return side;
         }
         catch
@@ -63,7 +46,7 @@ internal sealed class Side : IAsyncDisposable
         }
     }
 
-    /// <summary>With nothing running yet: the caller starts the parts, and calls for the limits when they run.</summary>
+    /// <summary>With nothing running yet: the caller starts the database, and does something before the rest.</summary>
     public static Side Of(SideKind kind, SystemSettings settings, TextWriter log)
     {
         // Before anything starts: the runtime reads it then.
@@ -77,37 +60,42 @@ internal sealed class Side : IAsyncDisposable
     /// <summary>What there is beside the database, which runs already; then the limits.</summary>
     public async Task StartTheRestAsync(CancellationToken cancellation)
     {
-        await System.StartAsync([PartNames.Default, PartNames.Fallback, .. PartNames.Instances, PartNames.Nginx]);
-        cancellation.ThrowIfCancellationRequested();
-        PutUnderLimits();
+        await System.StartAsync(
+            [PartNames.Default, PartNames.Fallback, .. PartNames.Instances, PartNames.Nginx], cancellation);
+        meter = new PartMeter(System.Pids(), Limited);
     }
 
-    private void PutUnderLimits()
-    {
-        if (System.Settings.Limits)
-            limits = PartLimits.Put(Pids);
-    }
-
-    /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
-    public CpuUse Cpu()
-    {
-        var pids = Pids;
-        return CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
-            : limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
-    }
-
-    public MemoryUse Memory() => MemoryUse.Of(Pids);
+    public CpuUse Cpu() => Meter.Cpu();
 
     public async ValueTask DisposeAsync()
     {
         if (nginx is not null)
             await nginx.DisposeAsync();
         await System.DownAsync();
-        limits?.Dispose();
-        limits = null;
+        meter?.Dispose();
         // A measurement's data may be gigabytes; the logs stay.
         if (Directory.Exists(folder))
             foreach (var data in Directory.GetDirectories(folder, "postgres-*"))
                 Directory.Delete(data, recursive: true);
+    }
+
+    private async Task StartAsync(SideKind kind, TextWriter log, CancellationToken cancellation)
+    {
+        switch (kind)
+        {
+            case SideKind.Gateway:
+                await System.UpAsync(cancellation);
+                break;
+            case SideKind.Stub:
+                await System.StartAsync([.. PartNames.Instances, PartNames.Nginx], cancellation);
+                break;
+            default:
+                nginx = await NginxAlone.StartAsync(folder, Url.Port, log, cancellation);
+                var line = string.Create(CultureInfo.InvariantCulture, $"{PartNames.Nginx}_pid={nginx.Pid}\n");
+                await File.WriteAllTextAsync(EnvironmentFile, $"url={Url}\n{line}", cancellation);
+                break;
+        }
+
+        meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), Limited);
     }
 }

@@ -26,15 +26,15 @@ internal static partial class InnerSections
     public static async Task RunBytesAsync(Bench bench, CancellationToken cancellation)
     {
         await using var side = bench.Prepare();
-        await side.System.StartAsync(PartNames.Postgres, PartNames.Default, PartNames.Fallback);
+        await side.System.StartAsync([PartNames.Postgres, PartNames.Default, PartNames.Fallback], cancellation);
         bench.Report.Tell("");
         bench.Report.Tell("Bytes allocated per payment by one gateway: Kestrel, Npgsql and HTTP client included, "
             + $"{FrameworkOf(bench)} (JIT), no nginx");
         bench.Report.Tell("");
-        var bytes = await Shell.RunAsync(
-            [TestPrograms.Benchmarks(bench.Settings.System), "allocations", side.EnvironmentFile,
-                .. bench.Settings.TellsTypes ? new[] { "types" } : []],
-            cancellation: cancellation);
+        List<string> command = [TestPrograms.Benchmarks(bench.Settings.System), "allocations", side.EnvironmentFile];
+        if (bench.Settings.TellsTypes)
+            command.Add("types");
+        var bytes = await Shell.RunAsync(command, cancellation: cancellation);
         bench.Report.Tell(bytes.Output.TrimEnd('\n'));
         if (!bytes.Succeeded)
             throw new ToolException($"the bytes could not be counted: {bytes.Errors.Trim()}");

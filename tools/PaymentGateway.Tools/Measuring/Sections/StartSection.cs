@@ -19,7 +19,7 @@ internal static class StartSection
         await bench.Machine.AwaitAsync(Name, cancellation);
         await using var side = await bench.StartAsync("stored", cancellation);
         await Task.Delay(TimeSpan.FromSeconds(5), cancellation);
-        var idle = side.Memory().Figures();
+        var idle = side.Meter.Memory().Figures();
         await using var memory = new MemoryWatch(side);
         await Bench.PayAsync(side, settings.Rate, LoadSeconds, cancellation);
         var peak = (await memory.StopAsync()).Figures();
@@ -51,7 +51,7 @@ internal static class StartSection
             () => ReadyWatch.Await(socket, ReadyLimit), cancellation, TaskCreationOptions.LongRunning,
             TaskScheduler.Default);
         var started = Stopwatch.GetTimestamp();
-        await system.StartAsync(Instance);
+        await system.StartAsync([Instance], cancellation);
         return await ready is { } then
             ? Stopwatch.GetElapsedTime(started, then).TotalMilliseconds
             : throw new ToolException($"the instance was not ready within {ReadyLimit.TotalSeconds} s");

@@ -31,7 +31,7 @@ internal static class StormSection
         var settings = bench.Settings;
         await bench.Machine.AwaitAsync($"a storm of {windows} windows", cancellation);
         await using var side = bench.Prepare();
-        await side.System.StartAsync(PartNames.Postgres);
+        await side.System.StartAsync([PartNames.Postgres], cancellation);
         var database = new SideDatabase(side);
         await database.FillAsync(settings.StormRows, settings.Rate, cancellation);
         await side.StartTheRestAsync(cancellation);

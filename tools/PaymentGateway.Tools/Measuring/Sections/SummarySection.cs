@@ -37,7 +37,7 @@ internal static class SummarySection
     {
         var settings = bench.Settings;
         await using var side = bench.Prepare();
-        await side.System.StartAsync(PartNames.Postgres);
+        await side.System.StartAsync([PartNames.Postgres], cancellation);
         var database = new SideDatabase(side);
         await database.FillAsync(rows, settings.Rate, cancellation);
         await bench.Machine.AwaitAsync($"summary over {rows}", cancellation);
