@@ -22,8 +22,8 @@ internal sealed class Comparison(string[] sides, int rounds, IReadOnlyList<strin
                 if (!await IsRightAsync(side, round, cancellation))
                     status = 1;
 
-        Console.WriteLine($"medians of {rounds}, ms: p50 / p99 of every call, p99 of the payments alone; in the 10 s after "
-            + "the recovery p99 of every call, of the payments alone; CPU s per 1,000:");
+        Console.WriteLine($"medians of {rounds}, ms: p50 / p99 of every call, p99 of the payments alone; in the 10 s "
+            + "after the recovery p99 of every call, of the payments alone; CPU s per 1,000:");
         foreach (var side in sides.Distinct())
             Console.WriteLine($"  {side} {Median(side, "p50Ms")} / {Median(side, "p99Ms")}, "
                 + $"{Median(side, "paymentP99Ms")}; {Median(side, "p99AfterRecoveryMs")}, "

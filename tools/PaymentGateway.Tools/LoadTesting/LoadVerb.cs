@@ -96,7 +96,8 @@ public static class LoadVerb
             await Publishing.PrepareAsync(settings, cancellation);
             if (sides.Contains("stub"))
                 await TestPrograms.PublishStubAsync(settings, cancellation);
-            return await new Comparison(sides, rounds, given, settings.With(("NO_PUBLISH", "1"))).RunAsync(cancellation);
+            settings = settings.With(("NO_PUBLISH", "1"));
+            return await new Comparison(sides, rounds, given, settings).RunAsync(cancellation);
         });
         return verb;
     }

@@ -1,3 +1,5 @@
+using PaymentGateway.Tools.Measuring;
+
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>Builds the simulations of gatling/, and says how Maven is called.</summary>
@@ -9,19 +11,16 @@ internal static class Maven
     /// The command with its first arguments. A bundle of Maven artifacts beside the clone serves machines without a
     /// network; everyone else needs nothing of it.
     /// </summary>
-    public static IReadOnlyList<string> Command =>
-        ["mvn", "-B", "-ntp", "-f", Repository.PathOf("gatling", "pom.xml"), .. Bundled ? ["-s", Settings] : NoSettings];
+    public static IReadOnlyList<string> Command { get; } =
+    [
+        "mvn", "-B", "-ntp", "-f", Repository.PathOf("gatling", "pom.xml"),
+        .. Bundled ? new[] { "-s", BundlePath("settings.xml") } : [],
+    ];
 
-    public static IReadOnlyDictionary<string, string?> Variables =>
-        Bundled ? new Dictionary<string, string?> { ["MAVEN_MIRROR"] = BundlePath("repository") } : NoVariables;
+    public static IReadOnlyDictionary<string, string?> Variables { get; } =
+        Bundled ? new Dictionary<string, string?> { ["MAVEN_MIRROR"] = BundlePath("repository") } : [];
 
-    private static readonly string[] NoSettings = [];
-
-    private static readonly Dictionary<string, string?> NoVariables = [];
-
-    private static string Settings => BundlePath("settings.xml");
-
-    private static bool Bundled => File.Exists(Settings);
+    private static bool Bundled => File.Exists(BundlePath("settings.xml"));
 
     /// <summary>Compiles the simulations.</summary>
     /// <returns>Why no load can be run on this machine; null when all is well.</returns>
@@ -78,7 +77,9 @@ internal static class Maven
         var major = Programs.Find("javac") is null
             ? 0
             : MavenLog.JavaMajor((await Shell.RunAsync(["javac", "-version"], cancellation: cancellation)).Output);
-        return major >= JavaLeast ? null : $"a JDK {JavaLeast} or newer is needed, found {(major > 0 ? major : "none")}";
+        return major >= JavaLeast
+            ? null
+            : $"a JDK {JavaLeast} or newer is needed, found {(major > 0 ? Figure.Of(major) : "none")}";
     }
 
     private static void Show(IEnumerable<string> lines)

@@ -45,8 +45,8 @@ internal sealed class Bench(BenchSettings settings, string folder, TextWriter lo
     }
 
     /// <summary>
-    /// The machine as a whole is warmed once (page cache, clocks), each side briefly after its start: thirty seconds for
-    /// every side of every round would be half of the bench.
+    /// The machine as a whole is warmed once (page cache, clocks), each side briefly after its start: thirty seconds
+    /// for every side of every round would be half of the bench.
     /// </summary>
     public async Task WarmMachineAsync(CancellationToken cancellation)
     {

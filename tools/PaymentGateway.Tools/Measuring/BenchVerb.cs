@@ -67,7 +67,8 @@ public static class BenchVerb
     private static async Task MeasureAsync(Bench bench, string[] sections, CancellationToken cancellation)
     {
         var limits = bench.Settings.System.Limits ? "nginx, instances and PostgreSQL under 1.5 CPU" : "no limits";
-        bench.Report.Tell($"Bench of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, commit {await Commit.ReadAsync(cancellation)}, "
+        var commit = await Commit.ReadAsync(cancellation);
+        bench.Report.Tell($"Bench of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, commit {commit}, "
             + $"{Environment.ProcessorCount} cores, {limits}.");
         if (sections.Any(section => Sections[section].Warm))
             await bench.WarmMachineAsync(cancellation);

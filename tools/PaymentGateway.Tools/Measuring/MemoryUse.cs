@@ -7,7 +7,8 @@ internal readonly record struct MemoryUse(long Whole, long Instance, long Reside
 {
     public static MemoryUse Of(IReadOnlyDictionary<string, int> pids)
     {
-        var whole = PartNames.Counted.Where(pids.ContainsKey).ToDictionary(part => part, part => PartUse.PssKib(pids[part]));
+        var whole = PartNames.Counted.Where(pids.ContainsKey)
+            .ToDictionary(part => part, part => PartUse.PssKib(pids[part]));
         var instances = PartNames.Instances.Where(pids.ContainsKey).ToList();
         return new MemoryUse(
             whole.Values.Sum() / 1024,

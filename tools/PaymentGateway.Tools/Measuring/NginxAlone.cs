@@ -11,7 +11,8 @@ internal sealed class NginxAlone : IAsyncDisposable
     private readonly CancellationTokenSource stop = new();
     private readonly CommandTask<CommandResult> process;
 
-    private NginxAlone(string folder, TextWriter log) => process = Cli.Wrap(Programs.Find("nginx") ?? throw new ToolException("nginx is missing: eng/setup"))
+    private NginxAlone(string folder, TextWriter log) => process = Cli
+        .Wrap(Programs.Find("nginx") ?? throw new ToolException("nginx is missing: eng/setup"))
         .WithArguments(["-p", folder + "/", "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"])
         .WithWorkingDirectory(folder)
         .WithValidation(CommandResultValidation.None)

@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>The programs below tests/ that a measurement needs, published unless NO_PUBLISH=1 and they are there.</summary>
+/// <summary>What a measurement needs of tests/, published unless NO_PUBLISH=1 and it is there.</summary>
 internal static class TestPrograms
 {
     private const string StubName = "PaymentGateway.Stub";

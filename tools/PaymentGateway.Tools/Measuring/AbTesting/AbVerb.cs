@@ -4,8 +4,8 @@ using PaymentGateway.Tools.Running;
 namespace PaymentGateway.Tools.Measuring.AbTesting;
 
 /// <summary>
-/// Which of two or more is cheaper, where the machine drifts by more than they differ: all of them are up at once, loaded
-/// in turn by short bursts at fixed moments, and compared within each round.
+/// Which of two or more is cheaper, where the machine drifts by more than they differ: all of them are up at once,
+/// loaded in turn by short bursts at fixed moments, and compared within each round.
 /// </summary>
 public static class AbVerb
 {
@@ -61,7 +61,8 @@ public static class AbVerb
         foreach (var system in systems)
             await system.StartAsync(rate, cancellation);
 
-        Console.WriteLine($"A/B run of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, {(settings.Limits ? "under limits, " : "")}"
+        var limits = settings.Limits ? "under limits, " : "";
+        Console.WriteLine($"A/B run of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, {limits}"
             + $"{rate}/s for {seconds} s each, {rounds} rounds in random orders");
         foreach (var variant in systems.Select(system => system.Variant))
             Console.WriteLine($"{variant.Name}: commit {await Commit.ReadAsync(cancellation, variant.Root)}");

@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace PaymentGateway.Tools.Measuring.Load;
 
-/// <summary>Asks an instance's socket every millisecond until it is ready; a client of HTTP would cost more a try.</summary>
+/// <summary>Asks an instance's socket every millisecond until it is ready; an HTTP client would cost more.</summary>
 internal static class ReadyWatch
 {
     private static readonly byte[] Question =

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring.Sections;
 
-/// <summary>What tests/PaymentGateway.Benchmarks measures inside one process: inner pieces, bytes per payment.</summary>
+/// <summary>What tests/PaymentGateway.Benchmarks measures in one process: inner pieces, bytes per payment.</summary>
 internal static partial class InnerSections
 {
     /// <summary>BenchmarkDotNet, short job: time and bytes of the inner pieces.</summary>
@@ -22,7 +22,7 @@ internal static partial class InnerSections
             bench.Report.Tell(line);
     }
 
-    /// <summary>Bytes per payment by a whole gateway, in one process with its load; TYPES=1 says of which types.</summary>
+    /// <summary>Bytes per payment by a whole gateway, in one process with its load; TYPES=1: of which types.</summary>
     public static async Task RunBytesAsync(Bench bench, CancellationToken cancellation)
     {
         await using var side = bench.Prepare();

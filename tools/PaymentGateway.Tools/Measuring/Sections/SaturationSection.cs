@@ -49,7 +49,8 @@ internal static class SaturationSection
     private static string ShareOfStub(Bench bench, string side)
     {
         var stub = bench.Report.Rows.MedianOf(Name, "stub", 0);
-        return stub.Length == 0 ? "" : $"{(int)(100 * Number(bench.Report.Rows.MedianOf(Name, side, 0)) / Number(stub))} %";
+        var own = bench.Report.Rows.MedianOf(Name, side, 0);
+        return stub.Length == 0 ? "" : $"{(int)(100 * Number(own) / Number(stub))} %";
     }
 
     private static double Number(string figure) => double.Parse(figure, CultureInfo.InvariantCulture);

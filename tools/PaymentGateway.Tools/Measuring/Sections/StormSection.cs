@@ -13,7 +13,8 @@ internal static class StormSection
     {
         var settings = bench.Settings;
         Console.WriteLine(
-            "storm windows charges/s before, during, after; POST failed, p50, p99; summaries/s, 503/s, p50, p99; leases");
+            "storm windows charges/s before, during, after; POST failed, p50, p99; summaries/s, 503/s, p50, p99; "
+            + "leases");
         foreach (var windows in settings.StormWindows)
             await StormAsync(bench, windows, cancellation);
 

@@ -27,7 +27,8 @@ internal static class SummarySection
             "p99");
         bench.Report.MedianRows(Name, settings.SummaryRows, ..8);
         bench.Report.Table(
-            $"A payment over the same books, {settings.Rate}/s, nobody asking: POST ms, and CPU s / 1,000 until settled",
+            $"A payment over the same books, {settings.Rate}/s, nobody asking: POST ms, and CPU s / 1,000 until "
+            + "settled",
             "settlements", "p50", "p99", "CPU s / 1,000", "nginx", "instances", "PostgreSQL", "failed (all)");
         bench.Report.MedianRows(Name, settings.SummaryRows, 8..15);
     }
@@ -57,11 +58,12 @@ internal static class SummarySection
         await Task.Delay(TimeSpan.FromSeconds(2), cancellation);
         var busy = await AskBothAsync(bench, side, database, cancellation);
         var during = await load.EndAsync();
+        LoadResult[] loads = [.. alone, .. busy, post];
 
         bench.Report.Row(
             Name, rows,
-            [.. alone.Concat(busy).Append(post).SelectMany(each => new[] { Figure.Of(each.P50Ms, 2), Figure.Of(each.P99Ms, 2) }),
-                .. cpu.Figures(), Figure.Of(alone.Concat(busy).Append(post).Append(during).Sum(each => each.Failed)),
+            [.. loads.SelectMany(each => new[] { Figure.Of(each.P50Ms, 2), Figure.Of(each.P99Ms, 2) }),
+                .. cpu.Figures(), Figure.Of(loads.Append(during).Sum(each => each.Failed)),
                 "POST_p99_asked", Figure.Of(during.P99Ms, 2)]);
     }
 
