@@ -62,14 +62,14 @@ internal sealed class RunFolder(string path)
         foreach (var folder in new[] { Pids, NginxPrefix })
             if (Directory.Exists(folder))
                 Directory.Delete(folder, recursive: true);
-        File.Delete(Settings);
-        File.Delete(EnvironmentFile);
+        DeleteFile(Settings);
+        DeleteFile(EnvironmentFile);
     }
 
     public void Remember(string part, int pid) => File.WriteAllText(PidFile(part), string.Create(
         CultureInfo.InvariantCulture, $"{pid} {ProcessStatus.ReadLiving(pid)?.Born}\n"));
 
-    public void Forget(string part) => File.Delete(PidFile(part));
+    public void Forget(string part) => DeleteFile(PidFile(part));
 
     /// <summary>A part's process, also one that has ended since; null when none was started.</summary>
     public int? LastPidOf(string part) => ReadPid(part)?.Pid;
@@ -110,6 +110,13 @@ internal sealed class RunFolder(string path)
         {
             return null; // Of a start that was killed while it wrote.
         }
+    }
+
+    // Its directory may not be there either.
+    private static void DeleteFile(string file)
+    {
+        if (File.Exists(file))
+            File.Delete(file);
     }
 
     private string At(string name) => System.IO.Path.Combine(path, name);
