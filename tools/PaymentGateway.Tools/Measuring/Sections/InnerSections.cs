@@ -1,10 +1,9 @@
-using System.Text.RegularExpressions;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring.Sections;
 
 /// <summary>What tests/PaymentGateway.Benchmarks measures in one process: inner pieces, bytes per payment.</summary>
-internal static partial class InnerSections
+internal static class InnerSections
 {
     /// <summary>BenchmarkDotNet, short job: time and bytes of the inner pieces.</summary>
     public static async Task RunInnerAsync(Bench bench, CancellationToken cancellation)
@@ -18,7 +17,7 @@ internal static partial class InnerSections
 
         bench.Report.Tell("");
         bench.Report.Tell($"Inner pieces, {FrameworkOf(bench)} (JIT), short job of BenchmarkDotNet");
-        foreach (var line in TablesIn(inner.Output))
+        foreach (var line in BenchmarkTables.In(inner.Output))
             bench.Report.Tell(line);
     }
 
@@ -40,27 +39,6 @@ internal static partial class InnerSections
             throw new ToolException($"the bytes could not be counted: {bytes.Errors.Trim()}");
     }
 
-    /// <summary>A table of its own for each class: their columns differ.</summary>
-    public static IEnumerable<string> TablesIn(string output)
-    {
-        foreach (var line in output.Split('\n').Select(line => line.TrimEnd()))
-        {
-            if (Head().IsMatch(line))
-                yield return "";
-            if (Head().IsMatch(line) || Rule().IsMatch(line) || Measured().IsMatch(line))
-                yield return line;
-        }
-    }
-
     private static string FrameworkOf(Bench bench) =>
         bench.Settings.System.Framework ?? Repository.DefaultFramework();
-
-    [GeneratedRegex(@"^\| *Method")]
-    private static partial Regex Head();
-
-    [GeneratedRegex(@"^\|[-|: ]+$")]
-    private static partial Regex Rule();
-
-    [GeneratedRegex(@"^\| *[A-Z][A-Za-z]+ ")]
-    private static partial Regex Measured();
 }
