@@ -56,7 +56,8 @@ public static class BenchVerb
         {
             await MeasureAsync(bench, sections, cancellation);
         }
-        catch (HttpRequestException failed)
+        catch (Exception failed) when (failed is HttpRequestException or TaskCanceledException
+            && !cancellation.IsCancellationRequested)
         {
             throw new ToolException($"{failed.Message}; log: {folder}/system.log");
         }
