@@ -11,6 +11,9 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
     /// <summary>Where CPU time is counted under limits; else nothing.</summary>
     public string CpuFiles => limits?.CpuFiles ?? "";
 
+    /// <summary>What each part may use; nothing without limits.</summary>
+    public IReadOnlyList<string> Limits => limits?.Lines ?? [];
+
     /// <summary>Of a system that somebody else started: key=value lines.</summary>
     public static Dictionary<string, int> PidsIn(string environmentFile) => File.ReadLines(environmentFile)
         .Select(line => line.Split("_pid=")).Where(pair => pair is [_, { Length: > 0 }])

@@ -8,12 +8,14 @@ namespace PaymentGateway.Tools.Measuring;
 internal sealed class Side : IAsyncDisposable
 {
     private readonly string folder;
+    private readonly TextWriter log;
     private NginxAlone? nginx;
     private PartMeter? meter;
 
     private Side(SystemSettings settings, TextWriter log)
     {
         folder = settings.RunDirectory;
+        this.log = log;
         System = new NativeSystem(settings, log);
         (Url, Limited) = (new Uri(settings.Url), settings.Limits);
     }
@@ -36,7 +38,7 @@ internal sealed class Side : IAsyncDisposable
         var side = Of(kind, settings, log);
         try
         {
-            await side.StartAsync(kind, log, cancellation);
+            await side.StartAsync(kind, cancellation);
             return side;
         }
         catch
@@ -62,7 +64,7 @@ internal sealed class Side : IAsyncDisposable
     {
         await System.StartAsync(
             [PartNames.Default, PartNames.Fallback, .. PartNames.Instances, PartNames.Nginx], cancellation);
-        meter = new PartMeter(System.Pids(), Limited);
+        Measure(System.Pids());
     }
 
     public CpuUse Cpu() => Meter.Cpu();
@@ -79,7 +81,7 @@ internal sealed class Side : IAsyncDisposable
                 Directory.Delete(data, recursive: true);
     }
 
-    private async Task StartAsync(SideKind kind, TextWriter log, CancellationToken cancellation)
+    private async Task StartAsync(SideKind kind, CancellationToken cancellation)
     {
         switch (kind)
         {
@@ -96,6 +98,13 @@ internal sealed class Side : IAsyncDisposable
                 break;
         }
 
-        meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), Limited);
+        Measure(PartMeter.PidsIn(EnvironmentFile));
+    }
+
+    private void Measure(IReadOnlyDictionary<string, int> pids)
+    {
+        meter = new PartMeter(pids, Limited);
+        foreach (var line in meter.Limits)
+            log.WriteLine(line);
     }
 }
