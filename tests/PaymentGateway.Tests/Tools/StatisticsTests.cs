@@ -21,7 +21,8 @@ public sealed class StatisticsTests
     [InlineData(0.99, 100)]
     [InlineData(1, 100)]
     public void A_percentile_is_one_of_the_values(double share, double expected) =>
-        Assert.Equal(expected, Statistics.Percentile([.. Enumerable.Range(1, 100).Select(each => (double)each)], share));
+        Assert.Equal(
+            expected, Statistics.Percentile([.. Enumerable.Range(1, 100).Select(each => (double)each)], share));
 
     [Fact]
     public void The_percentile_of_nothing_is_zero() => Assert.Equal(0, Statistics.Percentile([], 0.99));

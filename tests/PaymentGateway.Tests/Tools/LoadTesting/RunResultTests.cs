@@ -6,7 +6,11 @@ namespace PaymentGateway.Tests.Tools.LoadTesting;
 public sealed class RunResultTests
 {
     private static readonly RunResult Official = RunResult.Of(
-        """{"simulation": "OfficialLoad", "accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, "lag": 0, "inconsistencies": 0}""");
+        """
+        {
+          "simulation": "OfficialLoad", "accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, "lag": 0, "inconsistencies": 0
+        }
+        """);
 
     [Fact]
     public void The_headline_has_what_the_challenge_counts() => Assert.Equal(
