@@ -1,5 +1,4 @@
 using System.Text.Json.Nodes;
-using PaymentGateway.Tests.Support;
 using YamlDotNet.RepresentationModel;
 
 namespace PaymentGateway.Tests;

@@ -23,8 +23,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
 {
     private const int LimitSeconds = 2;
 
-    private readonly string plain = new NpgsqlConnectionStringBuilder(
-        system.ChildSettings(GatewaySystem.First)["ConnectionStrings__Ledger"])
+    private readonly string plain = new NpgsqlConnectionStringBuilder(system.ConnectionString)
     {
         Multiplexing = false,
         Pooling = false,

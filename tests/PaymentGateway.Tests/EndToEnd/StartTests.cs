@@ -135,7 +135,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     // A socket and a database of its own, so that a start that should fail and does not disturbs nobody.
-    private Dictionary<string, string> Settings() => new()
+    private Dictionary<string, string?> Settings() => new()
     {
         ["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock",
         ["ConnectionStrings__Ledger"] = "Host=/nowhere;Username=nobody;Database=none",

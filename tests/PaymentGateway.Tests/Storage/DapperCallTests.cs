@@ -2,7 +2,6 @@ using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
 using System.Text.RegularExpressions;
 using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 

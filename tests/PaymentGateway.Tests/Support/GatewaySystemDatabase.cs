@@ -1,6 +1,6 @@
-using System.Globalization;
 using Npgsql;
 using PaymentGateway.Storage;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -20,7 +20,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         ApplicationName = "tests",
     }.ConnectionString;
 
-    private List<int> frozen = [];
+    private IReadOnlyList<int> frozen = [];
 
     public async Task<Dictionary<Guid, BooksEntry>> SettlementsAsync()
     {
@@ -87,15 +87,15 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
     {
-        frozen = Processes();
+        frozen = ProcessTree.Of(postmaster());
         foreach (var pid in frozen)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+            Posix.Send(pid, Signal.Stop);
     }
 
     public void Thaw()
     {
         foreach (var pid in frozen)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+            Posix.Send(pid, Signal.Continue);
         frozen = [];
     }
 
@@ -103,11 +103,11 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     public async Task CrashAsync()
     {
         // It forks no more from here on: a server process that is not on the list would live on.
-        GatewaySystemInstance.Signal(postmaster(), GatewaySystemInstance.Stop);
-        var processes = Processes();
+        Posix.Send(postmaster(), Signal.Stop);
+        var processes = ProcessTree.Of(postmaster());
         foreach (var pid in processes)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Kill);
-        await Eventually.HoldsAsync(() => !processes.Exists(IsAlive), "every process of PostgreSQL is gone");
+            Posix.Send(pid, Signal.Kill);
+        await Eventually.HoldsAsync(() => processes.All(pid => ProcessStatus.ReadLiving(pid) is null), "every process of PostgreSQL is gone");
     }
 
     private async Task<NpgsqlConnection> OpenAsync()
@@ -115,35 +115,5 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         var connection = new NpgsqlConnection(plain);
         await connection.OpenAsync();
         return connection;
-    }
-
-    private List<int> Processes()
-    {
-        var parent = postmaster();
-        var processes = new List<int> { parent };
-        foreach (var folder in Directory.GetDirectories("/proc"))
-            if (int.TryParse(Path.GetFileName(folder), out var pid) && ParentOf(pid) == parent)
-                processes.Add(pid);
-        return processes;
-    }
-
-    private static bool IsAlive(int pid) => StatusOf(pid) is { } status && status[0] != "Z";
-
-    private static int? ParentOf(int pid) => StatusOf(pid) is { } status
-        ? int.Parse(status[1], CultureInfo.InvariantCulture)
-        : null;
-
-    // The name in brackets may hold blanks; state and parent follow it.
-    private static string[]? StatusOf(int pid)
-    {
-        try
-        {
-            var line = File.ReadAllText($"/proc/{pid}/stat");
-            return line[(line.LastIndexOf(')') + 2)..].Split(' ');
-        }
-        catch (IOException)
-        {
-            return null;
-        }
     }
 }

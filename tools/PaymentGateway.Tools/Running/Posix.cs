@@ -1,0 +1,14 @@
+using System.Runtime.InteropServices;
+
+namespace PaymentGateway.Tools.Running;
+
+/// <summary>The kernel's calls that .NET has no method for.</summary>
+public static class Posix
+{
+    /// <summary>False when there is no such process, or it is not ours.</summary>
+    public static bool Send(int pid, Signal signal) => NativeKill(pid, (int)signal) == 0;
+
+    [DllImport("libc", EntryPoint = "kill")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int NativeKill(int pid, int signal);
+}

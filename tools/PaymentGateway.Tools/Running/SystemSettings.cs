@@ -1,0 +1,174 @@
+using System.Collections;
+using System.Globalization;
+
+namespace PaymentGateway.Tools.Running;
+
+/// <summary>
+/// The variables of `make help`, with defaults for those that are not set. All others go to the parts as they are.
+/// </summary>
+public sealed class SystemSettings
+{
+    private const string GatewayPrefix = "Gateway__";
+
+    // What a later start of one part takes over when its caller does not say it again.
+    private static readonly string[] Saved =
+    [
+        "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
+        "MULTIPLEXING", "POOL", "TOKEN", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS",
+        "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+    ];
+
+    private readonly Dictionary<string, string> variables;
+
+    private SystemSettings(IEnumerable<KeyValuePair<string, string>> variables)
+    {
+        this.variables = new Dictionary<string, string>(variables);
+        if (this["PROFILE"] is not (null or "unlogged" or "durable"))
+            throw new ToolException($"PROFILE is '{this["PROFILE"]}'; it may be unlogged or durable");
+        if (this["LIMITS"] is not (null or "0" or "1"))
+            throw new ToolException($"LIMITS is '{this["LIMITS"]}'; it may be 1, or 0 as when unset");
+    }
+
+    /// <summary>The whole environment for a part that is started with these settings.</summary>
+    public IReadOnlyDictionary<string, string> Variables => variables;
+
+    public string RunDirectory => Path.GetFullPath(this["RUN_DIR"] ?? Repository.PathOf(".run"), Repository.Root);
+
+    public string? Framework => this["FRAMEWORK"];
+
+    public int Port => Number("PORT", 9999);
+
+    public int DefaultPort => Number("DEFAULT_PORT", 8001);
+
+    public int FallbackPort => Number("FALLBACK_PORT", 8002);
+
+    /// <summary>Where clients pay.</summary>
+    public string Url => Local(Port);
+
+    /// <summary>The default processor: the caller's own, or our simulator.</summary>
+    public string DefaultUrl => this["DEFAULT_URL"] ?? Local(DefaultPort);
+
+    public string FallbackUrl => this["FALLBACK_URL"] ?? Local(FallbackPort);
+
+    public bool HasOutsideDefault => this["DEFAULT_URL"] is not null;
+
+    public bool HasOutsideFallback => this["FALLBACK_URL"] is not null;
+
+    public string Profile => this["PROFILE"] ?? "unlogged";
+
+    public bool Durable => Profile == "durable";
+
+    public string Acknowledge => this["ACKNOWLEDGE"] ?? "Stored";
+
+    /// <summary>
+    /// Whether the books start empty. Simulators forget everything when they stop, so the books do with them; outside
+    /// processors remember.
+    /// </summary>
+    public bool Fresh => (this["FRESH"] ?? (HasOutsideDefault || HasOutsideFallback ? "0" : "1")) == "1";
+
+    public TimeSpan ReadyLimit => TimeSpan.FromSeconds(Number("READY_SECONDS", 30));
+
+    /// <summary>Whether measurements put the parts under the split of docker-compose.yml.</summary>
+    public bool Limits => this["LIMITS"] == "1";
+
+    public bool Publishes => this["NO_PUBLISH"] != "1";
+
+    public string? Token => this["TOKEN"];
+
+    public string GatewayBinary => this["GATEWAY_BIN"] ?? Published("PaymentGateway");
+
+    public string SimulatorBinary => this["SIMULATOR_BIN"] ?? Published("ProcessorSimulator");
+
+    /// <summary>The directory of PostgreSQL's programs; null when there is none.</summary>
+    public string? PostgresBinaries => this["PG_BIN"] ?? InstalledPostgres.Newest;
+
+    public IReadOnlyList<string> PostgresArguments =>
+        (this["PG_ARGS"] ?? "").Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries);
+
+    /// <summary>The parts of a system with these settings, in the order of their start.</summary>
+    public IReadOnlyList<string> Parts =>
+    [
+        .. HasOutsideDefault ? Array.Empty<string>() : [PartNames.Default],
+        .. HasOutsideFallback ? Array.Empty<string>() : [PartNames.Fallback],
+        PartNames.Postgres, PartNames.First, PartNames.Second, PartNames.Nginx,
+    ];
+
+    /// <summary>A variable as it was given; null when it is not set, or set to nothing.</summary>
+    public string? this[string name] => variables.GetValueOrDefault(name) is { Length: > 0 } value ? value : null;
+
+    public static SystemSettings FromEnvironment() => new(Environment.GetEnvironmentVariables()
+        .Cast<DictionaryEntry>().Select(pair => KeyValuePair.Create((string)pair.Key, (string)pair.Value!)));
+
+    public static SystemSettings From(IEnumerable<KeyValuePair<string, string>> variables) => new(variables);
+
+    /// <summary>The same with these variables; one whose value is null is taken away.</summary>
+    public SystemSettings With(params (string Name, string? Value)[] changes)
+    {
+        var changed = new Dictionary<string, string>(variables);
+        foreach (var (name, value) in changes)
+        {
+            Remove(changed, name);
+            if (value is not null)
+                changed[name] = value;
+        }
+
+        return new SystemSettings(changed);
+    }
+
+    /// <summary>The same on top of what an earlier start has saved: ours win, also when set to nothing.</summary>
+    public SystemSettings Over(IReadOnlyDictionary<string, string> saved)
+    {
+        var merged = new Dictionary<string, string>(saved);
+        foreach (var (name, value) in variables)
+        {
+            Remove(merged, name);
+            merged[name] = value;
+        }
+
+        return new SystemSettings(merged);
+    }
+
+    /// <summary>What a later start of one part needs, with the defaults of today in it.</summary>
+    public Dictionary<string, string> ToSave()
+    {
+        var saved = variables.Where(pair => Saved.Contains(pair.Key) || IsOfGateway(pair.Key)).ToDictionary();
+        (string Name, string? Value)[] resolved =
+        [
+            ("PORT", $"{Port}"), ("DEFAULT_PORT", $"{DefaultPort}"), ("FALLBACK_PORT", $"{FallbackPort}"),
+            ("PROFILE", Profile), ("ACKNOWLEDGE", Acknowledge), ("FRESH", Fresh ? "1" : "0"),
+            ("GATEWAY_BIN", GatewayBinary), ("SIMULATOR_BIN", SimulatorBinary), ("PG_BIN", PostgresBinaries),
+        ];
+        foreach (var (name, value) in resolved)
+            if (value is not null)
+                saved[name] = value;
+        return saved;
+    }
+
+    /// <param name="socketDirectory">Where PostgreSQL, or a relay before it, has its socket.</param>
+    public string ConnectionString(string socketDirectory) =>
+        $"Host={socketDirectory};Username=gateway;Database=gateway;Multiplexing={this["MULTIPLEXING"] ?? "true"};"
+        + $"Maximum Pool Size={this["POOL"] ?? "10"};Max Auto Prepare=32;Auto Prepare Min Usages=2;"
+        + "No Reset On Close=true";
+
+    // Configuration does not look at the case of a name, so GATEWAY__… is a setting of the gateway as well.
+    private static bool IsOfGateway(string name) => name.StartsWith(GatewayPrefix, StringComparison.OrdinalIgnoreCase);
+
+    private static void Remove(Dictionary<string, string> from, string name)
+    {
+        from.Remove(name);
+        if (IsOfGateway(name))
+            foreach (var same in from.Keys.Where(key => key.Equals(name, StringComparison.OrdinalIgnoreCase)).ToList())
+                from.Remove(same);
+    }
+
+    private static string Local(int port) => string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}");
+
+    private string Published(string program) =>
+        Repository.ArtifactsOf(Framework, "publish", program, "release_linux-x64", program);
+
+    private int Number(string name, int otherwise) => this[name] is not { } text
+        ? otherwise
+        : int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number)
+            ? number
+            : throw new ToolException($"{name} is '{text}'; it may be a whole number");
+}
