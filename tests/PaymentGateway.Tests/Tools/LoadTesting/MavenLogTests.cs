@@ -8,7 +8,8 @@ public sealed class MavenLogTests
     private const string NoNetwork =
         "[ERROR] Plugin io.gatling:gatling-maven-plugin:4.21.12 or one of its dependencies could not be resolved: "
         + "Failed to read artifact descriptor: Could not transfer artifact "
-        + "io.gatling:gatling-maven-plugin:pom:4.21.12 from/to central (https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution";
+        + "io.gatling:gatling-maven-plugin:pom:4.21.12 from/to central "
+        + "(https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution";
 
     private const string NoSuchVersion =
         "[ERROR] Failed to execute goal on project gatling: Could not resolve dependencies for project "
