@@ -9,6 +9,7 @@ internal static class Program
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
 
+        root.Add(Containers.ContainersVerb.Create());
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.
         var configuration = new InvocationConfiguration
