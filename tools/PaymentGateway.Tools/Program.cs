@@ -1,4 +1,5 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
 
@@ -8,6 +9,9 @@ internal static class Program
     public static async Task<int> Main(string[] args)
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
+        root.Add(RunVerb.Create());
+        foreach (var verb in SystemVerbs.Create())
+            root.Add(verb);
 
         root.Add(Containers.ContainersVerb.Create());
         using var interruption = new Interruption();
@@ -21,9 +25,10 @@ internal static class Program
         {
             return await root.Parse(args).InvokeAsync(configuration, interruption.Token);
         }
-        catch (OperationCanceledException) when (interruption.Status is { } status)
+        catch (Exception failure) when (failure is OperationCanceledException or ToolException
+            && interruption.Status is not null)
         {
-            return status;
+            return interruption.Status.Value;
         }
         catch (ToolException failure)
         {

@@ -1,60 +1,186 @@
 namespace PaymentGateway.Tools.Running;
 
-/// <summary>The whole system as processes of this machine, in one RUN_DIR; several live side by side.</summary>
+/// <summary>
+/// The whole system as processes of this machine, in one RUN_DIR; several live side by side. Its parts may be started,
+/// stopped and killed from several tasks at once, each by one of them.
+/// </summary>
+/// <param name="output">Who hears what was stopped; nobody without it.</param>
 public sealed class NativeSystem(SystemSettings given, TextWriter? output = null)
 {
     private readonly TextWriter output = output ?? TextWriter.Null;
+    private readonly RunFolder folder = new(given.RunDirectory);
+    private readonly PartLauncher launcher = new();
+    private SystemLayout? started;
 
-    public SystemSettings Settings => given;
+    /// <summary>Those of the start, with the caller's on top.</summary>
+    public SystemSettings Settings => (started ?? Load())?.Settings ?? given;
 
-    public IReadOnlyList<string> Parts => throw new NotImplementedException();
+    public IReadOnlyList<string> Parts => Settings.Parts;
 
-    public string Url => throw new NotImplementedException();
+    public string Url => Settings.Url;
 
-    public string DefaultUrl => throw new NotImplementedException();
+    public string DefaultUrl => Settings.DefaultUrl;
 
-    public string FallbackUrl => throw new NotImplementedException();
+    public string FallbackUrl => Settings.FallbackUrl;
 
-    public string ConnectionString => throw new NotImplementedException();
+    public string ConnectionString => Layout.ConnectionString;
 
     /// <summary>Of the server's own socket.</summary>
-    public string PostgresSocketDirectory => throw new NotImplementedException();
+    public string PostgresSocketDirectory => Layout.PostgresSocketDirectory;
 
-    public string DataDirectory => throw new NotImplementedException();
+    public string DataDirectory => Layout.DataDirectory;
 
-    public string RunDirectory => throw new NotImplementedException();
+    public string RunDirectory => folder.Path;
 
-    public string LogDirectory => throw new NotImplementedException();
+    public string LogDirectory => folder.Logs;
 
     /// <summary>The file system.env, for programs: key=value lines.</summary>
-    public string EnvironmentFile => throw new NotImplementedException();
+    public string EnvironmentFile => folder.EnvironmentFile;
 
-    public string SocketOf(string instance) => throw new NotImplementedException();
+    private SystemLayout Layout =>
+        started ??= Load() ?? throw new ToolException($"nothing runs in {folder.Path}");
 
-    public string LogOf(string part) => throw new NotImplementedException();
+    public string SocketOf(string instance) => Layout.SocketOf(instance);
+
+    public string LogOf(string part) => folder.LogOf(part);
+
+    /// <summary>What an instance is told by its environment, with the settings of the gateway.</summary>
+    public IReadOnlyDictionary<string, string?> EnvironmentOf(string instance) =>
+        InstanceEnvironment.Of(Layout, instance);
 
     /// <summary>Null when it does not run.</summary>
-    public int? PidOf(string part) => throw new NotImplementedException();
+    public int? PidOf(string part) => folder.PidOf(part);
 
     /// <summary>The parts that run, with their pids.</summary>
-    public IReadOnlyDictionary<string, int> Pids() => throw new NotImplementedException();
+    public IReadOnlyDictionary<string, int> Pids()
+    {
+        var pids = new Dictionary<string, int>();
+        foreach (var part in Parts)
+            if (PidOf(part) is { } pid)
+                pids[part] = pid;
+        return pids;
+    }
 
     /// <summary>Starts all parts and returns when they take payments; broken off, it leaves nothing.</summary>
-    public Task UpAsync(CancellationToken cancellation = default) => throw new NotImplementedException();
+    public Task UpAsync(CancellationToken cancellation = default) => UpAsync(inForeground: false, cancellation);
 
     /// <summary>Stops what runs and removes what only a running system needs. False when nothing ran.</summary>
-    public Task<bool> DownAsync() => throw new NotImplementedException();
+    public async Task<bool> DownAsync()
+    {
+        var ran = folder.HasPids();
+        if (folder.PidOf(RunFolder.Run) is { } run && run != Environment.ProcessId)
+        {
+            // `make run` in another terminal stops its own parts.
+            Posix.Send(run, Signal.Terminate);
+            await Waiting.UntilAsync(() => folder.PidOf(RunFolder.Run) is null);
+            await output.WriteLineAsync("stopped make run");
+        }
+
+        await SystemStop.RemoveLeftoversAsync(folder, output);
+        started = null;
+        return ran;
+    }
 
     /// <summary>Starts these parts; in an empty RUN_DIR a system that has only them.</summary>
-    public Task StartAsync(params string[] parts) => throw new NotImplementedException();
+    public async Task StartAsync(IReadOnlyList<string> parts, CancellationToken cancellation = default)
+    {
+        if ((started ??= Load()) is not { } system || !Directory.Exists(system.ShortDirectory))
+        {
+            await WhileBegunAsync(
+                system => SystemStart.StartAsync(system, launcher, parts, cancellation), inForeground: false);
+            return;
+        }
 
-    public Task StopAsync(params string[] parts) => throw new NotImplementedException();
+        foreach (var part in parts)
+            if (folder.PidOf(part) is not null)
+                throw new ToolException($"{part} runs already");
+        await SystemStart.StartAsync(system, launcher, parts, cancellation);
+    }
+
+    public Task StartAsync(params string[] parts) => StartAsync(parts, CancellationToken.None);
+
+    public async Task StopAsync(params string[] parts)
+    {
+        var system = Layout;
+        await SystemStop.StopAsync(folder, parts, output);
+        Running.EnvironmentFile.Write(system);
+    }
 
     /// <summary>KILL returns when it is gone; any other signal is only sent.</summary>
-    public Task KillAsync(string part, Signal signal = Signal.Kill) => throw new NotImplementedException();
+    public async Task KillAsync(string part, Signal signal = Signal.Kill)
+    {
+        var system = Layout;
+        var pid = folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
+        if (signal != Signal.Kill)
+        {
+            Posix.Send(pid, signal);
+            return;
+        }
 
-    /// <summary>Stops every process of a part where it stands.</summary>
-    public void Freeze(string part) => throw new NotImplementedException();
+        await SystemStop.KillAsync(folder, Part.Named(part), pid);
+        Running.EnvironmentFile.Write(system);
+    }
 
-    public void Thaw(string part) => throw new NotImplementedException();
+    /// <summary>Stops every process of a part where it stands; the first forks no more from then on.</summary>
+    public void Freeze(string part)
+    {
+        var pid = folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
+        Posix.Send(pid, Signal.Stop);
+        foreach (var child in ProcessTree.Of(pid))
+            Posix.Send(child, Signal.Stop);
+    }
+
+    /// <summary>Lets them go on; nothing happens when the part does not run.</summary>
+    public void Thaw(string part)
+    {
+        if (folder.PidOf(part) is { } pid)
+            foreach (var child in ProcessTree.Of(pid))
+                Posix.Send(child, Signal.Continue);
+    }
+
+    /// <exception cref="ToolException">A system runs here.</exception>
+    internal void RefuseIfRunning() => SystemStart.RefuseIfRunning(folder);
+
+    internal Task UpAsync(bool inForeground, CancellationToken cancellation) => WhileBegunAsync(
+        async system =>
+        {
+            SystemStart.Check(system);
+            await SystemStart.StartAsync(system, launcher, system.Settings.Parts, cancellation);
+        },
+        inForeground);
+
+    /// <summary>Returns when any part has ended that was started by this very object: which, and what it logged.</summary>
+    internal async Task<ToolException> FirstEndAsync(CancellationToken cancellation)
+    {
+        using var others = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
+        var ends = Parts.ToDictionary(part => launcher.EndAsync(part, others.Token));
+        var first = await Task.WhenAny(ends.Keys);
+        await others.CancelAsync();
+        return PartReport.Of(folder, ends[first], $"ended with status {await first}, so everything stops");
+    }
+
+    private async Task WhileBegunAsync(Func<SystemLayout, Task> start, bool inForeground)
+    {
+        SystemStart.RefuseIfRunning(folder);
+        using var held = folder.Lock();
+        // Once more: another start may have ended since.
+        SystemStart.RefuseIfRunning(folder);
+        try
+        {
+            started = await SystemStart.BeginAsync(given, folder, output);
+            if (inForeground)
+                folder.Remember(RunFolder.Run, Environment.ProcessId);
+            await start(started);
+        }
+        catch
+        {
+            await SystemStop.RemoveLeftoversAsync(folder, output);
+            started = null;
+            throw;
+        }
+    }
+
+    private SystemLayout? Load() => folder.Load() is { } saved
+        ? new SystemLayout(given.Over(saved.Variables), folder, saved.ShortDirectory, saved.DataDirectory)
+        : null;
 }

@@ -4,7 +4,7 @@ namespace PaymentGateway.Tools.Running;
 
 /// <summary>A process as /proc/PID/stat shows it.</summary>
 /// <param name="Born">Its start in clock ticks: with the pid it names one process for ever.</param>
-public sealed record ProcessStatus(int Pid, string Name, char State, int Parent, int Threads, ulong Born)
+public sealed record ProcessStatus(int Pid, string Name, char State, int Parent, int Group, int Threads, ulong Born)
 {
     /// <summary>A process whose first thread is dead keeps its files, and their locks, until its last thread is.</summary>
     public bool IsAlive => State is not ('Z' or 'X') || Threads > 1;
@@ -31,8 +31,8 @@ public sealed record ProcessStatus(int Pid, string Name, char State, int Parent,
         var (open, close) = (line.IndexOf('('), line.LastIndexOf(')'));
         var fields = line[(close + 2)..].Split(' ');
         return new ProcessStatus(
-            Number(line[..open]), line[(open + 1)..close], fields[0][0], Number(fields[1]), Number(fields[17]),
-            ulong.Parse(fields[19], CultureInfo.InvariantCulture));
+            Number(line[..open]), line[(open + 1)..close], fields[0][0], Number(fields[1]), Number(fields[2]),
+            Number(fields[17]), ulong.Parse(fields[19], CultureInfo.InvariantCulture));
     }
 
     /// <summary>Every process of this machine that was there while we looked.</summary>

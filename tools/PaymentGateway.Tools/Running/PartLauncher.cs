@@ -1,0 +1,43 @@
+using System.Diagnostics;
+
+namespace PaymentGateway.Tools.Running;
+
+/// <summary>Starts the processes of one system, and knows those that it has started itself.</summary>
+internal sealed class PartLauncher
+{
+    // A session of its own: the terminal's Ctrl-C must reach only us, who stop the parts in order.
+    private const string Detached = "log=$1; shift; exec setsid \"$@\" >>\"$log\" 2>&1 </dev/null";
+
+    private readonly Dictionary<string, Process> children = [];
+
+    /// <param name="variables">On top of the system's own; one that is null is taken away.</param>
+    public void Launch(
+        SystemLayout system,
+        string part,
+        string directory,
+        IReadOnlyList<string> command,
+        IEnumerable<KeyValuePair<string, string?>> variables)
+    {
+        var start = new ProcessStartInfo("/bin/sh", ["-c", Detached, "sh", system.Folder.LogOf(part), .. command])
+        {
+            WorkingDirectory = directory,
+            // All three, or .NET takes the terminal for the child's; the shell puts its own in their place.
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        SystemEnvironment.Fill(start.Environment, system.Settings, variables);
+
+        var process = Process.Start(start)!;
+        process.StandardInput.Close();
+        system.Folder.Remember(part, process.Id);
+        children[part] = process;
+    }
+
+    /// <summary>The end of a part that was started here: its status, as a shell counts it.</summary>
+    public async Task<int> EndAsync(string part, CancellationToken cancellation)
+    {
+        await children[part].WaitForExitAsync(cancellation);
+        return children[part].ExitCode;
+    }
+}
