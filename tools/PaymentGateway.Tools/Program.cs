@@ -1,4 +1,7 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Chaos;
+using PaymentGateway.Tools.Containers;
+using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
@@ -13,7 +16,10 @@ internal static class Program
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
 
-        root.Add(Containers.ContainersVerb.Create());
+        root.Add(ContainersVerb.Create());
+        root.Add(MutantsVerb.Create());
+        root.Add(ChaosVerb.Create());
+
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.
         var configuration = new InvocationConfiguration

@@ -7,7 +7,6 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class EngineCache(string scratch)
 {
     private static readonly string[] Packages = ["docker.io", "docker-cli", "docker-compose", "containerd"];
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(200);
 
     private static readonly string Root = Path.Combine(
         Environment.GetEnvironmentVariable("XDG_CACHE_HOME") is { Length: > 0 } given
@@ -25,26 +24,10 @@ internal sealed class EngineCache(string scratch)
     public async Task FillAsync(CancellationToken cancellation)
     {
         Directory.CreateDirectory(Root);
-        await using var held = await LockAsync(cancellation);
+        using var held = await FileLock.TakeAsync(Path.Combine(Root, "lock"), cancellation);
         await InstallToolsAsync(cancellation);
         await FetchAsync(cancellation);
         await new StandInTree(Tree, scratch).MakeAsync(await MirrorAsync(cancellation), cancellation);
-    }
-
-    private static async Task<FileStream> LockAsync(CancellationToken cancellation)
-    {
-        while (true)
-        {
-            try
-            {
-                return new FileStream(
-                    Path.Combine(Root, "lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
-            }
-            catch (IOException)
-            {
-                await Task.Delay(LookAgain, cancellation);
-            }
-        }
     }
 
     // Programs that leave nothing running: what starts containers, what publishes their ports, what makes the tree.

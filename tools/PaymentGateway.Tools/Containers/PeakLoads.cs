@@ -82,7 +82,9 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
         var took = Stopwatch.StartNew();
         await rig.Http.SetFailureAsync(false);
         var settled = await SettleAsync(DrainLimit);
-        return !settled ? $"{said} not drained in {DrainLimit.TotalSeconds} s" : $"{said} drained in {(int)took.Elapsed.TotalSeconds} s";
+        return settled
+            ? $"{said} drained in {(int)took.Elapsed.TotalSeconds} s"
+            : $"{said} not drained in {(int)took.Elapsed.TotalSeconds} s";
     }
 
     private Task<bool> SettleAsync(TimeSpan limit) => rig.WaitAsync(limit, rig.Ledger.NothingIsUnsettledAsync);

@@ -1,4 +1,5 @@
 using CliWrap;
+using CliWrap.Buffered;
 
 namespace PaymentGateway.Tools.Containers;
 
@@ -89,14 +90,22 @@ internal sealed class StandIns(Docker docker, PinnedImages images, string tree, 
         changes.SelectMany(change => new[] { "-c", change });
 
     private Task ImportAsync(string name, Command tar, params string[] changes) =>
-        (tar | docker.Command(["import", .. Changes(changes), "-", name])).ExecuteAsync(docker.Cancellation);
+        FeedAsync(tar, ["import", .. Changes(changes), "-", name]);
 
     // An image that is what the tree is, and what the tar file holds.
     private async Task DeriveAsync(string name, Command tar, params string[] changes)
     {
         var container = await docker.ReadAsync("create", Base, "true");
-        await (tar | docker.Command("cp", "-", $"{container}:/")).ExecuteAsync(docker.Cancellation);
+        await FeedAsync(tar, "cp", "-", $"{container}:/");
         await docker.ReadAsync(["commit", .. Changes(changes), container, name]);
         await docker.ReadAsync("rm", container);
+    }
+    private async Task FeedAsync(Command tar, params string[] arguments)
+    {
+        // Buffered: a client whose output nobody reads is ended by it.
+        var fed = await (tar | docker.Command(arguments).WithValidation(CommandResultValidation.None))
+            .ExecuteBufferedAsync(docker.Cancellation);
+        if (!fed.IsSuccess)
+            throw new ToolException($"docker {arguments[0]} failed: {fed.StandardError.Trim()}");
     }
 }
