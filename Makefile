@@ -21,17 +21,17 @@ test: ## all tests: unit, storage, and end to end on the published binaries (ARG
 	@eng/test $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
-	@eng/compose-test $(ARGS)
+	@eng/tool compose-test $(ARGS)
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
 
 mutants: ## breaks one invariant at a time in a copy; a test must turn red for each (ARGS=names of some)
-	@eng/mutants $(ARGS)
+	@eng/tool mutants $(ARGS)
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
-	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
+	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
 bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
 	@eng/tool bench $(ARGS)

@@ -1,7 +1,10 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Chaos;
+using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
-using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Measuring.AbTesting;
+using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
@@ -18,6 +21,10 @@ internal static class Program
         root.Add(LoadVerb.Create());
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
+
+        root.Add(ContainersVerb.Create());
+        root.Add(MutantsVerb.Create());
+        root.Add(ChaosVerb.Create());
 
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.

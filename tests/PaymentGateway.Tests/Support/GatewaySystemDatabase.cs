@@ -4,9 +4,6 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>A settlement as the gateway's books hold it.</summary>
-public sealed record BooksEntry(short Processor, decimal Amount, DateTime RequestedAt);
-
 /// <summary>A settled payment's way in time.</summary>
 public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime RequestedAt);
 

@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Text;
 
-namespace PaymentGateway.Tests.Support;
+namespace PaymentGateway.Tools.Paying;
 
 /// <summary>How often, and after which wait, a client sends again what was not acknowledged.</summary>
 public sealed record LoadRetry(int Times, TimeSpan Wait);
@@ -45,7 +45,8 @@ public static class LoadDriver
             if (due > clock.Elapsed)
                 await Task.Delay(due - clock.Elapsed);
             running.RemoveAll(post => post.IsCompletedSuccessfully);
-            Assert.True(running.Count < InFlightMax, $"{running.Count} payments wait for an answer");
+            if (running.Count >= InFlightMax)
+                throw new InvalidOperationException($"{running.Count} payments wait for an answer");
             running.Add(PostAsync(http, ledger, retry: retry));
         }
 
