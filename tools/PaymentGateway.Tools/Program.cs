@@ -1,5 +1,7 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.Running;
+using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tools;
 
@@ -12,6 +14,8 @@ internal static class Program
         root.Add(RunVerb.Create());
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
+        root.Add(LimitsVerb.Create());
+        root.Add(TestVerb.Create());
 
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.
