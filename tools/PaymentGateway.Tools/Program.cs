@@ -1,11 +1,13 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
+using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.LoadTesting;
-using PaymentGateway.Tools.Measuring.AbTesting;
 using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Measuring.AbTesting;
 using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
+using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tools;
 
@@ -21,6 +23,8 @@ internal static class Program
         root.Add(LoadVerb.Create());
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
+        root.Add(LimitsVerb.Create());
+        root.Add(TestVerb.Create());
 
         root.Add(ContainersVerb.Create());
         root.Add(MutantsVerb.Create());

@@ -1,5 +1,7 @@
+using System.Diagnostics;
 using CliWrap;
 using CliWrap.Buffered;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
 
@@ -37,18 +39,35 @@ public static class Shell
             : throw new ToolException($"{string.Join(' ', command)} failed: {result.Errors.Trim()}");
     }
 
-    /// <summary>Shows what it writes as it comes. A cancelled one is asked to end, and waited for.</summary>
+    /// <summary>It has our terminal, also to ask. A cancelled one is interrupted, and waited for.</summary>
     public static async Task<int> ShowAsync(
         IReadOnlyList<string> command,
         string? directory = null,
         IReadOnlyDictionary<string, string?>? variables = null,
         CancellationToken cancellation = default)
     {
-        await using var output = Console.OpenStandardOutput();
-        await using var errors = Console.OpenStandardError();
-        var result = await (Command(command, directory, variables) | (output, errors))
-            .ExecuteAsync(CancellationToken.None, cancellation);
-        return result.ExitCode;
+        var start = new ProcessStartInfo(command[0], command.Skip(1))
+        {
+            WorkingDirectory = directory ?? Repository.Root,
+        };
+        foreach (var (name, value) in variables ?? new Dictionary<string, string?>())
+            if (value is null)
+                start.Environment.Remove(name);
+            else
+                start.Environment[name] = value;
+
+        using var process = Process.Start(start)!;
+        try
+        {
+            await process.WaitForExitAsync(cancellation);
+        }
+        catch (OperationCanceledException)
+        {
+            Posix.Send(process.Id, Signal.Interrupt);
+            await process.WaitForExitAsync(CancellationToken.None);
+        }
+
+        return process.ExitCode;
     }
 
     private static Command Command(

@@ -1,4 +1,4 @@
-using System.Globalization;
+using PaymentGateway.Tools.Limiting;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Compose;
@@ -26,20 +26,16 @@ public sealed class ComposeBudgetTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Native_limits_are_the_shares_that_the_compose_file_says_and_are_read_from_it()
+    public void Native_limits_are_the_shares_that_the_compose_file_says_and_are_read_from_it()
     {
-        var run = await ProgramRun.RunAsync([Repository.PathOf("eng", "limits"), "split"]);
-        output.WriteLine(run.Output + run.Errors);
-
         var expected = Parts.Select(part => ComposeProject.Challenge[part])
             .Select(one => FormattableString.Invariant($"{one.Name} {one.Cpus:0.00} {one.MemoryMegabytes}"));
-        var lines = run.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
-        Assert.Equal(0, run.ExitCode);
+        var megabytes = ComposeProject.Challenge.Services.Sum(one => one.MemoryMegabytes);
+
+        var lines = LimitsVerb.Lines(ComposeSplit.Read()).ToList();
+
         Assert.Equal(expected, lines[..^1]);
-        Assert.Equal(
-            string.Create(CultureInfo.InvariantCulture, $"sum {CpusMax:0.00} {ComposeProject.Challenge.Services.Sum(
-                one => one.MemoryMegabytes)}"),
-            lines[^1]);
+        Assert.Equal(FormattableString.Invariant($"sum {CpusMax:0.00} {megabytes}"), lines[^1]);
     }
 
     [Fact]

@@ -104,7 +104,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         var processes = ProcessTree.Of(postmaster());
         foreach (var pid in processes)
             Posix.Send(pid, Signal.Kill);
-        await Eventually.HoldsAsync(() => processes.All(pid => ProcessStatus.ReadLiving(pid) is null), "every process of PostgreSQL is gone");
+        await Eventually.HoldsAsync(
+            () => processes.All(pid => ProcessStatus.ReadLiving(pid) is null), "every process of PostgreSQL is gone");
     }
 
     private async Task<NpgsqlConnection> OpenAsync()

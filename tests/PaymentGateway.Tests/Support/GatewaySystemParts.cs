@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a whole system is made of, and where it is found: the published programs and the installed ones.</summary>
+/// <summary>What a whole system is made of: the published programs, and those that are installed.</summary>
 public static class GatewaySystemParts
 {
     /// <summary>The gateway's published native binary.</summary>

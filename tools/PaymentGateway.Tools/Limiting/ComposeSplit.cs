@@ -1,3 +1,7 @@
+using System.Globalization;
+using YamlDotNet.Core;
+using YamlDotNet.Serialization;
+
 namespace PaymentGateway.Tools.Limiting;
 
 /// <summary>One part's share of the machine in docker-compose.yml.</summary>
@@ -6,9 +10,43 @@ public sealed record PartShare(decimal Cpus, int MemoryMegabytes);
 /// <summary>The shares of the parts, as docker-compose.yml says them.</summary>
 public static class ComposeSplit
 {
+    private const string File = "docker-compose.yml";
+
     /// <summary>By part: nginx, api1, api2, postgres.</summary>
-    public static IReadOnlyDictionary<string, PartShare> Read() => throw new NotImplementedException();
+    public static IReadOnlyDictionary<string, PartShare> Read()
+    {
+        using var text = System.IO.File.OpenText(Repository.PathOf(File));
+        return Parse(text);
+    }
+
+    /// <param name="compose">A compose file; anchors, aliases and merge keys are followed.</param>
+    /// <exception cref="ToolException">A part has no limit there.</exception>
+    public static IReadOnlyDictionary<string, PartShare> Parse(TextReader compose)
+    {
+        var file = new DeserializerBuilder().Build()
+            .Deserialize<Dictionary<object, object>>(new MergingParser(new Parser(compose)));
+        return Running.PartNames.Counted.ToDictionary(
+            part => part,
+            part => new PartShare(
+                decimal.Parse(Limit(file, part, "cpus"), CultureInfo.InvariantCulture),
+                MemorySize.Megabytes(Limit(file, part, "memory"))));
+    }
 
     /// <summary>What .NET allows its heap in an instance's container, hexadecimal: the variable HEAP_LIMIT.</summary>
-    public static string HeapLimit() => throw new NotImplementedException();
+    public static string HeapLimit() => HeapLimit(Read()[Running.PartNames.First]);
+
+    /// <summary>Three quarters of the container's memory.</summary>
+    public static string HeapLimit(PartShare instance) =>
+        (instance.MemoryMegabytes * MemorySize.BytesPerMegabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
+
+    private static string Limit(object file, string part, string what)
+    {
+        string[] path = ["services", part, "deploy", "resources", "limits", what];
+        var at = file;
+        foreach (var key in path)
+            at = at is Dictionary<object, object> map && map.TryGetValue(key, out var next)
+                ? next
+                : throw new ToolException($"{File} says no {string.Join('.', path)}");
+        return (string)at;
+    }
 }

@@ -1,24 +1,111 @@
+using System.Globalization;
+using PaymentGateway.Tools.Running;
+
 namespace PaymentGateway.Tools.Limiting;
 
 /// <summary>Running parts under the shares of docker-compose.yml, until it is disposed.</summary>
 public sealed class PartLimits : IDisposable
 {
-    private PartLimits()
+    // In the order of a payment; the simulators have no share and come after all others.
+    private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
+
+    private readonly ControlGroups machine;
+    private readonly LimitState state;
+    private readonly Dictionary<string, PartGroup> groups = [];
+    private readonly List<string> lines = [];
+
+    private PartLimits(ControlGroups machine, LimitState state)
     {
+        this.machine = machine;
+        this.state = state;
     }
 
     /// <summary>Where each part's CPU time is counted, as the load tests take it: nginx=/sys/…,api1=/sys/…</summary>
-    public string CpuFiles => throw new NotImplementedException();
+    public string CpuFiles => string.Join(',', groups.Select(one => $"{one.Key}={one.Value.CpuFile}"));
 
     /// <summary>A line for each part and what it got.</summary>
-    public IReadOnlyList<string> Lines => throw new NotImplementedException();
+    public IReadOnlyList<string> Lines => lines;
 
     /// <param name="pids">The first process of each part: all of its processes are moved.</param>
     /// <exception cref="ToolException">The machine does not let us; nothing is left behind.</exception>
-    public static PartLimits Put(IReadOnlyDictionary<string, int> pids) => throw new NotImplementedException();
+    public static PartLimits Put(IReadOnlyDictionary<string, int> pids) => Put(pids, stateFile: null);
+
+    /// <summary>Takes away what another process has put, as its file says.</summary>
+    internal static void Undo(string stateFile) => LimitState.Load(stateFile).Undo(ControlGroups.Find());
+
+    internal static PartLimits Put(IReadOnlyDictionary<string, int> pids, string? stateFile)
+    {
+        if (!Environment.IsPrivilegedProcess)
+            throw new ToolException("LIMITS: only root may make cgroups; without LIMITS=1 it runs unlimited");
+        var shares = ComposeSplit.Read();
+        if (stateFile is not null)
+            File.Delete(stateFile);
+        var limits = new PartLimits(ControlGroups.Find(), new LimitState(stateFile));
+        try
+        {
+            limits.PutAll(shares, pids);
+            return limits;
+        }
+        catch
+        {
+            limits.Dispose();
+            throw;
+        }
+    }
 
     /// <summary>The CPU time a part has used since it was put here.</summary>
-    public long CpuMilliseconds(string part) => throw new NotImplementedException();
+    public long CpuMilliseconds(string part) => ControlGroups.ReadCpuMilliseconds(groups[part].CpuFile);
 
-    public void Dispose() => throw new NotImplementedException();
+    public void Dispose() => state.Undo(machine);
+
+    private void PutAll(IReadOnlyDictionary<string, PartShare> shares, IReadOnlyDictionary<string, int> pids)
+    {
+        machine.Enable(state);
+        var tag = string.Create(CultureInfo.InvariantCulture, $"payment-gateway.{Guid.NewGuid():N}");
+        foreach (var part in Order.Where(pids.ContainsKey))
+        {
+            var share = shares.GetValueOrDefault(part);
+            groups[part] = machine.Make($"{tag[..28]}.{part}", share, state);
+            MoveIn(part, pids[part]);
+            lines.Add(Line(part, share));
+        }
+
+        state.AddCpuFiles(CpuFiles);
+        if (machine.Remark is { } remark)
+            lines.Add(remark);
+    }
+
+    private string Line(string part, PartShare? share) => share switch
+    {
+        null => $"{part}: low weight",
+        _ when machine.LimitsMemory => FormattableString.Invariant(
+            $"{part}: {share.Cpus} CPU, {share.MemoryMegabytes} MB"),
+        _ => FormattableString.Invariant($"{part}: {share.Cpus} CPU"),
+    };
+
+    // A second look catches what was forked during the first; what is forked afterwards is born inside.
+    private void MoveIn(string part, int first)
+    {
+        for (var round = 0; round < 2; round++)
+            foreach (var pid in ProcessTree.Of(first))
+                foreach (var group in groups[part].Directories)
+                    Move(pid, part, group);
+    }
+
+    private static void Move(int pid, string part, string group)
+    {
+        try
+        {
+            File.WriteAllText(Path.Combine(group, "cgroup.procs"), pid.ToString(CultureInfo.InvariantCulture));
+        }
+        catch (IOException) when (ProcessStatus.Read(pid) is null)
+        {
+            // It has ended.
+        }
+        catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
+        {
+            throw new ToolException($"LIMITS: process {pid} of {part} cannot be put into {group}. "
+                + "It takes root on the machine itself, not in a container");
+        }
+    }
 }

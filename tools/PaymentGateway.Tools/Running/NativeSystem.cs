@@ -45,8 +45,13 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     public string LogOf(string part) => folder.LogOf(part);
 
     /// <summary>What an instance is told by its environment, with the settings of the gateway.</summary>
-    public IReadOnlyDictionary<string, string?> EnvironmentOf(string instance) =>
-        InstanceEnvironment.Of(Layout, instance);
+    public IReadOnlyDictionary<string, string?> EnvironmentOf(string instance)
+    {
+        var environment = Layout.Settings.OfGateway().ToDictionary(pair => pair.Key, pair => (string?)pair.Value);
+        foreach (var (name, value) in InstanceEnvironment.Of(Layout, instance))
+            environment[name] = value;
+        return environment;
+    }
 
     /// <summary>Null when it does not run.</summary>
     public int? PidOf(string part) => folder.PidOf(part);
@@ -148,7 +153,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
         },
         inForeground);
 
-    /// <summary>Returns when any part has ended that was started by this very object: which, and what it logged.</summary>
+    /// <summary>Returns when any part has ended that this very object started: which, and what it logged.</summary>
     internal async Task<ToolException> FirstEndAsync(CancellationToken cancellation)
     {
         using var others = CancellationTokenSource.CreateLinkedTokenSource(cancellation);

@@ -9,6 +9,7 @@ internal static class PartReport
     {
         var log = folder.LogOf(part);
         var last = File.Exists(log) ? File.ReadLines(log).TakeLast(LinesMax) : [];
-        return new ToolException(string.Join('\n', [$"{part} {what}; log: {log}", .. last.Select(line => $"  | {line}")]));
+        string[] lines = [$"{part} {what}; log: {log}", .. last.Select(line => $"  | {line}")];
+        return new ToolException(string.Join('\n', lines));
     }
 }

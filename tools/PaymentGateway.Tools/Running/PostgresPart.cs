@@ -36,8 +36,8 @@ internal sealed class PostgresPart() : Part(PartNames.Postgres)
         launcher.Launch(
             system, Name, "/",
             [
-                .. Program(system, "postgres"), "-D", system.DataDirectory, "-c", "listen_addresses=", "-c", "port=5432",
-                "-c", $"unix_socket_directories={system.PostgresSocketDirectory}", "-c",
+                .. Program(system, "postgres"), "-D", system.DataDirectory, "-c", "listen_addresses=", "-c",
+                "port=5432", "-c", $"unix_socket_directories={system.PostgresSocketDirectory}", "-c",
                 "unix_socket_permissions=0700", .. system.Settings.PostgresArguments,
             ],
             NothingInherited);

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tools.Running;
 /// <param name="Born">Its start in clock ticks: with the pid it names one process for ever.</param>
 public sealed record ProcessStatus(int Pid, string Name, char State, int Parent, int Group, int Threads, ulong Born)
 {
-    /// <summary>A process whose first thread is dead keeps its files, and their locks, until its last thread is.</summary>
+    /// <summary>With its first thread dead it keeps its files, and their locks, until its last thread is.</summary>
     public bool IsAlive => State is not ('Z' or 'X') || Threads > 1;
 
     /// <summary>Null when there is no such process.</summary>
@@ -25,7 +25,7 @@ public sealed record ProcessStatus(int Pid, string Name, char State, int Parent,
     /// <summary>Null when there is none, or none that still lives.</summary>
     public static ProcessStatus? ReadLiving(int pid) => Read(pid) is { IsAlive: true } status ? status : null;
 
-    /// <summary>One line of the kernel's. The name stands in brackets and may hold blanks and brackets itself.</summary>
+    /// <summary>One line of the kernel's. The name in brackets may hold blanks and brackets itself.</summary>
     public static ProcessStatus Parse(string line)
     {
         var (open, close) = (line.IndexOf('('), line.LastIndexOf(')'));

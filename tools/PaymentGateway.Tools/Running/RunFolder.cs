@@ -133,9 +133,10 @@ internal sealed class RunFolder(string path)
         try
         {
             var words = File.ReadAllText(PidFile(part)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
-            return words.Length == 2
-                ? (int.Parse(words[0], CultureInfo.InvariantCulture), ulong.Parse(words[1], CultureInfo.InvariantCulture))
-                : null;
+            if (words.Length < 2)
+                return null; // It was gone before it could be remembered.
+            var (pid, born) = (words[0], words[1]);
+            return (int.Parse(pid, CultureInfo.InvariantCulture), ulong.Parse(born, CultureInfo.InvariantCulture));
         }
         catch (IOException)
         {

@@ -128,6 +128,9 @@ public sealed class SystemSettings
         return new SystemSettings(merged);
     }
 
+    /// <summary>Those that the gateway itself reads.</summary>
+    public IEnumerable<KeyValuePair<string, string>> OfGateway() => variables.Where(pair => IsOfGateway(pair.Key));
+
     /// <summary>What a later start of one part needs, with the defaults of today in it.</summary>
     public Dictionary<string, string> ToSave()
     {
