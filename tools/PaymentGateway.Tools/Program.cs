@@ -1,6 +1,9 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
+using PaymentGateway.Tools.LoadTesting;
+using PaymentGateway.Tools.Measuring.AbTesting;
+using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
 
@@ -13,6 +16,9 @@ internal static class Program
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         root.Add(RunVerb.Create());
+        root.Add(AbVerb.Create());
+        root.Add(BenchVerb.Create());
+        root.Add(LoadVerb.Create());
         foreach (var verb in SystemVerbs.Create())
             root.Add(verb);
 

@@ -1,5 +1,4 @@
 using System.Globalization;
-using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Compose;

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Text.Json.Nodes;
-using PaymentGateway.Tests.Support;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
 

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Configuration;
 using Npgsql;
-using PaymentGateway.Tests.Support;
+using PaymentGateway.Configuring;
+using PaymentGateway.Tools.Running;
 using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Compose;
@@ -89,13 +90,11 @@ public sealed class ComposeSettingsTests
     }
 
     [Fact]
-    public async Task The_connection_is_that_of_make_run_but_for_the_socket()
+    public void The_connection_is_that_of_make_run_but_for_the_socket()
     {
-        var native = await ProgramRun.RunAsync(
-            ["bash", "-c", "source eng/lib.sh; apply_defaults; short_dir=/nowhere; connection_string"],
-            variables: [("MULTIPLEXING", null), ("POOL", null), ("PROFILE", null)]);
+        var native = SystemSettings.From([]).ConnectionString("/nowhere");
         var ours = new NpgsqlConnectionStringBuilder(ComposeProject.Challenge["api1"].Environment[Ledger]);
-        var theirs = new NpgsqlConnectionStringBuilder(native.Output);
+        var theirs = new NpgsqlConnectionStringBuilder(native);
 
         Assert.Equal(ComposeProject.Challenge["api1"].MountOf("postgres-socket").Target, ours.Host);
         ours.Host = theirs.Host;

@@ -1,6 +1,7 @@
 using System.Diagnostics;
+using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
-using PaymentGateway.Tests.WholeWay;
+using PaymentGateway.Tools.Running;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Compose;
@@ -37,39 +38,20 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
     [Fact]
     public void The_signals_of_make_down_are_those_of_the_compose_file()
     {
-        var native = File.ReadAllText(Repository.PathOf("eng", "parts.sh"));
-
-        Assert.Contains("nginx) signal=QUIT ;; postgres) signal=INT ;; *) signal=TERM ;;", native);
-        Assert.Equal(3, ComposeProject.Challenge["nginx"].StopSignal);
-        Assert.Equal(2, ComposeProject.Challenge["postgres"].StopSignal);
-        Assert.Equal(15, ComposeProject.Challenge["api1"].StopSignal);
-        Assert.Equal(15, ComposeProject.Challenge["api2"].StopSignal);
+        foreach (var name in PartNames.Counted)
+            Assert.Equal(ComposeProject.Challenge[name].StopSignal, (int)Part.Named(name).StopSignal);
     }
 
     private async Task EndsAsync(GatewaySystem system, ComposeService part)
     {
         var waited = Stopwatch.StartNew();
         var pid = system.PidOf(part.Name);
-        while (IsAlive(pid))
+        while (ProcessStatus.ReadLiving(pid) is not null)
         {
             Assert.True(waited.Elapsed < part.StopGrace, $"{part.Name} would have been killed");
             await Task.Delay(10);
         }
 
         output.WriteLine($"{part.Name}: {waited.Elapsed.TotalSeconds:0.00} of {part.StopGrace.TotalSeconds} s");
-    }
-
-    // A zombie has ended; only its parent has not looked yet.
-    private static bool IsAlive(int pid)
-    {
-        try
-        {
-            var stat = File.ReadAllText($"/proc/{pid}/stat");
-            return stat[(stat.LastIndexOf(')') + 2)..][0] is not ('Z' or 'X');
-        }
-        catch (IOException)
-        {
-            return false;
-        }
     }
 }

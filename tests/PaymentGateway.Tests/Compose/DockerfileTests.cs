@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
+using PaymentGateway.Hosting;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 

@@ -1,5 +1,4 @@
 using System.Text.RegularExpressions;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 

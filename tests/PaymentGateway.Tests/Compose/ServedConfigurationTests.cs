@@ -86,7 +86,7 @@ public sealed class ServedConfigurationTests : IDisposable
             File.Copy(Repository.PathOf(mount.Source), Path.Combine(etc, Path.GetFileName(mount.Target)));
         var command = postgres.Command!.Select(word => word.Replace("/etc/postgresql", etc)).ToArray();
         Assert.Equal("postgres", command[0]);
-        command[0] = Path.Combine(await BinariesAsync(), "postgres");
+        command[0] = Path.Combine(PostgresServer.Binaries!, "postgres");
         var data = Directory.CreateDirectory(Path.Combine(etc, "data")).FullName;
 
         var settings = new Dictionary<string, string>();
@@ -104,9 +104,6 @@ public sealed class ServedConfigurationTests : IDisposable
         Directory.Delete(etc, recursive: true);
         return settings;
     }
-
-    private static async Task<string> BinariesAsync() => (await ProgramRun.RunAsync(
-        ["bash", "-c", "source eng/lib.sh; apply_defaults; printf %s \"$PG_BIN\""])).Output;
 
     // Only root can become somebody else; anyone else tries it as who he is.
     private static string[] As(string user) => Environment.UserName == "root"

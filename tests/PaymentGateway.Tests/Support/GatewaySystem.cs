@@ -1,5 +1,6 @@
-using System.Globalization;
+using System.Collections.Concurrent;
 using System.Net.Sockets;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -9,16 +10,26 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public sealed class GatewaySystem : IAsyncDisposable
 {
-    public const string First = "api1";
-    public const string Second = "api2";
+    public const string First = PartNames.First;
+    public const string Second = PartNames.Second;
 
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(6);
+    private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
+    private static readonly ConcurrentDictionary<NativeSystem, bool> Running = new();
 
-    private readonly GatewaySystemScript script;
-    private Dictionary<string, string> state = [];
-    private GatewaySystemRelays? relays;
+    private readonly NativeSystem native;
+    private readonly GatewaySystemRelays? relays;
+    private IReadOnlyDictionary<string, int> pids = new Dictionary<string, int>();
 
-    private GatewaySystem(GatewaySystemScript script) => this.script = script;
+    // A test run that is broken off stops its systems too.
+    static GatewaySystem() => AppDomain.CurrentDomain.ProcessExit += (_, _) =>
+        Task.WhenAll(Running.Keys.Select(system => system.DownAsync())).Wait(TimeSpan.FromSeconds(10));
+
+    private GatewaySystem(NativeSystem native, GatewaySystemRelays? relays)
+    {
+        this.native = native;
+        this.relays = relays;
+    }
 
     /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; private set; } = null!;
@@ -41,51 +52,53 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     public Uri Address => Client.BaseAddress!;
 
+    /// <summary>Of the gateway to PostgreSQL, past a relay.</summary>
+    public string ConnectionString => native.ConnectionString;
+
     /// <summary>Starts a system and waits until it takes payments.</summary>
-    /// <param name="settings">Variables of eng/system or of the gateway, such as Gateway__Routing__Patience.</param>
+    /// <param name="settings">Variables of `make help` or of the gateway, such as Gateway__Routing__Patience.</param>
     public static Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings) =>
-        UpAsync(new GatewaySystemScript(settings));
+        UpAsync(new GatewaySystem(new NativeSystem(GatewaySystemSettings.Of(settings)), relays: null));
 
     /// <summary>The same with a relay on each connection of the instances.</summary>
     public static Task<GatewaySystem> UpWithRelaysAsync(params (string Name, string Value)[] settings)
     {
-        var script = new GatewaySystemScript(settings);
-        return UpAsync(script, new GatewaySystemRelays(script));
+        NativeSystem? native = null;
+        var relays = new GatewaySystemRelays(
+            GatewaySystemSettings.Of(settings), () => native!.PostgresSocketDirectory);
+        native = new NativeSystem(relays.Settings);
+        return UpAsync(new GatewaySystem(native, relays));
     }
 
-    private static async Task<GatewaySystem> UpAsync(GatewaySystemScript script, GatewaySystemRelays? relays = null)
+    public async Task StartAsync(params string[] parts)
     {
-        var system = new GatewaySystem(script) { relays = relays };
-        try
-        {
-            await script.UpAsync();
-        }
-        catch when (relays is not null)
-        {
-            await relays.DisposeAsync();
-            throw;
-        }
-
-        system.Attach();
-        return system;
+        await native.StartAsync(parts).WaitAsync(TimeLimit);
+        pids = native.Pids();
     }
 
-    public Task StartAsync(params string[] parts) => RunAsync(["start", .. parts]);
-
-    public Task StopAsync(params string[] parts) => RunAsync(["stop", .. parts]);
+    public async Task StopAsync(params string[] parts)
+    {
+        await native.StopAsync(parts).WaitAsync(TimeLimit);
+        pids = native.Pids();
+    }
 
     /// <summary>kill -9, and it is gone on return.</summary>
-    public Task KillAsync(string part) => RunAsync(["kill", part]);
+    public async Task KillAsync(string part)
+    {
+        await native.KillAsync(part).WaitAsync(TimeLimit);
+        pids = native.Pids();
+    }
 
-    public bool Runs(string part) => state.GetValueOrDefault($"{part}_pid") is { Length: > 0 };
+    /// <summary>As after the last start, stop or kill: what ended by itself since still counts.</summary>
+    public bool Runs(string part) => pids.ContainsKey(part);
 
-    public int PidOf(string part) => int.Parse(state[$"{part}_pid"], CultureInfo.InvariantCulture);
+    public int PidOf(string part) => pids[part];
 
     /// <summary>Where an instance listens.</summary>
-    public string SocketOf(string part) => state[$"{part}_socket"];
+    public string SocketOf(string part) => native.SocketOf(part);
 
     /// <summary>What a part has logged so far.</summary>
-    public string ReadLog(string part) => File.ReadAllText(Path.Combine(state["logs"], $"{part}.log"));
+    public string ReadLog(string part) => File.ReadAllText(native.LogOf(part));
 
     /// <summary>The HTTP clients of the instances that run.</summary>
     public IEnumerable<HttpClient> RunningInstances()
@@ -99,23 +112,8 @@ public sealed class GatewaySystem : IAsyncDisposable
     /// <summary>Starts a stopped instance as a child of the tests, so that its exit code can be seen.</summary>
     public GatewaySystemInstance StartChild(string part) => GatewaySystemInstance.Start(ChildSettings(part));
 
-    /// <summary>The environment in which eng/system starts this instance.</summary>
-    public Dictionary<string, string> ChildSettings(string part)
-    {
-        var settings = new Dictionary<string, string>
-        {
-            ["ASPNETCORE_URLS"] = $"http://unix:{state[$"{part}_socket"]}",
-            ["ConnectionStrings__Ledger"] = state["connection_string"],
-            ["Gateway__Instance__Name"] = part,
-            ["Gateway__Processors__Default__BaseUrl"] = state["default_url"],
-            ["Gateway__Processors__Fallback__BaseUrl"] = state["fallback_url"],
-            ["Gateway__Storage__Profile"] = script.Setting("PROFILE", "unlogged"),
-            ["Gateway__Intake__Acknowledge"] = script.Setting("ACKNOWLEDGE", "Stored"),
-        };
-        foreach (var (name, value) in script.GatewaySettings)
-            settings[name] = value;
-        return settings;
-    }
+    /// <summary>What this instance is told by its environment.</summary>
+    public Dictionary<string, string?> ChildSettings(string part) => new(native.EnvironmentOf(part));
 
     /// <summary>Healthy processors, empty books everywhere, and both instances know that default is usable.</summary>
     public async Task ResetAsync()
@@ -152,33 +150,53 @@ public sealed class GatewaySystem : IAsyncDisposable
         if (Fallback is not null)
             await Fallback.DisposeAsync();
         Database?.Thaw();
-        await script.DownAsync();
-        if (relays is not null)
-            await relays.DisposeAsync();
+        await EndAsync();
+    }
+
+    private static async Task<GatewaySystem> UpAsync(GatewaySystem system)
+    {
+        Running[system.native] = true;
+        try
+        {
+            using var limit = new CancellationTokenSource(TimeLimit);
+            await system.native.UpAsync(limit.Token);
+        }
+        catch
+        {
+            await system.EndAsync();
+            throw;
+        }
+
+        system.Attach();
+        return system;
     }
 
     private static async Task<bool> IsBusyAsync(SimulatedProcessor processor) =>
         await processor.CallsAsync() is { InFlight: > 0 } or { Queued: > 0 };
 
-    private async Task RunAsync(string[] arguments)
+    private async Task EndAsync()
     {
-        await script.RunAsync(arguments);
-        state = script.ReadState();
+        await native.DownAsync().WaitAsync(TimeLimit);
+        Running.TryRemove(native, out _);
+        if (Directory.Exists(native.RunDirectory))
+            Directory.Delete(native.RunDirectory, recursive: true);
+        if (relays is not null)
+            await relays.DisposeAsync();
     }
 
     private void Attach()
     {
-        state = script.ReadState();
+        pids = native.Pids();
         Client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
         {
-            BaseAddress = new Uri(state["url"]),
+            BaseAddress = new Uri(native.Url),
             Timeout = AnswerLimit,
         };
-        Api1 = Over(state["api1_socket"]);
-        Api2 = Over(state["api2_socket"]);
-        Default = SimulatedProcessor.Attach(new Uri(state["default_url"]));
-        Fallback = SimulatedProcessor.Attach(new Uri(state["fallback_url"]));
-        Database = new GatewaySystemDatabase(state["connection_string"], () => PidOf("postgres"));
+        Api1 = Over(native.SocketOf(First));
+        Api2 = Over(native.SocketOf(Second));
+        Default = SimulatedProcessor.Attach(new Uri(native.DefaultUrl));
+        Fallback = SimulatedProcessor.Attach(new Uri(native.FallbackUrl));
+        Database = new GatewaySystemDatabase(native.ConnectionString, () => PidOf(PartNames.Postgres));
     }
 
     private static HttpClient Over(string path) => new(new SocketsHttpHandler

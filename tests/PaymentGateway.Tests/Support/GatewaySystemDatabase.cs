@@ -1,5 +1,6 @@
-using System.Globalization;
 using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -16,7 +17,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         ApplicationName = "tests",
     }.ConnectionString;
 
-    private List<int> frozen = [];
+    private IReadOnlyList<int> frozen = [];
 
     public async Task<Dictionary<Guid, BooksEntry>> SettlementsAsync()
     {
@@ -37,16 +38,16 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + "WHERE requested_at IS NULL AND owner <> -1");
+        + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
 
     /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
     public async Task<List<SettledAt>> SettledInOrderAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT owner, accepted_at, requested_at "
+            "SELECT owner_epoch, accepted_at, requested_at "
             + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
-            + "ORDER BY owner, requested_at, accepted_at", connection);
+            + "ORDER BY owner_epoch, requested_at, accepted_at", connection);
         await using var reader = await command.ExecuteReaderAsync();
         var settled = new List<SettledAt>();
         while (await reader.ReadAsync())
@@ -83,15 +84,15 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
     {
-        frozen = Processes();
+        frozen = ProcessTree.Of(postmaster());
         foreach (var pid in frozen)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+            Posix.Send(pid, Signal.Stop);
     }
 
     public void Thaw()
     {
         foreach (var pid in frozen)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+            Posix.Send(pid, Signal.Continue);
         frozen = [];
     }
 
@@ -99,11 +100,11 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     public async Task CrashAsync()
     {
         // It forks no more from here on: a server process that is not on the list would live on.
-        GatewaySystemInstance.Signal(postmaster(), GatewaySystemInstance.Stop);
-        var processes = Processes();
+        Posix.Send(postmaster(), Signal.Stop);
+        var processes = ProcessTree.Of(postmaster());
         foreach (var pid in processes)
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Kill);
-        await Eventually.HoldsAsync(() => !processes.Exists(IsAlive), "every process of PostgreSQL is gone");
+            Posix.Send(pid, Signal.Kill);
+        await Eventually.HoldsAsync(() => processes.All(pid => ProcessStatus.ReadLiving(pid) is null), "every process of PostgreSQL is gone");
     }
 
     private async Task<NpgsqlConnection> OpenAsync()
@@ -111,35 +112,5 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         var connection = new NpgsqlConnection(plain);
         await connection.OpenAsync();
         return connection;
-    }
-
-    private List<int> Processes()
-    {
-        var parent = postmaster();
-        var processes = new List<int> { parent };
-        foreach (var folder in Directory.GetDirectories("/proc"))
-            if (int.TryParse(Path.GetFileName(folder), out var pid) && ParentOf(pid) == parent)
-                processes.Add(pid);
-        return processes;
-    }
-
-    private static bool IsAlive(int pid) => StatusOf(pid) is { } status && status[0] != "Z";
-
-    private static int? ParentOf(int pid) => StatusOf(pid) is { } status
-        ? int.Parse(status[1], CultureInfo.InvariantCulture)
-        : null;
-
-    // The name in brackets may hold blanks; state and parent follow it.
-    private static string[]? StatusOf(int pid)
-    {
-        try
-        {
-            var line = File.ReadAllText($"/proc/{pid}/stat");
-            return line[(line.LastIndexOf(')') + 2)..].Split(' ');
-        }
-        catch (IOException)
-        {
-            return null;
-        }
     }
 }

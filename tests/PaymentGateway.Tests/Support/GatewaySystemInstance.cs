@@ -1,15 +1,15 @@
 using System.Diagnostics;
-using System.Runtime.InteropServices;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>
 public sealed class GatewaySystemInstance : IAsyncDisposable
 {
-    public const int Kill = 9;
-    public const int Terminate = 15;
-    public const int Continue = 18;
-    public const int Stop = 19;
+    public const int Kill = (int)PaymentGateway.Tools.Running.Signal.Kill;
+    public const int Terminate = (int)PaymentGateway.Tools.Running.Signal.Terminate;
+    public const int Continue = (int)PaymentGateway.Tools.Running.Signal.Continue;
+    public const int Stop = (int)PaymentGateway.Tools.Running.Signal.Stop;
 
     private readonly Process process;
     private readonly Task<string> output;
@@ -22,7 +22,7 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         errors = process.StandardError.ReadToEndAsync();
     }
 
-    public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string> settings)
+    public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string?> settings)
     {
         var start = new ProcessStartInfo(GatewaySystemParts.Gateway)
         {
@@ -30,14 +30,12 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
-        GatewaySystemScript.Clean(start.Environment);
-        foreach (var (name, value) in settings)
-            start.Environment[name] = value;
+        SystemEnvironment.Fill(start.Environment, GatewaySystemSettings.OfShell, settings);
         return new GatewaySystemInstance(Process.Start(start)!);
     }
 
     /// <summary>Sends a signal to a process that these tests have started.</summary>
-    public static void Signal(int pid, int signal) => _ = NativeKill(pid, signal);
+    public static void Signal(int pid, int signal) => Posix.Send(pid, (Signal)signal);
 
     public void Signal(int signal) => Signal(process.Id, signal);
 
@@ -71,8 +69,4 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
 
         process.Dispose();
     }
-
-    [DllImport("libc", EntryPoint = "kill", SetLastError = true)]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
-    private static extern int NativeKill(int pid, int signal);
 }

@@ -1,16 +1,15 @@
+using PaymentGateway.Tools.Running;
+
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a whole system is made of, and where it is found: the scripts and what was published.</summary>
+/// <summary>What a whole system is made of, and where it is found: the published programs and the installed ones.</summary>
 public static class GatewaySystemParts
 {
-    /// <summary>The script that starts and stops a system and its parts.</summary>
-    public static string Script { get; } = Repository.PathOf("eng", "system");
-
     /// <summary>The gateway's published native binary.</summary>
-    public static string Gateway { get; } = Binary("GATEWAY_BIN", "PaymentGateway");
+    public static string Gateway => GatewaySystemSettings.OfShell.GatewayBinary;
 
     /// <summary>The simulator's published native binary.</summary>
-    public static string Simulator { get; } = Binary("SIMULATOR_BIN", "ProcessorSimulator");
+    public static string Simulator => GatewaySystemSettings.OfShell.SimulatorBinary;
 
     /// <summary>Null when everything is here, or when missing parts must make the tests fail.</summary>
     public static string? SkipReason { get; } = FindSkipReason();
@@ -31,24 +30,13 @@ public static class GatewaySystemParts
             yield return "the published gateway";
         if (!File.Exists(Simulator))
             yield return "the published simulator";
-        if (!HasPostgres(Environment.GetEnvironmentVariable("PG_BIN"), "/usr/lib/postgresql"))
+        if (GatewaySystemSettings.OfShell.PostgresBinaries is not { } programs
+            || !File.Exists(Path.Combine(programs, "postgres")))
             yield return "PostgreSQL";
-        var path = $"{Environment.GetEnvironmentVariable("PATH")}:/usr/sbin:/sbin";
-        foreach (var tool in new[] { "nginx", "curl", "setsid" })
-            if (!path.Split(':').Any(folder => File.Exists(Path.Combine(folder, tool))))
+        foreach (var tool in new[] { "nginx", "setsid" })
+            if (!SystemEnvironment.Has(GatewaySystemSettings.OfShell, tool))
                 yield return tool;
     }
-
-    private static bool HasPostgres(string? given, string installed) => given is null
-        ? Directory.Exists(installed)
-            && Directory.EnumerateFiles(installed, "postgres", SearchOption.AllDirectories).Any()
-        : File.Exists(Path.Combine(given, "postgres"));
-
-    private static string Binary(string variable, string project) =>
-        Environment.GetEnvironmentVariable(variable)
-        ?? Repository.PathOf(
-            "artifacts", Environment.GetEnvironmentVariable("FRAMEWORK") ?? "", "publish", project, "release_linux-x64",
-            project);
 }
 
 /// <summary>A fact that needs a whole system; skipped on a machine that cannot run one.</summary>

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -13,16 +14,21 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-relays.");
 
     /// <summary>Listens before the system is started, and tells it where.</summary>
-    public GatewaySystemRelays(GatewaySystemScript script)
+    /// <param name="postgres">The directory of PostgreSQL's socket, which is made with the system.</param>
+    public GatewaySystemRelays(SystemSettings settings, Func<string> postgres)
     {
-        Database1 = ToPostgres(script, GatewaySystem.First);
-        Database2 = ToPostgres(script, GatewaySystem.Second);
-        Default = ToProcessor(script, "DEFAULT_PORT");
-        Fallback = ToProcessor(script, "FALLBACK_PORT");
-        script.Set("RELAY_DIR", directory.FullName);
-        script.Set("RELAY_DEFAULT_URL", UrlOf(Default));
-        script.Set("RELAY_FALLBACK_URL", UrlOf(Fallback));
+        Database1 = ToPostgres(postgres, GatewaySystem.First);
+        Database2 = ToPostgres(postgres, GatewaySystem.Second);
+        Default = ToProcessor(settings.DefaultPort);
+        Fallback = ToProcessor(settings.FallbackPort);
+        Settings = settings.With(
+            ("RELAY_DIR", directory.FullName),
+            ("RELAY_DEFAULT_URL", UrlOf(Default)),
+            ("RELAY_FALLBACK_URL", UrlOf(Fallback)));
     }
+
+    /// <summary>Those given, with the relays in them.</summary>
+    public SystemSettings Settings { get; }
 
     /// <summary>Between the first instance and PostgreSQL.</summary>
     public Relay Database1 { get; }
@@ -55,11 +61,10 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     private static string UrlOf(Relay relay) => string.Create(
         CultureInfo.InvariantCulture, $"http://127.0.0.1:{((IPEndPoint)relay.Address).Port}");
 
-    private static Relay ToProcessor(GatewaySystemScript script, string port) => new(
-        new IPEndPoint(IPAddress.Loopback, 0), () => new IPEndPoint(IPAddress.Loopback, script.PortOf(port)));
+    private static Relay ToProcessor(int port) => new(
+        new IPEndPoint(IPAddress.Loopback, 0), () => new IPEndPoint(IPAddress.Loopback, port));
 
-    private Relay ToPostgres(GatewaySystemScript script, string part) => new(
+    private Relay ToPostgres(Func<string> postgres, string part) => new(
         new UnixDomainSocketEndPoint(Path.Combine(directory.CreateSubdirectory(part).FullName, PostgresSocket)),
-        () => new UnixDomainSocketEndPoint(
-            Path.Combine(script.ReadSocketDirectory(), "postgres", PostgresSocket)));
+        () => new UnixDomainSocketEndPoint(Path.Combine(postgres(), PostgresSocket)));
 }

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
-using System.Runtime.InteropServices;
 using Npgsql;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -77,7 +77,7 @@ public sealed class PostgresServer : IAsyncDisposable
     private int ProcessId { get; set; }
 
     /// <summary>Where it is installed.</summary>
-    public static string? Binaries { get; } = FindBinaries();
+    public static string? Binaries { get; } = GatewaySystemSettings.OfShell.PostgresBinaries;
 
     public string ConnectionString(string database) =>
         $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
@@ -129,37 +129,22 @@ public sealed class PostgresServer : IAsyncDisposable
     }
 
     /// <summary>The server and its backends stand still: connections stay, nothing answers.</summary>
-    public void Freeze() => Signal(19);
+    public void Freeze() => Send(Signal.Stop);
 
     /// <summary>They go on.</summary>
-    public void Thaw() => Signal(18);
+    public void Thaw() => Send(Signal.Continue);
 
     /// <summary>One backend stands still, and the others go on.</summary>
-    public static void Freeze(int backend) => Assert.Equal(0, Kill(backend, 19));
+    public static void Freeze(int backend) => Assert.True(Posix.Send(backend, Signal.Stop));
 
     /// <summary>It goes on.</summary>
-    public static void Thaw(int backend) => Assert.Equal(0, Kill(backend, 18));
+    public static void Thaw(int backend) => Assert.True(Posix.Send(backend, Signal.Continue));
 
     public async ValueTask DisposeAsync()
     {
         watcher.StandardInput.Close();
         await watcher.WaitForExitAsync();
         watcher.Dispose();
-    }
-
-    private static string? FindBinaries()
-    {
-        if (Environment.GetEnvironmentVariable("PG_BIN") is { Length: > 0 } told)
-            return told;
-
-        var root = new DirectoryInfo("/usr/lib/postgresql");
-        return root.Exists
-            ? root.GetDirectories()
-                .Where(version => File.Exists(Path.Combine(version.FullName, "bin", "postgres")))
-                .OrderBy(version => int.TryParse(version.Name, CultureInfo.InvariantCulture, out var at) ? at : 0)
-                .Select(version => Path.Combine(version.FullName, "bin"))
-                .LastOrDefault()
-            : null;
     }
 
     private async Task ReadProcessIdAsync()
@@ -183,17 +168,12 @@ public sealed class PostgresServer : IAsyncDisposable
         }
     }
 
-    private void Signal(int signal)
+    private void Send(Signal signal)
     {
-        var children = File.ReadAllText($"/proc/{ProcessId}/task/{ProcessId}/children");
-        foreach (var child in children.Split(' ', StringSplitOptions.RemoveEmptyEntries))
-            _ = Kill(int.Parse(child, CultureInfo.InvariantCulture), signal);
-        Assert.Equal(0, Kill(ProcessId, signal));
+        foreach (var child in ProcessTree.ChildrenOf(ProcessId))
+            Posix.Send(child, signal);
+        Assert.True(Posix.Send(ProcessId, signal));
     }
-
-    [DllImport("libc", EntryPoint = "kill")]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
-    private static extern int Kill(int process, int signal);
 }
 
 /// <summary>A test that needs PostgreSQL: skipped without it, unless the build says that it must be there.</summary>

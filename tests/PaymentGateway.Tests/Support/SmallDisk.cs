@@ -59,8 +59,7 @@ public sealed class SmallDisk : IAsyncDisposable
 
     private static async Task MoveAsync(GatewaySystem system, string path)
     {
-        var superuser = new NpgsqlConnectionStringBuilder(
-            system.ChildSettings(GatewaySystem.First)["ConnectionStrings__Ledger"])
+        var superuser = new NpgsqlConnectionStringBuilder(system.ConnectionString)
         {
             Username = "postgres",
             Multiplexing = false,

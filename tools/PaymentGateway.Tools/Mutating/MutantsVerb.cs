@@ -46,7 +46,7 @@ public static class MutantsVerb
             await File.AppendAllTextAsync(list, $"{entry}\n", cancellation);
         }
 
-        var commit = await Commit.NameAsync(cancellation);
+        var commit = await Commit.ReadAsync(cancellation);
         Console.WriteLine($"{caught} of {mutants.Count} mutants caught, at {commit}; the list is in {list}");
         return caught == mutants.Count ? 0 : 1;
     }

@@ -37,8 +37,8 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     /// <summary>The file system.env, for programs: key=value lines.</summary>
     public string EnvironmentFile => folder.EnvironmentFile;
 
-    private SystemLayout Layout =>
-        started ??= Load() ?? throw new ToolException($"nothing runs in {folder.Path}");
+    // What was started here stays known after its end: somebody may still ask where it was.
+    private SystemLayout Layout => started ??= Load() ?? throw new ToolException($"nothing runs in {folder.Path}");
 
     public string SocketOf(string instance) => Layout.SocketOf(instance);
 
@@ -77,7 +77,6 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
         }
 
         await SystemStop.RemoveLeftoversAsync(folder, output);
-        started = null;
         return ran;
     }
 
@@ -101,7 +100,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public async Task StopAsync(params string[] parts)
     {
-        var system = Layout;
+        var system = LayoutOfRunning();
         await SystemStop.StopAsync(folder, parts, output);
         Running.EnvironmentFile.Write(system);
     }
@@ -109,7 +108,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     /// <summary>KILL returns when it is gone; any other signal is only sent.</summary>
     public async Task KillAsync(string part, Signal signal = Signal.Kill)
     {
-        var system = Layout;
+        var system = LayoutOfRunning();
         var pid = folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
         if (signal != Signal.Kill)
         {
@@ -175,10 +174,12 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
         catch
         {
             await SystemStop.RemoveLeftoversAsync(folder, output);
-            started = null;
             throw;
         }
     }
+
+    private SystemLayout LayoutOfRunning() =>
+        folder.IsInUse ? Layout : throw new ToolException($"nothing runs in {folder.Path}");
 
     private SystemLayout? Load() => folder.Load() is { } saved
         ? new SystemLayout(given.Over(saved.Variables), folder, saved.ShortDirectory, saved.DataDirectory)

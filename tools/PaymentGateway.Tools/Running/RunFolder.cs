@@ -26,6 +26,9 @@ internal sealed class RunFolder(string path)
 
     public string NginxPrefix => At("nginx");
 
+    /// <summary>Something was started here and not stopped in order.</summary>
+    public bool IsInUse => File.Exists(Settings);
+
     private string Pids => At("pids");
 
     private string Settings => At("settings");

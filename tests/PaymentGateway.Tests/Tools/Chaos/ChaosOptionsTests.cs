@@ -1,4 +1,3 @@
-using PaymentGateway.Tools;
 using PaymentGateway.Tools.Chaos;
 
 namespace PaymentGateway.Tests.Tools.Chaos;

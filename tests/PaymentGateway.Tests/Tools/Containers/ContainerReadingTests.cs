@@ -1,4 +1,3 @@
-using PaymentGateway.Tools;
 using PaymentGateway.Tools.Containers;
 
 namespace PaymentGateway.Tests.Tools.Containers;

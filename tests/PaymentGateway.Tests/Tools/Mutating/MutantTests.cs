@@ -1,4 +1,3 @@
-using PaymentGateway.Tools;
 using PaymentGateway.Tools.Mutating;
 
 namespace PaymentGateway.Tests.Tools.Mutating;

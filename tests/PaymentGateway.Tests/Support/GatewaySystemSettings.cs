@@ -1,0 +1,59 @@
+using System.Net;
+using System.Net.Sockets;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The settings of a system of the tests' own: a run directory and ports that nobody else has.</summary>
+public static class GatewaySystemSettings
+{
+    // What the caller of the tests may have set for a system of their own.
+    private static readonly string[] Foreign =
+    [
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "MULTIPLEXING", "POOL", "TOKEN", "FRESH", "PG_ARGS",
+        "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+    ];
+
+    /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>
+    public static SystemSettings OfShell { get; } = Clean(SystemSettings.FromEnvironment());
+
+    public static SystemSettings Of(IEnumerable<(string Name, string Value)> settings)
+    {
+        var ports = FreePorts(3);
+        return OfShell.With(
+        [
+            ("NO_PUBLISH", "1"),
+            ("RUN_DIR", Path.Combine(Path.GetTempPath(), $"payment-gateway-tests.{Path.GetRandomFileName()}")),
+            ("PORT", ports[0]),
+            ("DEFAULT_PORT", ports[1]),
+            ("FALLBACK_PORT", ports[2]),
+            .. settings.Select(setting => (setting.Name, (string?)setting.Value)),
+        ]);
+    }
+
+    private static SystemSettings Clean(SystemSettings settings) => settings.With(settings.Variables.Keys
+        .Where(name => name.StartsWith("Gateway__", StringComparison.OrdinalIgnoreCase) || Foreign.Contains(name))
+        .Select(name => (name, (string?)null)).ToArray());
+
+    // Below the range from which the kernel takes ports for outgoing connections.
+    private static string[] FreePorts(int count)
+    {
+        var ports = new HashSet<int>();
+        while (ports.Count < count)
+        {
+            var port = Random.Shared.Next(20_000, 30_000);
+            using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            try
+            {
+                socket.Bind(new IPEndPoint(IPAddress.Any, port));
+                ports.Add(port);
+            }
+            catch (SocketException)
+            {
+                // Taken: the next one.
+            }
+        }
+
+        return ports.Select(port => $"{port}").ToArray();
+    }
+}
