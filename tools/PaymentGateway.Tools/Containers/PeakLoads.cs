@@ -6,7 +6,8 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class PeakLoads(Rig rig, MemoryKills kills)
 {
     private static readonly string[] Watched = ["nginx", "api1", "api2", "postgres", "payment-processor-default"];
-    private static readonly string[] Results = ["result", "Requests/sec"];
+    private static readonly string[] Results = ["result", "| 2", "Requests/sec"];
+    private static readonly string Gateway = $"http://127.0.0.1:{EngineClients.Ports[0]}";
     private static readonly TimeSpan Between = TimeSpan.FromMilliseconds(500);
     private static readonly TimeSpan SettleLimit = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan DrainLimit = TimeSpan.FromMinutes(2);
@@ -69,11 +70,12 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
     }
 
     private Task<string> OfficialAsync() =>
-        LoadAsync("env", $"URL={rig.Http.Clients.BaseAddress}", Repository.PathOf("eng", "gatling"), "official");
+        LoadAsync("env", $"URL={Gateway}", Repository.PathOf("eng", "tool"), "load", "official");
 
     private Task<string> BurstAsync(int run, int connections, int? count = null) => LoadAsync(
         "env", $"BENCH_RUN={run}", $"BENCH_COUNT={count}", "wrk", "-t2", $"-c{connections}", "-d60s",
-        "-s", Repository.PathOf("eng", "bench.lua"), $"{rig.Http.Clients.BaseAddress}payments");
+        "-s", Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "Load", "bench.lua"),
+        $"{Gateway}/payments");
 
     private async Task<string> DrainAsync()
     {
