@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test compose-test publish mutants chaos bench bench-inner official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test compose-test publish mutants chaos bench bench-inner ab official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -9,57 +9,60 @@ help: ## this list
 	@echo "          MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
-	@eng/run
+	@eng/tool run
 
 up: ## the same in the background
-	@eng/system up
+	@eng/tool up
 
 down: ## stop what `make up` or `make run` started
-	@eng/system down
+	@eng/tool down
 
-test: ## all tests: unit, storage, and the whole way on the published binaries (ARGS='--filter …')
-	@eng/test $(ARGS)
+test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
+	@eng/tool test $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
-	@eng/compose-test $(ARGS)
+	@eng/tool compose-test $(ARGS)
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
 	@eng/publish
 
 mutants: ## breaks one invariant at a time in a copy; a test must turn red for each (ARGS=names of some)
-	@eng/mutants $(ARGS)
+	@eng/tool mutants $(ARGS)
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
-	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
+	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
 bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
-	@eng/bench $(ARGS)
+	@eng/tool bench $(ARGS)
 
 bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
-	@eng/bench inner bytes
+	@eng/tool bench inner bytes
+
+ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
+	@eng/tool ab $(ARGS)
 
 official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
-	@eng/gatling official $(ARGS)
+	@eng/tool load official $(ARGS)
 
-official-short: ## thirty seconds of it, scaled, as .ci/run does; says so when it cannot run
-	@eng/gatling official --short
+official-short: ## thirty seconds of it, scaled, as .ci/run does; the last lines say so when it cannot run
+	@eng/tool load official --short
 
 stress: ## three times the official volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
-	@eng/gatling stress $(ARGS)
+	@eng/tool load stress $(ARGS)
 
 saturation: ## more arrivals per second until it refuses or is slow: the knee
-	@eng/gatling saturation $(ARGS)
+	@eng/tool load saturation $(ARGS)
 
 soak: ## few payments for hours, an outage every minute (ARGS=-Dhours=8)
-	@eng/gatling soak $(ARGS)
+	@eng/tool load soak $(ARGS)
 
 audit: ## summaries fifty times a second while paying: never wrong, never late
-	@eng/gatling audit $(ARGS)
+	@eng/tool load audit $(ARGS)
 
 compare: ## gateway, stub and nginx alone under the same load, interleaved, medians (ARGS=5)
-	@eng/gatling compare $(ARGS)
+	@eng/tool load compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built
-	@eng/system down
+	@eng/tool down
 	@rm -rf artifacts .run

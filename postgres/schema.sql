@@ -8,18 +8,18 @@ SELECT pg_advisory_xact_lock(72616966);
 -- Every acceptance, for good: the key makes acceptance idempotent at any instance.
 -- handover: 0 as accepted; handed over, it is 1 surely not sent, 2 perhaps sent to either processor (in doubt),
 -- 3 perhaps sent to default and surely not to fallback.
--- owner: epoch of the instance that settles it; 0 nobody, anyone may take it; -1 parked for an operator.
+-- owner_epoch: the epoch of the instance that settles it; 0 nobody, anyone may take it; -1 parked for an operator.
 CREATE UNLOGGED TABLE IF NOT EXISTS payments (
     correlation_id uuid PRIMARY KEY,
     amount_cents   bigint NOT NULL,
     accepted_at    timestamptz NOT NULL,
-    owner          integer NOT NULL,
+    owner_epoch    integer NOT NULL,
     handover       smallint NOT NULL DEFAULT 0,
     parked_reason  text
 );
 
 -- What an owner has open is found by owner and time; the owner's lease says from which time on.
-CREATE INDEX IF NOT EXISTS payments_owner ON payments (owner, accepted_at);
+CREATE INDEX IF NOT EXISTS payments_owner ON payments (owner_epoch, accepted_at);
 
 -- What the processors have charged; the key makes a second record impossible, as an id is accepted at one time only.
 -- The time comes first so that new rows meet in the same few pages of the index, however large the books are.
@@ -36,16 +36,16 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlements (
 CREATE INDEX IF NOT EXISTS settlements_requested_at ON settlements (requested_at);
 
 -- Sums per processor and time bucket, each settlement twice: in a bucket of 5 and in one of 3,600 seconds, so that a
--- summary reads few rows of old books. The instance is in the key so that two never wait for each
+-- summary reads few rows of old books. The writer's epoch is in the key so that two instances never wait for each
 -- other's row; the sum is numeric because 92,234 payments of the largest amount would overflow a bigint.
 CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
     width_seconds smallint NOT NULL,
     bucket        timestamptz NOT NULL,
     processor     smallint NOT NULL,
-    instance      integer NOT NULL,
+    epoch         integer NOT NULL,
     requests      bigint NOT NULL,
     amount_cents  numeric NOT NULL,
-    PRIMARY KEY (width_seconds, bucket, processor, instance)
+    PRIMARY KEY (width_seconds, bucket, processor, epoch)
 ) WITH (fillfactor = 50);
 
 -- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.

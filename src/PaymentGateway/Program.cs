@@ -1,3 +1,6 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Hosting;
+
 namespace PaymentGateway;
 
 /// <summary>

@@ -9,18 +9,6 @@ public sealed partial class TidyTests
     private const int TestLinesMax = 400;
     private const int ColumnsMax = 120;
 
-    // Which stations a station may use. Nouns and what is at the root belong to all.
-    private static readonly Dictionary<string, string[]> AllowedUses = new()
-    {
-        ["Accepting"] = ["Owning", "Queueing", "Recording"],
-        ["Queueing"] = [],
-        ["Owning"] = ["Queueing", "Recording", "Settling"], // Settling: what is adopted in doubt is resolved there.
-        ["Routing"] = [],
-        ["Settling"] = ["Owning", "Queueing", "Recording", "Routing"],
-        ["Recording"] = ["Summarising"], // The summary's result record, and nothing else: see its own test.
-        ["Summarising"] = ["Owning", "Recording"], // Owning: a purge has the keeper look at once.
-    };
-
     private static readonly string[] Sources = [.. FilesBelow("src"), .. FilesBelow("tools")];
 
     private static readonly string[] Tests = FilesBelow("tests");
@@ -68,26 +56,6 @@ public sealed partial class TidyTests
     }
 
     [Fact]
-    public void Stations_use_only_the_stations_that_they_may()
-    {
-        var stations = Directory.GetDirectories(Repository.PathOf("src", "PaymentGateway"))
-            .Select(Path.GetFileName).OfType<string>().Where(name => name is not ("bin" or "obj")).Order();
-        Assert.Equal(AllowedUses.Keys.Order(), stations);
-
-        AssertNone(AllowedUses.Keys.SelectMany(station => FilesBelow("src", "PaymentGateway", station)
-            .SelectMany(file => AllowedUses.Keys.Except([station, .. AllowedUses[station]])
-                .Where(other => Mentions(file, other)).Select(other => $"{Name(file)} uses {other}"))));
-    }
-
-    [Fact]
-    public void Recording_knows_nothing_of_Summarising_but_the_shape_of_its_result()
-    {
-        var users = FilesBelow("src", "PaymentGateway", "Recording").Where(file => Mentions(file, "Summarising"));
-
-        Assert.Equal("SettlementLedger.cs", Path.GetFileName(Assert.Single(users)));
-    }
-
-    [Fact]
     public void The_simulator_and_the_gateway_know_nothing_of_each_other() =>
         AssertNone(Lines(FilesBelow("src"), (file, line) =>
         {
@@ -96,15 +64,6 @@ public sealed partial class TidyTests
                 : "ProcessorSimulator";
             return line.StartsWith("using " + other, StringComparison.Ordinal);
         }));
-
-    private static bool Mentions(string file, string station) => File.ReadLines(file).Any(line =>
-        line == $"using PaymentGateway.{station};" || line.Contains($" {station}.", StringComparison.Ordinal)
-        || line.Contains($"({station}.", StringComparison.Ordinal)) && !IsProse(file, station);
-
-    // A comment may end a sentence with a station's name.
-    private static bool IsProse(string file, string station) => File.ReadLines(file)
-        .Where(line => line.Contains(station, StringComparison.Ordinal))
-        .All(line => line.TrimStart().StartsWith("//", StringComparison.Ordinal));
 
     private static bool HasSummary(string[] lines, int at)
     {

@@ -1,5 +1,11 @@
 using System.CommandLine;
+using PaymentGateway.Tools.Chaos;
+using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.Limiting;
+using PaymentGateway.Tools.LoadTesting;
+using PaymentGateway.Tools.Measuring.AbTesting;
+using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
 using PaymentGateway.Tools.Testing;
 
@@ -11,11 +17,13 @@ internal static class Program
     public static async Task<int> Main(string[] args)
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
-        root.Add(RunVerb.Create());
-        foreach (var verb in SystemVerbs.Create())
+        Command[] verbs =
+        [
+            RunVerb.Create(), .. SystemVerbs.Create(), LimitsVerb.Create(), TestVerb.Create(), ContainersVerb.Create(),
+            MutantsVerb.Create(), ChaosVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+        ];
+        foreach (var verb in verbs)
             root.Add(verb);
-        root.Add(LimitsVerb.Create());
-        root.Add(TestVerb.Create());
 
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.

@@ -1,3 +1,6 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Timing;
+
 namespace PaymentGateway.Accepting;
 
 /// <summary>

@@ -1,7 +1,8 @@
 using Npgsql;
-using PaymentGateway.Owning;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Accepting;
 
@@ -84,7 +85,7 @@ internal sealed partial class IntakeWriter(
         {
             try
             {
-                var stored = await StoreOnceAsync(batch, args with { Owner = lease.Epoch });
+                var stored = await StoreOnceAsync(batch, args with { OwnerEpoch = lease.Epoch });
                 if (!stored.IsMissing)
                     return stored;
             }
@@ -118,7 +119,7 @@ internal sealed partial class IntakeWriter(
                 continue;
             }
 
-            mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.Owner == args.Owner;
+            mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch;
             var same = row.AmountCents == batch[i].AmountCents;
             if (!same && AcknowledgesReceived)
                 Log.AmountConflict(log, batch[i].Id, batch[i].AmountCents, row.AmountCents);
@@ -138,16 +139,14 @@ internal sealed partial class IntakeWriter(
         var payments = new List<Payment>(args.Ids.Length);
         for (var i = 0; i < args.Ids.Length; i++)
             if (mine is null || mine[i])
-                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.Owner));
+                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch));
         if (backlog.HasOverflow || queue.Room < args.Ids.Length || !open.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
             return;
         }
 
-        foreach (var payment in payments)
-            if (!queue.TryAdd(payment))
-                queue.Return(payment);
+        queue.AddAll(payments);
     }
 
     private static bool IsBlocked(Exception failed) =>

@@ -1,4 +1,6 @@
 using System.IO.Pipelines;
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Accepting;
 

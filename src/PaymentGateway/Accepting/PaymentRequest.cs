@@ -88,7 +88,7 @@ internal record struct PaymentRequest
     private static PaymentRequest ReadAny(ReadOnlySequence<byte> body)
     {
         var reader = new Utf8JsonReader(body);
-        var request = JsonSerializer.Deserialize(ref reader, GatewayJsonContext.Default.PaymentRequest);
+        var request = JsonSerializer.Deserialize(ref reader, PaymentJsonContext.Default.PaymentRequest);
         return reader.Read() ? throw new JsonException("More follows after the object.") : request;
     }
 

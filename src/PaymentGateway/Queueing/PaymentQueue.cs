@@ -1,4 +1,5 @@
 using System.Threading.Channels;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Queueing;
 
@@ -21,6 +22,14 @@ internal sealed class PaymentQueue(IntakeOptions options)
 
     /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
     public bool TryAdd(Payment payment) => channel.Writer.TryWrite(payment);
+
+    /// <summary>Adds all of them; what finds the queue full is taken all the same.</summary>
+    public void AddAll(List<Payment> payments)
+    {
+        foreach (var payment in payments)
+            if (!TryAdd(payment))
+                Return(payment);
+    }
 
     /// <summary>
     /// Takes back a payment that was refused, or one that is older than the queue. It always fits: there are only as

@@ -1,4 +1,6 @@
 using System.Threading.Channels;
+using PaymentGateway.Configuring;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Recording;
 

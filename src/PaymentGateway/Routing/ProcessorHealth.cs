@@ -1,3 +1,5 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Timing;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Routing;

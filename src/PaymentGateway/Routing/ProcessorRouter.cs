@@ -1,3 +1,5 @@
+using PaymentGateway.Configuring;
+
 namespace PaymentGateway.Routing;
 
 /// <summary>The routing decision: a pure function of both processors, the payment's age and the options.</summary>

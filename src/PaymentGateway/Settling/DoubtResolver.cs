@@ -1,55 +1,48 @@
-using PaymentGateway.Owning;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>
 /// Resolves payments in doubt where they may have been charged: by look-up, or by the same charge again at the same
-/// processor. One is free for another processor only when look-ups say 404 after the horizon. Any thread may add.
+/// processor. One is free for another processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open, Lease lease,
-    SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : IHostedService, IDisposable
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open,
+    Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
-    private static readonly TimeSpan BackOffFirst = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan BackOffMost = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
 
-    private readonly CancellationTokenSource stopping = new();
     private readonly Random jitter = new(Environment.ProcessId);
-    private int count;
+    private CancellationToken stopping;
     private long saidAt;
-
-    /// <summary>How many are in doubt in this instance's memory.</summary>
-    public int Count => Volatile.Read(ref count);
-
-    /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>
-    public void Add(Payment payment)
-    {
-        Interlocked.Increment(ref count);
-        _ = ResolveAsync(payment);
-    }
-
-    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    /// <summary>What is still in doubt is handed over as such.</summary>
-    public Task StopAsync(CancellationToken cancellationToken) => stopping.CancelAsync();
-
-    public void Dispose() => stopping.Dispose();
 
     /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
     public static TimeSpan LongestWait(int count) =>
-        BetweenAny * 2 * count is var wait && wait > BackOffMost ? wait : BackOffMost;
+        BetweenAny * 2 * count is var wait && wait > BackoffMaximum ? wait : BackoffMaximum;
+
+    /// <summary>Resolves all of them beside each other. After a stop the rest is handed over in doubt.</summary>
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        stopping = stoppingToken;
+        await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
+            _ = ResolveAsync(payment);
+    }
 
     private async Task ResolveAsync(Payment payment)
     {
         try
         {
-            var backOff = BackOffFirst;
+            var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
@@ -58,8 +51,8 @@ internal sealed partial class DoubtResolver(
                     return;
 
                 SayWhatLasts(payment, began);
-                await Task.Delay(step.RetryAfter + NextWait(payment, backOff), clock, stopping.Token);
-                backOff = TimeSpan.FromTicks(Math.Min(backOff.Ticks * 2, LongestWait(Count).Ticks));
+                var wait = NextWait(payment, backoff.Next(LongestWait(doubts.Count)));
+                await Task.Delay(step.RetryAfter + wait, clock, stopping);
             }
 
             open.Remove(payment);
@@ -70,7 +63,7 @@ internal sealed partial class DoubtResolver(
         }
         finally
         {
-            Interlocked.Decrement(ref count);
+            doubts.Leave();
         }
     }
 
@@ -92,7 +85,7 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ResolveAtAsync(Payment payment, ProcessorLane lane)
     {
         var pastHorizon = IsPastHorizon(payment);
-        var lookup = await lane.LookUpAsync(payment, stopping.Token);
+        var lookup = await lane.LookUpAsync(payment, stopping);
         if (lookup.Result == LookupResult.Found)
             return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
 
@@ -118,11 +111,11 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ResolveAnywhereAsync(Payment payment)
     {
         var pastHorizon = IsPastHorizon(payment);
-        var cheap = await lanes.Default.LookUpAsync(payment, stopping.Token);
+        var cheap = await lanes.Default.LookUpAsync(payment, stopping);
         if (cheap.Result == LookupResult.Found)
             return Settle(payment, lanes.Default, cheap.AmountCents, cheap.RequestedAt);
 
-        var dear = await lanes.Fallback.LookUpAsync(payment, stopping.Token);
+        var dear = await lanes.Fallback.LookUpAsync(payment, stopping);
         if (dear.Result == LookupResult.Found)
             return Settle(payment, lanes.Fallback, dear.AmountCents, dear.RequestedAt);
 
@@ -152,9 +145,9 @@ internal sealed partial class DoubtResolver(
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
     // The first look past the horizon may free it, so no wait goes far beyond.
-    private TimeSpan NextWait(Payment payment, TimeSpan backOff)
+    private TimeSpan NextWait(Payment payment, TimeSpan delay)
     {
-        var wait = Jittered(backOff);
+        var wait = Jittered(delay);
         var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
         return rest > TimeSpan.Zero && wait > rest ? rest + Jittered(HorizonSpread) : wait;
     }
@@ -167,14 +160,14 @@ internal sealed partial class DoubtResolver(
             return;
 
         if (Interlocked.CompareExchange(ref saidAt, clock.GetTimestamp(), said) == said)
-            Log.DoubtLasts(log, Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
+            Log.DoubtLasts(log, doubts.Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
     }
 
     // Full jitter: those that fell into doubt together must not come back together.
-    private TimeSpan Jittered(TimeSpan backOff)
+    private TimeSpan Jittered(TimeSpan delay)
     {
         lock (jitter)
-            return backOff * jitter.NextDouble();
+            return delay * jitter.NextDouble();
     }
 
     private readonly record struct Step(bool Done, TimeSpan RetryAfter)

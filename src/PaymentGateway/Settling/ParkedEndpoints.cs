@@ -1,5 +1,5 @@
-using System.Data.Common;
-using PaymentGateway.Recording;
+using PaymentGateway.Answering;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 
@@ -15,36 +15,14 @@ internal static class ParkedEndpoints
     // nginx waits 3 s for an answer, and then asks the other instance.
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
-    public static bool IsReplay(string path) =>
-        path.Length > ListPath.Length + "//replay".Length
-        && path.StartsWith(ListPath + "/", StringComparison.OrdinalIgnoreCase)
-        && path.EndsWith("/replay", StringComparison.OrdinalIgnoreCase);
-
-    public static void MapParked(this IEndpointRouteBuilder routes)
+    /// <param name="admin">The group of an operator's calls.</param>
+    public static void MapParked(this IEndpointRouteBuilder admin)
     {
-        var parked = routes.ServiceProvider.GetRequiredService<ParkedStore>();
-        var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
-        var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
-        routes.MapGet(ListPath, context => GuardAsync(context, token, () => ListAsync(context, parked)));
-        routes.MapPost(
-            ReplayAllPath, context => GuardAsync(context, token, () => ReplayAllAsync(context, parked, clock)));
-        routes.MapPost(
-            ListPath + "/{id}/replay", context => GuardAsync(context, token, () => ReplayAsync(context, parked)));
-    }
-
-    private static async Task GuardAsync(HttpContext context, AdminToken token, Func<Task> answerAsync)
-    {
-        if (!await token.AdmitsAsync(context))
-            return;
-
-        try
-        {
-            await answerAsync();
-        }
-        catch (Exception away) when (away is DbException or TimeoutException)
-        {
-            await ProblemAnswer.WriteOutOfReachAsync(context);
-        }
+        var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();
+        var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        admin.MapGet(ListPath, context => ListAsync(context, parked));
+        admin.MapPost(ReplayAllPath, context => ReplayAllAsync(context, parked, clock));
+        admin.MapPost(ListPath + "/{id}/replay", context => ReplayAsync(context, parked));
     }
 
     private static async Task ListAsync(HttpContext context, ParkedStore parked)
@@ -63,7 +41,7 @@ internal static class ParkedEndpoints
         await context.Response.WriteAsJsonAsync(
             rows.ConvertAll(row => new ParkedPayment(
                 row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
-            GatewayJsonContext.Default.ListParkedPayment);
+            ParkedJsonContext.Default.ListParkedPayment);
     }
 
     // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
@@ -85,7 +63,7 @@ internal static class ParkedEndpoints
 
         context.Response.StatusCode = 202;
         await context.Response.WriteAsJsonAsync(
-            new ParkedReplay(replayed, complete), GatewayJsonContext.Default.ParkedReplay);
+            new ParkedReplay(replayed, complete), ParkedJsonContext.Default.ParkedReplay);
     }
 
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)

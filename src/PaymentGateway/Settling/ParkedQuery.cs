@@ -1,5 +1,6 @@
 using System.Globalization;
-using PaymentGateway.Recording;
+using PaymentGateway.Answering;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 

@@ -1,5 +1,5 @@
-using PaymentGateway.Owning;
-using PaymentGateway.Recording;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 

@@ -4,6 +4,7 @@ namespace PaymentGateway.Settling;
 /// Spreads the charges of a drain over time, so that it leaves room for acceptances on the same fraction of a core.
 /// One thread at a time.
 /// </summary>
+/// <remarks>TokenBucketRateLimiter works at rest too (docs/decisions/smaller.md#where-ours-stays).</remarks>
 /// <param name="clock">Its monotonic time counts.</param>
 /// <param name="perSecond">How many charges may begin in a second.</param>
 internal sealed class SettlementPace(TimeProvider clock, int perSecond)

@@ -1,7 +1,10 @@
-using PaymentGateway.Owning;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 
@@ -9,7 +12,7 @@ namespace PaymentGateway.Settling;
 /// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
 /// </summary>
 internal sealed partial class SettlementWorker(
-    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtResolver doubts, PaymentParking parking,
+    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtQueue doubts, PaymentParking parking,
     OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {

@@ -1,13 +1,14 @@
 using System.Net.Http.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
-using PaymentGateway.Owning;
+using PaymentGateway.Hosting;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 
 /// <summary>
 /// Bytes allocated per payment by a whole gateway in this process, Kestrel, Npgsql and HTTP client included, on the
-/// PostgreSQL and the processors that eng/system has started: first intake alone while both processors fail, then the
+/// PostgreSQL and the processors that run: first intake alone while both processors fail, then the
 /// settlement of what waits.
 /// </summary>
 internal static class AllocationRun

@@ -1,6 +1,7 @@
 using System.Buffers.Text;
 using System.Diagnostics;
 using System.Net.Sockets;
+using PaymentGateway.Tools.Measuring.Load;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 
@@ -63,7 +64,7 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
 
     private static void WaitUntil(long start, double seconds)
     {
-        while (Load.Pause.UntilMs((seconds - Stopwatch.GetElapsedTime(start).TotalSeconds) * 1000))
+        while (Pause.UntilMs((seconds - Stopwatch.GetElapsedTime(start).TotalSeconds) * 1000))
         {
         }
     }

@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
 using PaymentGateway.Accepting;
-using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

@@ -1,9 +1,10 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Owning;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
 using PaymentGateway.Routing;
-using PaymentGateway.Settling;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

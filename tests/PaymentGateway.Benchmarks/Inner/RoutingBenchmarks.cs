@@ -1,4 +1,5 @@
 using BenchmarkDotNet.Attributes;
+using PaymentGateway.Configuring;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Benchmarks.Inner;

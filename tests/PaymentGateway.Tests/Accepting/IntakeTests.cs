@@ -23,7 +23,7 @@ public sealed class IntakeTests : IAsyncLifetime
 
         Assert.Equal(AcceptResult.Accepted, result);
         var row = Assert.Single(await database.Payments.FindAsync([id]));
-        Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.Owner));
+        Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.OwnerEpoch));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "it is in the queue");
         Assert.Equal(id, Assert.Single(rig.TakeAll()));
     }

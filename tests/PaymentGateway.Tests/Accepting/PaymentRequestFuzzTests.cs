@@ -56,7 +56,7 @@ public sealed class PaymentRequestFuzzTests
     {
         try
         {
-            var read = JsonSerializer.Deserialize(body, GatewayJsonContext.Default.PaymentRequest);
+            var read = JsonSerializer.Deserialize(body, PaymentJsonContext.Default.PaymentRequest);
             return read is { CorrelationId: { } id, Amount: { } amount } && id != Guid.Empty
                 && Money.TryToCents(amount, out var cents)
                 ? (true, id, cents)

@@ -45,9 +45,9 @@ public sealed class ChaosDatabase(GatewaySystem system)
     /// <summary>The epochs that are not closed: how many payments each took since then, and has open.</summary>
     public Task<List<ChaosEpoch>> EpochsAsync(DateTime since) => ReadAsync(
         "SELECT epoch, instance, expires_at, "
-        + "(SELECT count(*) FROM payments WHERE owner = epoch AND accepted_at > @since), "
+        + "(SELECT count(*) FROM payments WHERE owner_epoch = epoch AND accepted_at > @since), "
         + "(SELECT count(*) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + "WHERE owner = epoch AND requested_at IS NULL) "
+        + "WHERE owner_epoch = epoch AND requested_at IS NULL) "
         + "FROM leases WHERE closed_at IS NULL AND epoch <> 0 ORDER BY epoch",
         row => new ChaosEpoch(
             row.GetInt32(0), row.GetString(1), row.GetDateTime(2), row.GetInt64(3), row.GetInt64(4)),
@@ -56,14 +56,15 @@ public sealed class ChaosDatabase(GatewaySystem system)
     /// <summary>Payments of one owner that have no settlement.</summary>
     public async Task<long> CountOpenOfAsync(int epoch) => (await ReadAsync(
         "SELECT count(*) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + "WHERE owner = @epoch AND requested_at IS NULL", row => row.GetInt64(0), ("epoch", epoch)))[0];
+        + "WHERE owner_epoch = @epoch AND requested_at IS NULL", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
     /// <summary>What PostgreSQL knows of payments that have no settlement, and of their owners.</summary>
     public Task<List<string>> DescribeOpenAsync() => ReadAsync(
-        "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner', owner, 'handover', handover, parked_reason, "
-        + "'lease', instance, 'settled before', settled_before, 'closed', closed_at, 'adopted', adopted_at) "
-        + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) LEFT JOIN leases ON owner = epoch "
-        + "WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
+        "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
+        + "parked_reason, 'lease', instance, 'settled before', settled_before, 'closed', closed_at, "
+        + "'adopted', adopted_at) "
+        + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
+        + "LEFT JOIN leases ON owner_epoch = epoch WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
         row => row.GetString(0));
 
     /// <summary>When the leases that are not closed expire.</summary>
@@ -80,7 +81,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
 
     /// <summary>Whose some payments are, and whether they have changed hands; what was emptied is not there.</summary>
     public async Task<Dictionary<Guid, ChaosOwner>> OwnersAsync(IEnumerable<Guid> ids) => (await ReadAsync(
-        "SELECT correlation_id, coalesce(instance, ''), handover FROM payments LEFT JOIN leases ON owner = epoch "
+        "SELECT correlation_id, coalesce(instance, ''), handover FROM payments LEFT JOIN leases ON owner_epoch = epoch "
         + "WHERE correlation_id = ANY(@ids)",
         row => (Id: row.GetGuid(0), Owner: new ChaosOwner(row.GetString(1), row.GetInt16(2) != 0)),
         ("ids", ids.ToArray()))).ToDictionary(row => row.Id, row => row.Owner);

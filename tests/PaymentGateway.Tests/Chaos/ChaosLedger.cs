@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
@@ -15,8 +16,9 @@ public sealed class ChaosLedger
         ChaosAudits audits, ChaosVerdict verdict)
     {
         var kills = run.JudgedKills().ToList();
-        var inDoubt = await system.Database.CountAsync("payments WHERE handover > 1");
-        var freed = await system.Database.CountAsync("payments WHERE handover = 1");
+        var inDoubt = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
+        var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
+        var freed = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var audit = await BooksAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
@@ -52,7 +54,7 @@ public sealed class ChaosLedger
                 + $"adopted after {kill.Took?.TotalSeconds ?? 0:0.0} s, {kill.Renewals} renewals");
         Line("doubts", $"{byDefault.Lookups} look-ups at default, {byFallback.Lookups} at fallback, "
             + $"{byDefault.Duplicates422 + byFallback.Duplicates422} charges answered 422");
-        Line("parked", $"{await system.Database.CountAsync("payments WHERE owner = -1")}");
+        Line("parked", $"{parked}");
         Line("dead processor", string.Join(", ", run.DeadCalls.Select(
             one => string.Create(CultureInfo.InvariantCulture, $"{one.Processor} {one.PerSecond:0.0}/s"))));
         Line("lost", $"{verdict.Lost}");

@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>Beside nothing else, like the whole-way tests, and without the system that those share.</summary>
+/// <summary>Beside nothing else, like the end-to-end tests, and without the system that those share.</summary>
 [CollectionDefinition(Name, DisableParallelization = true)]
 public sealed class ChaosAlone
 {

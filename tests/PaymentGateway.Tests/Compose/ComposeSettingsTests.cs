@@ -1,5 +1,6 @@
 using Microsoft.Extensions.Configuration;
 using Npgsql;
+using PaymentGateway.Configuring;
 using PaymentGateway.Tools.Running;
 using ProcessorSimulator;
 

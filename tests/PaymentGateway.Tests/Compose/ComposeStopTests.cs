@@ -1,6 +1,6 @@
 using System.Diagnostics;
+using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
-using PaymentGateway.Tests.WholeWay;
 using PaymentGateway.Tools.Running;
 using Xunit.Abstractions;
 

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Configuring;
 using PaymentGateway.Recording;
 using PaymentGateway.Tests.Support;
 

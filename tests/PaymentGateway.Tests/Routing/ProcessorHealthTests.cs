@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Configuring;
 using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;

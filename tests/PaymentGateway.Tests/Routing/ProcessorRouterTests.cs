@@ -1,3 +1,4 @@
+using PaymentGateway.Configuring;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Tests.Routing;

@@ -1,6 +1,6 @@
 using System.Net;
-using PaymentGateway.Owning;
-using PaymentGateway.Settling;
+using PaymentGateway.Leasing;
+using PaymentGateway.Queueing;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
@@ -109,11 +109,11 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await gateway.PayAsync();
         await DefaultHasPostsAsync(1);
         await rig.Default.SetFailureAsync(true);
-        await Eventually.HoldsAsync(() => gateway.Part<DoubtResolver>().Count == 1, "it is in doubt");
+        await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 1, "it is in doubt");
 
         Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
 
-        await Eventually.HoldsAsync(() => gateway.Part<DoubtResolver>().Count == 0, "it is given up");
+        await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "it is given up");
         Assert.Equal(0, gateway.Part<OpenPayments>().Count);
         await rig.Default.SetFailureAsync(false);
         var id = await gateway.PayAsync();

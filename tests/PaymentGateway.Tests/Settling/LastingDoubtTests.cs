@@ -1,7 +1,9 @@
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Owning;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
@@ -42,9 +44,11 @@ public sealed class LastingDoubtTests
         using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
         using var writer = new SettlementWriter(
             null!, null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
-        using var doubts = new DoubtResolver(
-            new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open, lease,
-            options.Settling, clock, log);
+        var doubts = new DoubtQueue();
+        using var resolver = new DoubtResolver(
+            doubts, new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open,
+            lease, options.Settling, clock, log);
+        await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
         open.Add(payment);
         var began = clock.GetUtcNow();
@@ -63,7 +67,7 @@ public sealed class LastingDoubtTests
         Assert.InRange(log.Told().Count, 3, took.TotalMinutes);
         Assert.All(log.Told(), line => Assert.StartsWith(
             $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
-        await doubts.StopAsync(CancellationToken.None);
+        await resolver.StopAsync(CancellationToken.None);
     }
 
     private sealed class Lines : ILogger<DoubtResolver>

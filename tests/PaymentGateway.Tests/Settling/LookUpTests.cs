@@ -1,4 +1,4 @@
-using PaymentGateway.Settling;
+using PaymentGateway.Queueing;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
@@ -24,7 +24,7 @@ public sealed class LookUpTests : IAsyncLifetime
         // Hardly any horizon: only the look-up stands between the payment and the other processor.
         var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Settling:InDoubtHorizon=100ms");
         await gateway.PayAsync();
-        await Eventually.HoldsAsync(() => gateway.Part<DoubtResolver>().Count == 1, "it is in doubt");
+        await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 1, "it is in doubt");
         await rig.Default.SetFailureAsync(true);
         await Eventually.HoldsAsync(
             async () => (await rig.Default.CallsAsync()).Lookups >= LookUps, "it was looked up often enough");

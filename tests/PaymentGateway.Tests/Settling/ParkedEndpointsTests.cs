@@ -142,7 +142,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     }
 
     private Task ParkAsync(int payments, string reason) => rig.Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner, parked_reason)
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
         SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
         """);
 

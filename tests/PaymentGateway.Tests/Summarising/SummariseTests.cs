@@ -1,11 +1,11 @@
 using System.Text.Json;
-using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>SettlementLedger.SummariseAsync against sums made by hand.</summary>
+/// <summary>LedgerSummary.SummariseAsync against sums made by hand.</summary>
 public sealed class SummariseTests : IAsyncLifetime
 {
     private const int Settled = 5_000;
@@ -31,7 +31,7 @@ public sealed class SummariseTests : IAsyncLifetime
             if (from > to)
                 (from, to) = (to, from);
 
-            var summary = await database.Ledger.SummariseAsync(from, to);
+            var summary = await database.SummariseAsync(from, to);
 
             var expected = new PaymentsSummary(
                 ByHand(settled, Processor.Default, from, to), ByHand(settled, Processor.Fallback, from, to));
@@ -76,11 +76,11 @@ public sealed class SummariseTests : IAsyncLifetime
     [PostgresFact]
     public async Task Empty_books_are_zero_with_two_places_in_the_shape_of_the_contract()
     {
-        var summary = await database.Ledger.SummariseAsync(null, null);
+        var summary = await database.SummariseAsync(null, null);
 
         Assert.Equal(
             """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
-            JsonSerializer.Serialize(summary, GatewayJsonContext.Default.PaymentsSummary));
+            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
     [PostgresFact]
@@ -89,8 +89,8 @@ public sealed class SummariseTests : IAsyncLifetime
         const int Count = 92_300; // 92,234 payments of the largest amount overflow a bigint.
         await SettleAsync([.. Enumerable.Repeat(new Charge(Processor.Default, Money.MaxCents, Batches.Noon), Count)]);
 
-        var byTotals = await database.Ledger.SummariseAsync(null, null);
-        var byRows = await database.Ledger.SummariseAsync(Batches.Noon, Batches.Noon);
+        var byTotals = await database.SummariseAsync(null, null);
+        var byRows = await database.SummariseAsync(Batches.Noon, Batches.Noon);
 
         Assert.Equal(new ProcessorTotals(Count, Count * 999_999_999_999.99m), byTotals.Default);
         Assert.Equal(byTotals, byRows);
@@ -118,7 +118,7 @@ public sealed class SummariseTests : IAsyncLifetime
 
     private async Task<long> CountAsync(DateTime? from, DateTime? to)
     {
-        var summary = await database.Ledger.SummariseAsync(from, to);
+        var summary = await database.SummariseAsync(from, to);
         return summary.Default.TotalRequests + summary.Fallback.TotalRequests;
     }
 
@@ -172,7 +172,7 @@ public sealed class SummariseTests : IAsyncLifetime
                 Array.ConvertAll(page, charge => charge.Cents),
                 Array.ConvertAll(page, charge => charge.RequestedAt),
                 stored.AcceptedAts,
-                Instance: 1 + done % 3)));
+                Epoch: 1 + done % 3)));
         }
     }
 

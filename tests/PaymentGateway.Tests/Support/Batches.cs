@@ -1,4 +1,4 @@
-using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -25,12 +25,12 @@ internal static class Batches
 
     /// <summary>All of a stored batch settled by one processor at one time.</summary>
     public static RecordArgs ToRecord(
-        StoreArgs stored, Processor processor = Processor.Default, DateTime? requestedAt = null, int instance = 1) =>
+        StoreArgs stored, Processor processor = Processor.Default, DateTime? requestedAt = null, int epoch = 1) =>
         new(
         stored.Ids,
         Array.ConvertAll(stored.Ids, _ => (short)processor),
         stored.AmountsCents,
         Array.ConvertAll(stored.Ids, _ => requestedAt ?? Noon),
         stored.AcceptedAts,
-        instance);
+        epoch);
 }

@@ -46,7 +46,7 @@ internal sealed class GatewayRig : IAsyncDisposable
         await Eventually.HoldsAsync(
             async () =>
             {
-                summary = await Database.Ledger.SummariseAsync(null, null);
+                summary = await Database.SummariseAsync(null, null);
                 return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
             },
             $"{byDefault} settled by default and {byFallback} by fallback");

@@ -1,10 +1,8 @@
 using Npgsql;
+using PaymentGateway.Storage;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
-
-/// <summary>A settlement as the gateway's books hold it.</summary>
-public sealed record BooksEntry(short Processor, decimal Amount, DateTime RequestedAt);
 
 /// <summary>A settled payment's way in time.</summary>
 public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime RequestedAt);
@@ -40,16 +38,16 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + "WHERE requested_at IS NULL AND owner <> -1");
+        + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
 
     /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
     public async Task<List<SettledAt>> SettledInOrderAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT owner, accepted_at, requested_at "
+            "SELECT owner_epoch, accepted_at, requested_at "
             + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
-            + "ORDER BY owner, requested_at, accepted_at", connection);
+            + "ORDER BY owner_epoch, requested_at, accepted_at", connection);
         await using var reader = await command.ExecuteReaderAsync();
         var settled = new List<SettledAt>();
         while (await reader.ReadAsync())

@@ -6,10 +6,10 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>
 public sealed class GatewaySystemInstance : IAsyncDisposable
 {
-    public const int Kill = (int)Tools.Running.Signal.Kill;
-    public const int Terminate = (int)Tools.Running.Signal.Terminate;
-    public const int Continue = (int)Tools.Running.Signal.Continue;
-    public const int Stop = (int)Tools.Running.Signal.Stop;
+    public const int Kill = (int)PaymentGateway.Tools.Running.Signal.Kill;
+    public const int Terminate = (int)PaymentGateway.Tools.Running.Signal.Terminate;
+    public const int Continue = (int)PaymentGateway.Tools.Running.Signal.Continue;
+    public const int Stop = (int)PaymentGateway.Tools.Running.Signal.Stop;
 
     private readonly Process process;
     private readonly Task<string> output;

@@ -1,6 +1,6 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
-using PaymentGateway.Owning;
+using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Tests.Support;

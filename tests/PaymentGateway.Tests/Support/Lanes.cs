@@ -1,7 +1,8 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using PaymentGateway.Owning;
-using PaymentGateway.Settling;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -42,7 +43,7 @@ internal sealed class Lanes : IAsyncDisposable
         var lease = new Lease(clock, options.Owning);
         lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
         collection.AddSingleton(lease);
-        collection.AddSettling(options);
+        collection.AddProcessors(options);
         return new Lanes(collection);
     }
 

@@ -4,9 +4,6 @@ namespace PaymentGateway.Tests.Support;
 public sealed record ProcessorSummary(
     long TotalRequests, decimal TotalAmount, decimal TotalFee, decimal FeePerTransaction);
 
-/// <summary>A payment as a processor has stored it.</summary>
-public sealed record ProcessorPayment(Guid CorrelationId, decimal Amount, DateTimeOffset RequestedAt);
-
 /// <summary>What a simulated processor has counted since its start or its last purge, and what it holds now.</summary>
 public sealed record ProcessorCalls(
     long Posts,

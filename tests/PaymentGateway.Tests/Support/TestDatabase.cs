@@ -1,5 +1,8 @@
 using Npgsql;
+using PaymentGateway.Configuring;
 using PaymentGateway.Recording;
+using PaymentGateway.Storage;
+using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -25,7 +28,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal PaymentStore Payments => new(Shared, Connections);
 
-    internal SettlementLedger Ledger => new(Shared, Connections, Unwritten);
+    internal SettlementLedger Ledger => new(Shared, Connections);
 
     /// <summary>What the ledger's summaries wait for; without a gateway nothing.</summary>
     internal UnwrittenOutcomes Unwritten { get; } =
@@ -38,6 +41,10 @@ public class TestDatabase : IAsyncLifetime
     internal LeaseStore Leases => new(Shared, Shared);
 
     internal HealthStore Health => new(Shared);
+
+    /// <summary>The ledger's summary of a window, as an auditor has it.</summary>
+    internal Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to) =>
+        new LedgerSummary(Ledger, Unwritten).SummariseAsync(new SummaryWindow(from, to));
 
     public async Task InitializeAsync()
     {

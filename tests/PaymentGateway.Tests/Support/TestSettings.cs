@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Configuration;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Tests.Support;
 

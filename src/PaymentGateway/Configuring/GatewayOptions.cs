@@ -1,0 +1,158 @@
+namespace PaymentGateway.Configuring;
+
+/// <summary>
+/// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
+/// </summary>
+internal sealed record GatewayOptions(
+    string Ledger,
+    string InstanceName,
+    string? AdminToken,
+    bool Durable,
+    Uri DefaultUrl,
+    Uri FallbackUrl,
+    IntakeOptions Intake,
+    RoutingOptions Routing,
+    SettlingOptions Settling,
+    RecordingOptions Recording,
+    OwningOptions Owning)
+{
+    /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
+    public const int BodyBytesMax = 4096;
+
+    /// <summary>Reads and validates all settings.</summary>
+    /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
+    public static GatewayOptions Read(IConfiguration configuration)
+    {
+        var settings = new SettingsReader(configuration, "Gateway");
+        var options = new GatewayOptions(
+            settings.Required("ConnectionStrings:Ledger"),
+            settings.Text("Gateway:Instance:Name", Environment.MachineName),
+            settings.Secret("Gateway:Admin:Token"),
+            settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable,
+            settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
+            settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
+            IntakeOptions.Read(settings),
+            RoutingOptions.Read(settings),
+            SettlingOptions.Read(settings),
+            RecordingOptions.Read(settings),
+            OwningOptions.Read(settings));
+        settings.RefuseUnknown();
+        return options;
+    }
+
+    /// <summary>Where <paramref name="processor"/> listens.</summary>
+    public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;
+}
+
+/// <summary>What PostgreSQL keeps over its own crash.</summary>
+internal enum StorageProfile
+{
+    /// <summary>UNLOGGED tables: fast, empty after a crash of the database.</summary>
+    Unlogged,
+
+    /// <summary>Logged tables: nothing acknowledged is lost over a crash of the database.</summary>
+    Durable,
+}
+
+/// <summary>When a payment is acknowledged (docs/decisions/0001-store-before-acknowledging.md).</summary>
+internal enum Acknowledge
+{
+    /// <summary>When its row is committed.</summary>
+    Stored,
+
+    /// <summary>As soon as it is in memory; a crash loses what was not yet written.</summary>
+    Received,
+}
+
+/// <summary>How payments are taken in.</summary>
+/// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
+/// <param name="Gather">How long payments gather at most while many come at once, before they are stored.</param>
+/// <param name="ReceivedGather">How long received payments gather before they are written.</param>
+internal sealed record IntakeOptions(
+    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Gather,
+    TimeSpan ReceivedGather, int QueueCapacity)
+{
+    public static IntakeOptions Read(SettingsReader settings) => new(
+        settings.Choice("Gateway:Intake:Acknowledge", Acknowledge.Stored),
+        settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
+        settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
+        settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
+        settings.Duration("Gateway:Intake:Gather", "3ms", "0s", "50ms"),
+        settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
+        settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
+}
+
+/// <summary>Which processor a payment prefers (docs/decisions/0005-default-first-with-probes.md).</summary>
+internal enum RoutingPolicy
+{
+    /// <summary>Default only, until a payment has waited for its patience.</summary>
+    Cheapest,
+
+    /// <summary>Whichever is expected to answer sooner.</summary>
+    Fastest,
+
+    /// <summary>Default, unless its outage has lasted so long that it will hardly end within the patience.</summary>
+    Balanced,
+}
+
+/// <summary>How payments find their processor.</summary>
+/// <param name="Patience">How long after its acceptance a payment waits for the cheap processor.</param>
+/// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
+/// <param name="TrialInterval">How long a processor that fails is left alone between two trial payments.</param>
+/// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
+internal sealed record RoutingOptions(
+    RoutingPolicy Policy, TimeSpan Patience, TimeSpan MaxLatency, TimeSpan TrialInterval, TimeSpan HealthInterval)
+{
+    public static RoutingOptions Read(SettingsReader settings) => new(
+        settings.Choice("Gateway:Routing:Policy", RoutingPolicy.Cheapest),
+        settings.Duration("Gateway:Routing:Patience", "30s", "0s", "1440m"),
+        settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),
+        settings.Duration("Gateway:Routing:TrialInterval", "0.5s", "0.5s", "60s"),
+        settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));
+}
+
+/// <summary>How payments are charged and how doubt is resolved.</summary>
+/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
+/// <param name="Gather">How long charges gather when none waits, so that they begin together.</param>
+/// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
+/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+internal sealed record SettlingOptions(
+    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Gather, int MaxConcurrency, int MaxRate,
+    int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
+{
+    public static SettlingOptions Read(SettingsReader settings) => new(
+        settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
+        settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
+        settings.Duration("Gateway:Settling:Gather", "50ms", "0s", "200ms"),
+        settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
+        settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
+        settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
+        settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
+        settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
+}
+
+/// <summary>How outcomes are written.</summary>
+/// <param name="Gather">How long outcomes gather at most: nobody waits, and one statement costs less than many.</param>
+internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
+{
+    public static RecordingOptions Read(SettingsReader settings) => new(
+        settings.Duration("Gateway:Recording:Gather", "150ms", "0s", "1s"),
+        settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
+        settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
+}
+
+/// <summary>How payments keep an owner.</summary>
+internal sealed record OwningOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
+{
+    public static OwningOptions Read(SettingsReader settings)
+    {
+        var options = new OwningOptions(
+            settings.Duration("Gateway:Owning:LeaseDuration", "3s", "500ms", "5m"),
+            settings.Duration("Gateway:Owning:RenewInterval", "1s", "100ms", "1m"));
+        if (options.RenewInterval * 2 > options.LeaseDuration)
+            throw SettingsReader.Wrong(
+                "Gateway:Owning:RenewInterval", "must be at most half of Gateway__Owning__LeaseDuration");
+
+        return options;
+    }
+}

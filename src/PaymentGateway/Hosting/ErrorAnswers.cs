@@ -1,0 +1,53 @@
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>Answers what no endpoint answers: unknown paths, other methods, broken requests, own failures.</summary>
+/// <remarks>Status-code pages would allocate in each request (docs/decisions/smaller.md#where-ours-stays).</remarks>
+internal static partial class ErrorAnswers
+{
+    /// <summary>Turns what is thrown into problem details; a stack trace goes to the log only.</summary>
+    public static void UseErrorAnswers(this WebApplication app) => app.Use(async (context, next) =>
+    {
+        try
+        {
+            await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context, next));
+        }
+        catch (BadHttpRequestException bad) when (!context.Response.HasStarted)
+        {
+            await (bad.StatusCode == StatusCodes.Status413PayloadTooLarge
+                ? ProblemAnswer.WriteAsync(
+                    context, 413, "Body too large", $"At most {GatewayOptions.BodyBytesMax} bytes are taken.")
+                : ProblemAnswer.WriteAsync(
+                    context, bad.StatusCode, "Bad request", "The request is malformed or too slow."));
+        }
+        catch (Exception failed) when (!context.Response.HasStarted && !context.RequestAborted.IsCancellationRequested)
+        {
+            Log.Failed(app.Logger, context.Request.Path, failed);
+            await ProblemAnswer.WriteAsync(context, 500, "Internal failure", "The gateway failed; the log says why.");
+        }
+    });
+
+    // 404 for unknown paths, 405 for known ones with another method. No fallback endpoint: routing would weigh it and
+    // cut the path up for it in each request.
+    private static async Task RefuseAsync(HttpContext context, RequestDelegate next)
+    {
+        if (context.GetEndpoint() is null)
+        {
+            await ProblemAnswer.WriteAsync(context, 404, "Not found", "There is nothing at this path.");
+            return;
+        }
+
+        // Routing's own endpoint for a wrong method, which names the right one.
+        await next(context);
+        await ProblemAnswer.WriteAsync(
+            context, 405, "Method not allowed", $"This path takes {context.Response.Headers.Allow}.");
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(900, LogLevel.Error, "{Path} failed")]
+        public static partial void Failed(ILogger log, string path, Exception failed);
+    }
+}

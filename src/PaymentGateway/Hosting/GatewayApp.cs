@@ -1,0 +1,162 @@
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.Logging.Console;
+using PaymentGateway.Accepting;
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Storage;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>
+/// The gateway put together in the order of a payment's way: accept, queue, route, settle, record, summarise.
+/// </summary>
+internal static partial class GatewayApp
+{
+    // nginx ends slow headers and sends whole ones. Kestrel counts from its last beat: frozen for longer than this, it
+    // would answer 408 to requests that have just come.
+    private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
+
+    // A body that stops or trickles gives its place back too; Kestrel's default, said here because a test relies on it.
+    private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
+
+    // nginx has at most 1,024 under way and 128 idle (nginx.conf), and twice that in the moments of a reload.
+    private const int BacklogMax = 1_024;
+    private const int ConnectionsMax = 2 * (BacklogMax + 128);
+
+    /// <summary>Builds the gateway from arguments and environment.</summary>
+    /// <exception cref="ConfigurationException">A setting is wrong.</exception>
+    public static WebApplication Create(string[] args)
+    {
+        var builder = WebApplication.CreateSlimBuilder(args);
+        var options = GatewayOptions.Read(builder.Configuration);
+        var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
+        ConfigureHost(builder, options);
+        AddStations(builder.Services, options, instance);
+
+        var app = builder.Build();
+        app.UseErrorAnswers();
+        app.MapPayments();
+        var admin = app.MapAdminGroup();
+        app.MapAudit(admin);
+        admin.MapParked();
+        app.MapHealth();
+        app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
+        if (options.AdminToken is null)
+            Log.AdminOpen(app.Logger);
+        if (options.Intake.Acknowledge == Acknowledge.Received)
+            Log.Received(app.Logger);
+        return app;
+    }
+
+    private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)
+    {
+        builder.Logging.ClearProviders();
+        builder.Logging.AddSimpleConsole(console =>
+        {
+            console.SingleLine = true;
+            console.UseUtcTimestamp = true;
+            console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
+        });
+        // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it dropped.
+        builder.Services.Configure<ConsoleLoggerOptions>(
+            static console => console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite);
+        builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
+        // Program says what ends it; the host would add traces of its own.
+        builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.None);
+        // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
+        builder.Logging.AddFilter("Microsoft.AspNetCore.Hosting.Diagnostics", LogLevel.None);
+        // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.
+        builder.WebHost.UseSockets(sockets =>
+        {
+            sockets.UnsafePreferInlineScheduling = true;
+            // One read a request less; connections are nginx's few, and each that waits has a buffer of 4 KB for it.
+            sockets.WaitForDataBeforeAllocatingBuffer = false;
+            // A connect over it fails at once on a Unix socket, and an instance's share of the CPU pauses it.
+            sockets.Backlog = BacklogMax;
+        });
+        // A line ends with CR LF here: whoever takes a bare LF reads other requests than one who does not.
+        AppContext.SetSwitch("Microsoft.AspNetCore.Server.Kestrel.DisableHttp1LineFeedTerminators", true);
+        builder.WebHost.ConfigureKestrel(kestrel =>
+        {
+            kestrel.AddServerHeader = false;
+            kestrel.Limits.MaxConcurrentConnections = ConnectionsMax;
+            kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
+            kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
+            kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
+            kestrel.Limits.MaxRequestHeadersTotalSize = 8 * 1024;
+            kestrel.Limits.MaxRequestLineSize = 2 * 1024;
+        });
+        builder.Services.Configure<HostOptions>(
+            host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
+    }
+
+    // Hosted parts stop in the reverse order: the listener, the intake, the worker, doubts, the writer, the lease.
+    private static void AddStations(IServiceCollection services, GatewayOptions options, InstanceLock instance)
+    {
+        services.AddSingleton(TimeProvider.System);
+        services.AddSingleton(instance);
+        services.AddSingleton<AdminToken>();
+        services.AddSingleton(options);
+        services.AddSingleton(options.Intake);
+        services.AddSingleton(options.Routing);
+        services.AddSingleton(options.Settling);
+        services.AddSingleton(options.Recording);
+        services.AddSingleton(options.Owning);
+
+        services.AddLedger(options);
+        services.AddSingleton<Lease>();
+        services.AddSingleton<AcceptanceClock>();
+        services.AddSingleton<OpenPayments>();
+        services.AddSingleton<StoredBacklog>();
+        services.AddSingleton<PaymentQueue>();
+        services.AddSingleton<IntakeWriter>();
+        services.AddSingleton<Intake>();
+        services.AddProcessors(options);
+        services.AddSingleton<DoubtQueue>();
+        services.AddSingleton<PaymentParking>();
+        services.AddSingleton<UnwrittenOutcomes>();
+        services.AddSingleton<SettlementWriter>();
+
+        services.AddSingleton<LedgerSummary>();
+        services.AddSingleton(provider => new SummaryQueries(
+            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<BooksWatch>();
+        services.AddSingleton<BrokenInserts>();
+        services.AddSingleton<OrphanAdoption>();
+        services.AddHostedService<LeaseKeeper>();
+        services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
+        services.AddHostedService<HealthMonitor>();
+        services.AddHostedService<DoubtResolver>();
+        services.AddHostedService<SettlementWorker>();
+        services.AddHostedService<BacklogSweep>();
+        services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+    }
+
+    // nginx runs as another user; Kestrel leaves the socket writable for its owner only.
+    private static void OpenSocketToNginx(WebApplication app)
+    {
+        const UnixFileMode Everyone = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
+            | UnixFileMode.GroupWrite | UnixFileMode.OtherRead | UnixFileMode.OtherWrite;
+        foreach (var url in app.Urls)
+            if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
+                File.SetUnixFileMode(url[InstanceLock.UnixScheme.Length..], Everyone);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(1, LogLevel.Warning,
+            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the books")]
+        public static partial void AdminOpen(ILogger log);
+
+        [LoggerMessage(2, LogLevel.Warning,
+            "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
+        public static partial void Received(ILogger log);
+    }
+}

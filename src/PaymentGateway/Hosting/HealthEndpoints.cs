@@ -1,0 +1,46 @@
+using PaymentGateway.Answering;
+using PaymentGateway.Leasing;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>GET /healthz: the process answers. GET /readyz: it can take payments.</summary>
+/// <remarks>MapHealthChecks is longer and logs every 503 (docs/decisions/smaller.md#where-ours-stays).</remarks>
+internal static class HealthEndpoints
+{
+    public const string HealthPath = "/healthz";
+    public const string ReadyPath = "/readyz";
+
+    public static void MapHealth(this IEndpointRouteBuilder routes)
+    {
+        var lease = routes.ServiceProvider.GetRequiredService<Lease>();
+        var books = routes.ServiceProvider.GetRequiredService<BooksWatch>();
+        var stopping = routes.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
+        routes.MapGet(HealthPath, static context => OkAsync(context));
+        routes.MapGet(ReadyPath, context =>
+        {
+            if (stopping.IsCancellationRequested)
+                return ProblemAnswer.WriteAsync(context, 503, "Draining", "This instance is stopping.", null, 1);
+
+            // The lease is renewed in the database; a dead processor is none of our readiness.
+            var resetAt = books.ResetAt;
+            return lease.IsHeld
+                ? context.Response.WriteAsJsonAsync(
+                    new ReadyAnswer(resetAt is null ? "kept" : "books reset", resetAt),
+                    HealthJsonContext.Default.ReadyAnswer)
+                : ProblemAnswer.WriteOutOfReachAsync(context);
+        });
+    }
+
+    private static Task OkAsync(HttpContext context)
+    {
+        context.Response.StatusCode = 200;
+        context.Response.ContentLength = 0;
+        return Task.CompletedTask;
+    }
+}
+
+/// <summary>
+/// What a ready instance says: "kept", or "books reset" from when a crash of the database emptied the books until a
+/// purge begins new ones. ResetAt is UTC.
+/// </summary>
+internal sealed record ReadyAnswer(string Books, DateTime? ResetAt);

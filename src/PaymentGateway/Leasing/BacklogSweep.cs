@@ -1,0 +1,63 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Queueing;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>Brings this instance's own payments from the table into the queue when that has room again.</summary>
+internal sealed partial class BacklogSweep(
+    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, OpenPayments open, Lease lease,
+    IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
+{
+    private const int PageMax = 1_000;
+    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            if (!backlog.HasOverflow)
+                await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
+            await Task.Delay(LookAgain, clock, stoppingToken);
+            try
+            {
+                // Half empty first: small pages would cost more than they bring.
+                while (lease.Epoch is not PaymentStates.Nobody and var epoch && queue.Room * 2 >= options.QueueCapacity
+                       && backlog.Next() is { } range)
+                    await LoadAsync(range, epoch);
+            }
+            catch (Exception away) when (away is not OperationCanceledException)
+            {
+                Log.SweepFailed(log, away.Message);
+            }
+        }
+    }
+
+    private async Task LoadAsync(StoredRange range, int epoch)
+    {
+        var limit = Math.Min(PageMax, queue.Room);
+        var generation = open.Generation;
+        var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
+        if (epoch != lease.Epoch || !TryTake(page, generation))
+            return;
+
+        backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
+    }
+
+    /// <returns>False when a purge was noticed since the page was asked for: it is to be read again.</returns>
+    private bool TryTake(List<StoredPayment> page, int generation)
+    {
+        var payments = page.ConvertAll(row => row.ToPayment());
+        if (!open.TryAdd(payments, generation))
+            return false;
+
+        queue.AddAll(payments);
+        return true;
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(201, LogLevel.Warning, "The stored backlog could not be read: {Reason}")]
+        public static partial void SweepFailed(ILogger log, string reason);
+    }
+}

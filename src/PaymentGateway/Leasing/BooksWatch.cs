@@ -1,0 +1,89 @@
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>Notices that the books were purged by some instance, or emptied by a crash of the database.</summary>
+internal sealed partial class BooksWatch(
+    BooksStore books, PaymentStore payments, Lease lease, OpenPayments open, ILogger<BooksWatch> log)
+{
+    private const int PageMax = 1_000;
+
+    private BooksRow? known;
+    private volatile BooksRow? latest;
+
+    /// <summary>
+    /// UTC; when a crash of the database emptied the books, until a purge begins new ones. Any thread may ask.
+    /// </summary>
+    public DateTime? ResetAt => latest?.ResetAt;
+
+    /// <summary>Puts right what changed; to be called in turn with the renewals.</summary>
+    /// <param name="state">As the renewal found them.</param>
+    public async Task LookAsync(BooksRow state)
+    {
+        if (!state.Intact)
+        {
+            await books.MarkResetAsync();
+            state = await books.StateAsync();
+            Log.BooksReset(log, state.ResetAt);
+        }
+
+        latest = state;
+        // A purge since the crash has begun new books: there is nothing to save for them.
+        if (known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
+            await StoreAgainAsync();
+        else if (known is not null && known.Generation != state.Generation)
+            await MarkPurgedAsync();
+        known = state;
+    }
+
+    // The database crashed and its unlogged tables are empty: what is still in memory is saved. What was accepted again
+    // meanwhile, here or by another instance, is that acceptance's, and is dropped here.
+    private async Task StoreAgainAsync()
+    {
+        var epoch = lease.Epoch;
+        var mine = open.Snapshot().Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id).ToList();
+        var count = 0;
+        foreach (var page in mine.Chunk(PageMax))
+        {
+            var taken = (await payments.StoreAgainAsync(new StoreAgainArgs(
+                    Array.ConvertAll(page, payment => payment.Id),
+                    Array.ConvertAll(page, payment => payment.AmountCents),
+                    Array.ConvertAll(page, payment => payment.AcceptedAt),
+                    Array.ConvertAll(page, payment => payment.InDoubt
+                        ? PaymentStates.InDoubt
+                        : PaymentStates.Unsent),
+                    epoch)))
+                .Where(row => row.OwnerEpoch == epoch)
+                .Select(row => (row.CorrelationId, row.AcceptedAt)).ToHashSet();
+            foreach (var payment in page)
+                payment.Purged |= !taken.Contains((payment.Id, payment.AcceptedAt));
+            count += page.Count(payment => !payment.Purged);
+        }
+
+        Log.StoredAgain(log, count, mine.Count - count);
+    }
+
+    // What the table does not hold any more was purged. The table is asked, because payments that came after the
+    // purge are in the same queue.
+    private async Task MarkPurgedAsync()
+    {
+        foreach (var page in open.BeginGeneration().Chunk(PageMax))
+        {
+            var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
+            var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
+            foreach (var payment in page)
+                payment.Purged |=
+                    !known.TryGetValue(payment.Id, out var acceptedAt) || acceptedAt != payment.AcceptedAt;
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(216, LogLevel.Error, "Books reset: a crash of the database emptied its tables, noticed {At}")]
+        public static partial void BooksReset(ILogger log, DateTime? at);
+
+        [LoggerMessage(217, LogLevel.Error,
+            "Books reset: {Count} payments that were still in memory are stored again, {Others} are others' now")]
+        public static partial void StoredAgain(ILogger log, int count, int others);
+    }
+}

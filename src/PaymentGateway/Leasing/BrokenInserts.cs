@@ -1,0 +1,33 @@
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// Finds out what became of INSERTs that broke. The lease refuses their acceptance times from its next renewal on; once
+/// every statement that ran before is over, the table has what they stored and gets no more of it. For one loop.
+/// </summary>
+internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
+{
+    private readonly EarlierWriters earlier = new(leases);
+    private (int Epoch, DateTime Until)? asked;
+
+    /// <summary>Looks once; to be called after a renewal.</summary>
+    /// <param name="epoch">The one that was renewed.</param>
+    /// <param name="refusedUntil">What its lease refuses now; null when nothing is uncertain.</param>
+    public async Task LookAsync(int epoch, DateTime? refusedUntil)
+    {
+        // One question at a time: what broke meanwhile is asked for when this one has its answer. What broke in a lost
+        // epoch is others' to look for.
+        if (asked?.Epoch != epoch)
+        {
+            asked = refusedUntil is { } barred ? (epoch, barred) : null;
+            earlier.KeepOnly([]);
+        }
+
+        if (asked is not { } question || !await earlier.AreOverAsync(epoch))
+            return;
+
+        backlog.MakeCertain(question.Until);
+        asked = null;
+    }
+}

@@ -1,0 +1,89 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// This instance's right to send, as it knows it itself: by the monotonic clock, counted from before the renewal
+/// was asked for, so that it ends here before it ends in the database. Safe from any thread.
+/// </summary>
+internal sealed class Lease(TimeProvider clock, OwningOptions options)
+{
+    // A tenth for clocks that do not run alike; the database's lease is the full one.
+    private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
+    private long heldUntil;
+    private int epoch = PaymentStates.Nobody;
+    private int fallbackWanted;
+    private int fallbackMarked;
+    private long lastNumber;
+    private TaskCompletionSource nextCheck = NewCheck();
+
+    /// <summary>The epoch that accepted payments name as their owner; nobody's while there is none.</summary>
+    public int Epoch => Volatile.Read(ref epoch);
+
+    /// <summary>False: nothing may be sent to a processor now.</summary>
+    public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref heldUntil);
+
+    /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
+    public bool Owns(Payment payment) => payment.Epoch == Epoch;
+
+    /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
+    public bool WantsFallback => Volatile.Read(ref fallbackWanted) == Epoch;
+
+    /// <summary>
+    /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
+    /// an adopter would trust that nothing was; the keeper is asked to tell the database.
+    /// </summary>
+    public bool MayUseFallback(Payment payment)
+    {
+        if (Volatile.Read(ref fallbackMarked) == payment.Epoch)
+            return true;
+
+        if (Interlocked.Exchange(ref fallbackWanted, payment.Epoch) != payment.Epoch)
+            CheckSoon.Set();
+        return false;
+    }
+
+    /// <summary>The database knows it: that word was committed.</summary>
+    public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
+
+    /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>
+    public long NextNumber() => Interlocked.Increment(ref lastNumber);
+
+    /// <param name="current">The epoch that the database opened.</param>
+    /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
+    public void Confirm(int current, long askedAt)
+    {
+        Renewed(askedAt);
+        Volatile.Write(ref epoch, current);
+    }
+
+    /// <summary>The database renewed the epoch, which may have been lost meanwhile all the same.</summary>
+    /// <inheritdoc cref="Confirm"/>
+    public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
+
+    /// <summary>Pulsed when the epoch or the books may have changed: the keeper asks the database at once.</summary>
+    public Pulse CheckSoon { get; } = new(clock);
+
+    /// <summary>
+    /// Ends when the keeper has looked at epoch and books once more, and put right what had changed.
+    /// </summary>
+    public async Task NextCheckAsync(CancellationToken cancellation)
+    {
+        // Twice: the first to end may have looked before it was asked for.
+        for (var looks = 0; looks < 2; looks++)
+        {
+            CheckSoon.Set();
+            await Volatile.Read(ref nextCheck).Task.WaitAsync(cancellation);
+        }
+    }
+
+    /// <summary>The keeper looked.</summary>
+    public void Checked() => Interlocked.Exchange(ref nextCheck, NewCheck()).TrySetResult();
+
+    /// <summary>Another instance closed the epoch, or this one gives it up.</summary>
+    public void Lose() => Volatile.Write(ref epoch, PaymentStates.Nobody);
+
+    private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
+}

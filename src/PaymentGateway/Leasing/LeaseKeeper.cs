@@ -1,0 +1,196 @@
+using System.Data.Common;
+using Npgsql;
+using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// Keeps this instance's lease, and has the books watched and orphans adopted each time that it is renewed. These
+/// duties may take longer than a turn, and hang: the next turn does not wait for them.
+/// </summary>
+internal sealed partial class LeaseKeeper(
+    SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption,
+    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog,
+    BrokenInserts broken, OwningOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
+{
+    private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
+
+    // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
+    private long steadySince = clock.GetTimestamp();
+    private long lastTurn = clock.GetTimestamp();
+    private Task duties = Task.CompletedTask;
+    private bool schemaKnown;
+    private bool away;
+
+    /// <summary>
+    /// Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.
+    /// </summary>
+    public override async Task StartAsync(CancellationToken cancellationToken)
+    {
+        await TurnAsync();
+        await base.StartAsync(cancellationToken);
+    }
+
+    /// <summary>Closes the epoch and frees what it has not settled, for anyone to take at once.</summary>
+    public override async Task StopAsync(CancellationToken cancellationToken)
+    {
+        await base.StopAsync(cancellationToken);
+        await Task.WhenAny(duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+        var epoch = lease.Epoch;
+        if (epoch == PaymentStates.Nobody)
+            return;
+
+        // What is held is listed before the lease is lost, as stations drop what they do not own any more; what of it
+        // is in doubt is read afterwards, as no charge can begin then.
+        var held = open.Snapshot();
+        var before = SettledBefore();
+        lease.Lose();
+        var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
+        try
+        {
+            var freed = await leases.ReleaseAsync(new ReleaseArgs(epoch, before, inDoubt));
+            if (freed > 0)
+                Log.Released(log, epoch, freed, inDoubt.Length);
+        }
+        catch (Exception gone) when (gone is DbException or TimeoutException)
+        {
+            Log.ReleaseFailed(log, epoch, gone.Message);
+        }
+    }
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            // From one beginning to the next: a turn that hangs has its time, and another one the rest of the lease.
+            var rest = options.RenewInterval - clock.GetElapsedTime(lastTurn);
+            await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
+            await TurnAsync();
+        }
+    }
+
+    private async Task TurnAsync()
+    {
+        // A pause of this process or of the database counts as an outage, too.
+        if (clock.GetElapsedTime(lastTurn) > options.LeaseDuration)
+            steadySince = clock.GetTimestamp();
+        lastTurn = clock.GetTimestamp();
+        try
+        {
+            if (!schemaKnown)
+            {
+                await schema.EnsureAsync();
+                schemaKnown = true;
+            }
+
+            // Looked at first: what the duties are told was read after the earlier ones had ended, which those who wait
+            // for the next check count on.
+            var areFree = duties.IsCompleted;
+            if (await RenewAsync() is { } turn && areFree)
+                duties = DoDutiesAsync(lease.Epoch, turn.Books, turn.RefusedUntil);
+            // Mostly they are done at once, and a turn that is asked for finds them done.
+            await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
+        }
+        catch (Exception gone) when (gone is not (OperationCanceledException or ConfigurationException))
+        {
+            steadySince = clock.GetTimestamp();
+            Report(gone);
+        }
+    }
+
+    /// <returns>Null when the epoch was not renewed.</returns>
+    private async Task<(BooksRow Books, DateTime? RefusedUntil)?> RenewAsync()
+    {
+        var askedAt = clock.GetTimestamp();
+        if (lease.Epoch == PaymentStates.Nobody)
+        {
+            var opened = await leases.OpenAsync(instance.Identity, options.LeaseDuration);
+            Log.Opened(log, opened);
+            lease.Confirm(opened, askedAt);
+            askedAt = clock.GetTimestamp();
+        }
+
+        var uncertainUntil = backlog.UncertainUntil();
+        // The number first: an adoption that begins after the bound was read has a newer one. The epoch last: an
+        // adoption that nobody knows the end of loses it before it lets go of the bound.
+        var number = lease.NextNumber();
+        var settledBefore = SettledBefore();
+        var usesFallback = lease.WantsFallback;
+        var epoch = lease.Epoch;
+        var turn = await leases.TurnAsync(new TurnArgs(
+            epoch, options.LeaseDuration, settledBefore, uncertainUntil ?? DateTime.UnixEpoch, number,
+            instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(steadySince) > options.LeaseDuration,
+            usesFallback));
+        if (turn.Renewed)
+        {
+            lease.Renewed(askedAt);
+            if (usesFallback)
+                lease.FallbackMarked(epoch);
+            return (turn.Books, uncertainUntil);
+        }
+
+        if (!turn.IsOpen && epoch != PaymentStates.Nobody)
+            GiveUp(epoch);
+        lease.CheckSoon.Set();
+        return null;
+    }
+
+    private async Task DoDutiesAsync(int epoch, BooksRow state, DateTime? refusedUntil)
+    {
+        try
+        {
+            await books.LookAsync(state);
+            lease.Checked();
+            await broken.LookAsync(epoch, refusedUntil);
+            await adoption.AdoptAllAsync();
+            away = false;
+        }
+        catch (Exception gone) when (gone is not OperationCanceledException)
+        {
+            Report(gone);
+        }
+    }
+
+    private void Report(Exception gone)
+    {
+        // The schema may be another one when the server is back.
+        schemaKnown &= gone is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        if (!away)
+            Log.DatabaseAway(log, gone.Message);
+        away = true;
+    }
+
+    // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the books.
+    private void GiveUp(int epoch)
+    {
+        lease.Lose();
+        backlog.Clear();
+        Log.Lost(log, epoch, open.Count);
+    }
+
+    // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is open comes last, as
+    // everything else ends there.
+    private DateTime SettledBefore() =>
+        new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), open.Oldest() }.Min()!.Value;
+
+    private static partial class Log
+    {
+        [LoggerMessage(210, LogLevel.Information, "Epoch {Epoch} begins")]
+        public static partial void Opened(ILogger log, int epoch);
+
+        [LoggerMessage(211, LogLevel.Error,
+            "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
+        public static partial void Lost(ILogger log, int epoch, int count);
+
+        [LoggerMessage(213, LogLevel.Error, "PostgreSQL is away: {Reason}")]
+        public static partial void DatabaseAway(ILogger log, string reason);
+
+        [LoggerMessage(214, LogLevel.Information,
+            "Epoch {Epoch} ends, {Count} payments are free for others, {Doubts} in doubt")]
+        public static partial void Released(ILogger log, int epoch, int count, int doubts);
+
+        [LoggerMessage(215, LogLevel.Warning, "Epoch {Epoch} ends without release, its lease will lapse: {Reason}")]
+        public static partial void ReleaseFailed(ILogger log, int epoch, string reason);
+    }
+}

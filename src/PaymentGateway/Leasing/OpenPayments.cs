@@ -1,0 +1,61 @@
+using System.Collections.Concurrent;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// The payments in this instance's memory that are not in the books yet, at whatever station. Safe from any thread.
+/// </summary>
+internal sealed class OpenPayments
+{
+    private readonly ConcurrentDictionary<Payment, bool> open = new(ReferenceEqualityComparer.Instance);
+
+    private int generation;
+
+    public int Count => open.Count;
+
+    /// <summary>Rises with each purge that this instance notices.</summary>
+    public int Generation => Volatile.Read(ref generation);
+
+    /// <summary>Adds what a statement has read or stored, unless a purge was noticed meanwhile.</summary>
+    /// <param name="payments">All that it gave.</param>
+    /// <param name="since">The generation from before it was sent.</param>
+    /// <returns>False: nothing is added, as it may have been purged; what the table holds by now is not.</returns>
+    public bool TryAdd(IReadOnlyCollection<Payment> payments, int since)
+    {
+        foreach (var payment in payments)
+            Add(payment);
+        // Only now, with nothing put off before it: whoever notices a purge later finds these in what is open.
+        Interlocked.MemoryBarrier();
+        if (Generation == since)
+            return true;
+
+        foreach (var payment in payments)
+            Remove(payment);
+        return false;
+    }
+
+    /// <summary>A purge was noticed.</summary>
+    /// <returns>What may have been purged; what is added from now on is of the new books.</returns>
+    public List<Payment> BeginGeneration()
+    {
+        Interlocked.Increment(ref generation);
+        return Snapshot();
+    }
+
+    public void Add(Payment payment) => open.TryAdd(payment, true);
+
+    /// <summary>To be called when the payment is in the books, parked, or no longer ours.</summary>
+    public void Remove(Payment payment) => open.TryRemove(payment, out _);
+
+    /// <summary>Everything this instance took earlier is done; null when nothing is open.</summary>
+    public DateTime? Oldest()
+    {
+        DateTime? oldest = null;
+        foreach (var (payment, _) in open)
+            if (oldest is null || payment.AcceptedAt < oldest)
+                oldest = payment.AcceptedAt;
+        return oldest;
+    }
+
+    public List<Payment> Snapshot() => open.Select(entry => entry.Key).ToList();
+}

@@ -1,0 +1,161 @@
+using System.Data.Common;
+using Npgsql;
+using PaymentGateway.Configuring;
+using PaymentGateway.Queueing;
+using PaymentGateway.Storage;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// Takes over what dead or stopped instances left. What may have been sent is in doubt: where it can be at default
+/// only it is charged there again, which is safe; else it is looked up first.
+/// </summary>
+internal sealed partial class OrphanAdoption(
+    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtQueue doubts, OwningOptions options,
+    TimeProvider clock, ILogger<OrphanAdoption> log)
+{
+    private const int PageMax = 500;
+    private const int DoubtsMax = 4_000;
+
+    // Those that wait for fallback's word leave room for those that default alone can settle.
+    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
+
+    private readonly EarlierWriters earlier = new(leases);
+
+    // Monotonic timestamps from after the first look that found an epoch closed.
+    private readonly Dictionary<int, long> closedSince = [];
+
+    // How far a look has come that is not at its end: the settled ones before need not be passed again.
+    private readonly Dictionary<int, DateTime> cursors = [];
+
+    private long adoptingFrom = long.MaxValue;
+
+    /// <summary>
+    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is open.
+    /// </summary>
+    public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
+        ? new DateTime(ticks, DateTimeKind.Utc)
+        : null;
+
+    /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
+    public async Task AdoptAllAsync()
+    {
+        var orphans = await leases.OrphanedAsync();
+        var now = clock.GetTimestamp();
+        var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
+        earlier.KeepOnly(epochs);
+        foreach (var ended in closedSince.Keys.Except(epochs).ToList())
+            closedSince.Remove(ended);
+        foreach (var orphaned in orphans)
+        {
+            var epoch = orphaned.Epoch;
+            closedSince.TryAdd(epoch, now);
+            // Asked before the look that may be the last. What clean stops freed is always looked for.
+            var isLast = epoch != PaymentStates.Nobody && await earlier.AreOverAsync(epoch);
+            var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
+            try
+            {
+                if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
+                    await leases.MarkAdoptedAsync(epoch);
+            }
+            catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
+            {
+                // Another transaction holds its payments, say. The other epochs' need not wait for it.
+                Log.NotAdopted(log, epoch, refused.MessageText);
+            }
+        }
+    }
+
+    /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
+    /// <returns>Whether nothing is left to adopt there.</returns>
+    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned)
+    {
+        var from = orphaned.Epoch;
+        var doubtsRoom = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
+        var limit = Math.Min(PageMax, Math.Min(doubtsRoom, queue.Room));
+        if (limit <= 0 || !lease.IsHeld)
+            return false;
+
+        List<StoredPayment> page;
+        // A renewal may be under way. One that does not know of this has an older number.
+        Volatile.Write(ref adoptingFrom, orphaned.SettledBefore.Ticks);
+        try
+        {
+            page = await AdoptPageAsync(
+                new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit, lease.NextNumber()));
+            // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
+            // clean stops freed has no time of its own but this one.
+            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince[from];
+            var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
+            foreach (var row in page)
+                Take(row, doubtSince);
+        }
+        finally
+        {
+            Volatile.Write(ref adoptingFrom, long.MaxValue);
+        }
+
+        if (page.Count > 0)
+            Log.Adopted(log, page.Count, from);
+        if (page.Count < limit)
+        {
+            cursors.Remove(from);
+            return true;
+        }
+
+        cursors[from] = page.Max(row => row.AcceptedAt);
+        lease.CheckSoon.Set();
+        return false;
+    }
+
+    private async Task<List<StoredPayment>> AdoptPageAsync(AdoptArgs page)
+    {
+        try
+        {
+            return await leases.AdoptAsync(page);
+        }
+        catch (Exception uncertain) when (
+            uncertain is (DbException or TimeoutException)
+            and not PostgresException { InvariantSeverity: "ERROR" })
+        {
+            // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
+            // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
+            // quicker than its lapse. An error is the server's word that it was not committed; a backend's end is not.
+            lease.Lose();
+            await leases.CloseAsync(page.To);
+            throw;
+        }
+    }
+
+    private void Take(StoredPayment row, long doubtSince)
+    {
+        var payment = row.ToPayment();
+        open.Add(payment);
+        if (row.Handover == PaymentStates.Unsent)
+        {
+            queue.Return(payment);
+            return;
+        }
+
+        payment.InDoubt = true;
+        payment.DoubtSince = doubtSince;
+        if (row.Handover == PaymentStates.InDoubtAtDefault)
+        {
+            payment.ChargedAt = Processor.Default;
+            queue.Return(payment);
+            return;
+        }
+
+        doubts.Add(payment);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(212, LogLevel.Warning, "{Count} payments adopted from epoch {Epoch}")]
+        public static partial void Adopted(ILogger log, int count, int epoch);
+
+        [LoggerMessage(218, LogLevel.Warning, "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
+        public static partial void NotAdopted(ILogger log, int epoch, string reason);
+    }
+}

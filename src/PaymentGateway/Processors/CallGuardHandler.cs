@@ -1,0 +1,152 @@
+using System.Net;
+using System.Runtime.CompilerServices;
+using PaymentGateway.Configuring;
+using PaymentGateway.Routing;
+using Polly;
+using Polly.CircuitBreaker;
+
+namespace PaymentGateway.Processors;
+
+/// <summary>
+/// A processor's time limit and circuit breaker around the call and the reading of its answer. It never repeats a call:
+/// that is how money is charged twice. Look-ups pass the breaker by, since a failing processor still answers them
+/// (contract.md).
+/// </summary>
+internal sealed partial class CallGuardHandler : DelegatingHandler
+{
+    // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
+    private const int AnswerBytesMax = 4096;
+
+    private readonly ResiliencePipeline<HttpResponseMessage> charges;
+    private readonly ResiliencePipeline<HttpResponseMessage> questions;
+    private bool isOpen;
+
+    /// <param name="processor">Whose calls these are, for the log.</param>
+    /// <param name="health">Reads the circuit's state.</param>
+    /// <param name="routing">How long the circuit stays open.</param>
+    /// <param name="timeLimit">For a whole call, connecting included.</param>
+    /// <param name="clock">Its time counts for both.</param>
+    /// <param name="log">Says why the circuit opened.</param>
+    public CallGuardHandler(
+        Processor processor, ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock,
+        ILogger<CallGuardHandler> log)
+    {
+        questions = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddTimeout(timeLimit)
+            .Build();
+        charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
+            {
+                ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
+                    .Handle<Exception>()
+                    // Only these say that the processor itself is at work; 404 or 401 come from something in between.
+                    .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
+                SamplingDuration = TimeSpan.FromSeconds(1),
+                MinimumThroughput = 4,
+                FailureRatio = 0.25,
+                BreakDuration = routing.TrialInterval,
+                StateProvider = health.Circuit,
+                OnOpened = opened =>
+                {
+                    // Not for each trial that fails.
+                    if (!isOpen)
+                    {
+                        var reason = ReasonOf(opened.Outcome);
+                        Log.Opened(log, processor, reason);
+                    }
+
+                    isOpen = true;
+                    return default;
+                },
+                OnClosed = _ =>
+                {
+                    Log.Closed(log, processor);
+                    isOpen = false;
+                    return default;
+                },
+            })
+            .AddTimeout(timeLimit)
+            .Build();
+    }
+
+    /// <summary>The body of an answer that came through here; empty when there was none.</summary>
+    public static ReadOnlySpan<byte> AnswerOf(HttpResponseMessage response) => ((Answer)response.Content).Bytes;
+
+    protected override async Task<HttpResponseMessage> SendAsync(
+        HttpRequestMessage request, CancellationToken cancellationToken)
+    {
+        var pipeline = request.Method == HttpMethod.Post ? charges : questions;
+        var context = ResilienceContextPool.Shared.Get(cancellationToken);
+        try
+        {
+            var outcome = await pipeline.ExecuteOutcomeAsync(
+                static (context, call) => call.Handler.CallAsync(call.Request, context.CancellationToken), context,
+                (Handler: this, Request: request));
+            outcome.ThrowIfException();
+            return outcome.Result!;
+        }
+        finally
+        {
+            ResilienceContextPool.Shared.Return(context);
+        }
+    }
+
+    private static string ReasonOf(Outcome<HttpResponseMessage> outcome) => outcome.Exception is { } failed
+        ? $"{failed.Message} {failed.InnerException?.Message}"
+        : $"{(int)outcome.Result!.StatusCode}";
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<Outcome<HttpResponseMessage>> CallAsync(HttpRequestMessage request, CancellationToken token)
+    {
+        HttpResponseMessage? response = null;
+        try
+        {
+            response = await base.SendAsync(request, token);
+            using var plain = response.Content;
+            response.Content = new Answer(await ReadAsync(plain, token));
+            return Outcome.FromResult(response);
+        }
+        catch (Exception failed)
+        {
+            response?.Dispose();
+            return Outcome.FromException<HttpResponseMessage>(failed);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<ReadOnlyMemory<byte>> ReadAsync(HttpContent content, CancellationToken token)
+    {
+        var told = content.Headers.ContentLength ?? AnswerBytesMax;
+        if (told == 0)
+            return default;
+
+        // The synchronous call gives the same stream without a task; only its reading waits for the network.
+        var stream = content.ReadAsStream(token);
+        var answer = new byte[Math.Min(told, AnswerBytesMax)];
+        return answer.AsMemory(0, await stream.ReadAtLeastAsync(answer, answer.Length, false, token));
+    }
+
+    /// <summary>A body that is read already.</summary>
+    private sealed class Answer(ReadOnlyMemory<byte> bytes) : HttpContent
+    {
+        public ReadOnlySpan<byte> Bytes => bytes.Span;
+
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
+            stream.WriteAsync(bytes).AsTask();
+
+        protected override bool TryComputeLength(out long length)
+        {
+            length = bytes.Length;
+            return true;
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(403, LogLevel.Warning, "The circuit of {Processor} opened: {Reason}")]
+        public static partial void Opened(ILogger log, Processor processor, string reason);
+
+        [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
+        public static partial void Closed(ILogger log, Processor processor);
+    }
+}

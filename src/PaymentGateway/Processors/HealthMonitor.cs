@@ -1,0 +1,71 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Routing;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Processors;
+
+/// <summary>
+/// Polls the processors' health, each by one instance for all (contract.md: one call per 5 s), and reads what
+/// the others found.
+/// </summary>
+internal sealed partial class HealthMonitor(
+    HealthStore record, ProcessorLanes lanes, RoutingOptions options, TimeProvider clock, ILogger<HealthMonitor> log)
+    : BackgroundService
+{
+    private static readonly TimeSpan LookAgain = TimeSpan.FromSeconds(1);
+
+    private bool away;
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            try
+            {
+                foreach (var claim in await record.ClaimAsync(options.HealthInterval))
+                    _ = PollAsync(lanes.Of((Processor)claim.Processor));
+                foreach (var row in await record.ReadAsync())
+                    lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
+                away = false;
+            }
+            catch (Exception failed) when (failed is not OperationCanceledException)
+            {
+                if (!away)
+                    Log.RecordAway(log, failed.Message);
+                away = true;
+            }
+
+            await Task.Delay(LookAgain, clock, stoppingToken);
+        }
+    }
+
+    private static HealthReport ToReport(HealthRow row) =>
+        new(row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds));
+
+    // Not awaited by the loop: a call that comes early hangs at the processor until its window turns.
+    private async Task PollAsync(ProcessorLane lane)
+    {
+        try
+        {
+            if (await lane.Client.AskHealthAsync() is not { } said)
+                return;
+
+            lane.Health.Observe(said);
+            await record.PublishAsync(new HealthArgs(
+                (int)lane.Processor, said.Failing, (int)said.MinResponse.TotalMilliseconds));
+        }
+        catch (Exception failed)
+        {
+            Log.PollFailed(log, lane.Processor, failed.Message);
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(300, LogLevel.Warning, "The shared health record is out of reach: {Reason}")]
+        public static partial void RecordAway(ILogger log, string reason);
+
+        [LoggerMessage(301, LogLevel.Warning, "The health of {Processor} could not be shared: {Reason}")]
+        public static partial void PollFailed(ILogger log, Processor processor, string reason);
+    }
+}

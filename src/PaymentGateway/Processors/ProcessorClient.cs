@@ -1,0 +1,155 @@
+using System.Globalization;
+using System.Net;
+using System.Runtime.CompilerServices;
+using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Leasing;
+using PaymentGateway.Routing;
+using PaymentGateway.Timing;
+using Polly.CircuitBreaker;
+
+namespace PaymentGateway.Processors;
+
+/// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
+/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which reads each call's answer.</param>
+/// <param name="baseUrl">Where the processor listens.</param>
+/// <param name="lease">Without it no charge leaves.</param>
+internal sealed class ProcessorClient(
+    HttpMessageInvoker http, Uri baseUrl, Processor processor, Lease lease, TimeProvider clock)
+{
+    // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
+    private const double RetryAfterSecondsMax = 30;
+
+    private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
+    private readonly Uri payments = new(baseUrl, "payments");
+    private readonly Uri health = new(baseUrl, "payments/service-health");
+
+    public Processor Processor { get; } = processor;
+
+    /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
+    /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
+    {
+        using var content = new ChargeContent(payment, lease);
+        try
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Post, payments) { Content = content };
+            using var response = await http.SendAsync(request, CancellationToken.None);
+            return Judge(response);
+        }
+        catch (BrokenCircuitException)
+        {
+            return new ChargeOutcome(ChargeResult.NotSent);
+        }
+        catch (Exception failed) when (!content.HasBegun)
+        {
+            // No connection, or none in time, or the lease has lapsed meanwhile.
+            return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
+        }
+        catch (Exception broken)
+        {
+            // Whatever it was, bytes may have gone out.
+            return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
+        }
+    }
+
+    /// <summary>
+    /// Asks whether the processor has stored a payment; its switches do not delay this, its limiter may.
+    /// </summary>
+    public async Task<LookupOutcome> LookUpAsync(Guid id)
+    {
+        try
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(baseUrl, $"payments/{id}"));
+            using var response = await http.SendAsync(request, CancellationToken.None);
+            if (response.StatusCode == HttpStatusCode.NotFound)
+                return new LookupOutcome(LookupResult.NotFound);
+
+            var stored = response.StatusCode == HttpStatusCode.OK
+                ? Read(response, ProcessorJsonContext.Default.ProcessorPayment)
+                : null;
+            return stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
+                ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
+                : new LookupOutcome(LookupResult.Unknown, RetryAfter: RetryAfter(response));
+        }
+        catch (Exception)
+        {
+            // Whatever it was, it says nothing. .NET 8 lets a bare SocketException out, too, when the peer resets a
+            // connection that was just made.
+            return new LookupOutcome(LookupResult.Unknown);
+        }
+    }
+
+    /// <summary>Asks for the processor's own word on its health; null when there was none.</summary>
+    public async Task<HealthReport?> AskHealthAsync()
+    {
+        try
+        {
+            using var request = new HttpRequestMessage(HttpMethod.Get, health);
+            using var response = await http.SendAsync(request, CancellationToken.None);
+            var said = response.StatusCode == HttpStatusCode.OK
+                ? Read(response, ProcessorJsonContext.Default.HealthAnswer)
+                : null;
+            return said is null
+                ? null
+                : new HealthReport(said.Failing, TimeSpan.FromMilliseconds(said.MinResponseTime), TimeSpan.Zero);
+        }
+        catch (Exception)
+        {
+            return null;
+        }
+    }
+
+    private ChargeOutcome Judge(HttpResponseMessage response)
+    {
+        var status = (int)response.StatusCode;
+        switch (status)
+        {
+            case 200:
+                return Read(response, ProcessorJsonContext.Default.ChargeAnswer) is not null
+                    ? new ChargeOutcome(ChargeResult.Settled)
+                    : new ChargeOutcome(ChargeResult.InDoubt, null, "200 with a body that is no answer");
+            case 422:
+                return new ChargeOutcome(ChargeResult.AlreadyStored);
+            case 429:
+                return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response) ?? WithoutRetryAfter, "429");
+            case 500:
+                // The failure switch answers without a body; a body comes from the database path, after the row
+                // may have been stored (contract.md, what follows).
+                return CallGuardHandler.AnswerOf(response).IsEmpty
+                    ? new ChargeOutcome(ChargeResult.Refused, null, "500")
+                    : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
+            case 400:
+                return new ChargeOutcome(ChargeResult.Rejected, null, "400");
+            default:
+                // Another 4xx is none of the contract: it comes from something in between, which may have passed the
+                // call on before (a proxy that asks the next of its servers, or gives the first one up).
+                return new ChargeOutcome(ChargeResult.InDoubt, null, status.ToString(CultureInfo.InvariantCulture));
+        }
+    }
+
+    private static T? Read<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
+    {
+        try
+        {
+            return JsonSerializer.Deserialize(CallGuardHandler.AnswerOf(response), type);
+        }
+        catch (JsonException)
+        {
+            return null;
+        }
+    }
+
+    private TimeSpan? RetryAfter(HttpResponseMessage response)
+    {
+        var header = response.Headers.RetryAfter;
+        var asked = header?.Delta ?? (header?.Date is { } date ? date - clock.GetUtcNow() : null);
+        return asked is { } wait ? TimeSpan.FromSeconds(Math.Clamp(wait.TotalSeconds, 0, RetryAfterSecondsMax)) : null;
+    }
+
+    // A timestamp without a zone is the processor's UTC.
+    private static DateTime ToUtc(DateTime stamp) => Timestamps.Cut(stamp.Kind == DateTimeKind.Local
+        ? stamp.ToUniversalTime()
+        : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
+}

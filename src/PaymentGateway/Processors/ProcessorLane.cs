@@ -1,0 +1,70 @@
+using System.Runtime.CompilerServices;
+using PaymentGateway.Configuring;
+using PaymentGateway.Routing;
+
+namespace PaymentGateway.Processors;
+
+/// <summary>One processor with everything that guards it: health, client, places for charges and look-ups.</summary>
+internal sealed class ProcessorLane(
+    ProcessorClient client, ProcessorHealth health, SettlingOptions options, TimeProvider clock) : IDisposable
+{
+    // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
+    private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
+
+    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
+
+    // Places of their own: look-ups share the processor's limiter and must get through while charges wait.
+    private readonly SemaphoreSlim lookups = new(options.LookupConcurrency);
+
+    public Processor Processor => client.Processor;
+
+    public ProcessorHealth Health => health;
+
+    public ProcessorClient Client => client;
+
+    /// <summary>Takes a place for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
+    public bool TryEnter() => charges.TryEnter();
+
+    /// <summary>
+    /// Charges once, on a place taken before. A payment leaves this in doubt unless the answer says otherwise.
+    /// </summary>
+    /// <param name="payment">Its RequestedAt goes out with it.</param>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
+    {
+        var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
+        var trial = health.Begin();
+        var sentAt = clock.GetTimestamp();
+        payment.InDoubt = true;
+        payment.ChargedAt = Processor;
+        payment.DoubtSince = sentAt;
+        var outcome = await client.ChargeAsync(payment);
+        var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
+        TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
+        health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
+        charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
+        // That of an owner that is gone may lie ahead.
+        payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
+        // A refused repetition says nothing of the call before it, and that one is no younger for it.
+        if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
+            (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);
+
+        return outcome;
+    }
+
+    /// <summary>Asks whether a payment is stored here.</summary>
+    public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
+    {
+        await lookups.WaitAsync(cancellation);
+        try
+        {
+            return await client.LookUpAsync(payment.Id);
+        }
+        finally
+        {
+            lookups.Release();
+        }
+    }
+
+    public void Dispose() => lookups.Dispose();
+}

@@ -1,0 +1,33 @@
+using System.Threading.Channels;
+
+namespace PaymentGateway.Queueing;
+
+/// <summary>
+/// The way of payments in doubt to the resolver, from this instance's calls and from what it adopts. Any thread may
+/// add; one reader takes.
+/// </summary>
+internal sealed class DoubtQueue
+{
+    // The reader runs on in the writer's thread: a hop to another thread costs more than beginning a look-up.
+    private readonly Channel<Payment> channel = Channel.CreateUnbounded<Payment>(
+        new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
+
+    private int count;
+
+    /// <summary>How many are in doubt in this instance's memory, whether taken or not.</summary>
+    public int Count => Volatile.Read(ref count);
+
+    /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>
+    public void Add(Payment payment)
+    {
+        Interlocked.Increment(ref count);
+        channel.Writer.TryWrite(payment);
+    }
+
+    /// <summary>All payments as they come; <see cref="Leave"/> is due for each.</summary>
+    public IAsyncEnumerable<Payment> TakeAllAsync(CancellationToken cancellation) =>
+        channel.Reader.ReadAllAsync(cancellation);
+
+    /// <summary>One that was taken is resolved, or no longer this instance's.</summary>
+    public void Leave() => Interlocked.Decrement(ref count);
+}

@@ -1,0 +1,108 @@
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Recording;
+
+/// <summary>
+/// Writes outcomes into the books in batches, again and again until they are in. Any thread may add.
+/// </summary>
+internal sealed partial class SettlementWriter(
+    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease,
+    TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
+{
+    private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
+
+    // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
+    private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>False: the database is behind, so nothing more may be charged.</summary>
+    public bool HasRoom => outcomes.HasRoom;
+
+    /// <summary>Takes an outcome; it is never dropped while the process lives.</summary>
+    public void Add(Settlement settlement) => outcomes.Add(settlement);
+
+    /// <summary>Lets the last outcomes be written, within the host's limit.</summary>
+    public override async Task StopAsync(CancellationToken cancellationToken)
+    {
+        outcomes.Complete();
+        if (ExecuteTask is { } writing)
+            await Task.WhenAny(writing, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+        await base.StopAsync(cancellationToken);
+    }
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        var batch = new List<Settlement>();
+        while (await outcomes.TakeAsync(batch, stoppingToken))
+        {
+            await WriteAsync(batch, stoppingToken);
+            foreach (var settlement in batch)
+                open.Remove(settlement.Payment);
+            outcomes.Remove(batch);
+            batch.Clear();
+        }
+    }
+
+    private async Task WriteAsync(List<Settlement> batch, CancellationToken stopping)
+    {
+        batch.Sort(static (one, other) => one.Payment.Id.CompareTo(other.Payment.Id));
+        var backoff = new Backoff(RetryInitial);
+        while (true)
+        {
+            try
+            {
+                var args = ToArgs(batch);
+                if (await ledger.RecordAsync(args) == batch.Count)
+                    return;
+
+                // Purged: well. Or a crash of the database emptied the books: then the keeper stores the payments
+                // again, and the outcomes find them at the second try.
+                if (!await AreStoredAsync(batch))
+                    await lease.NextCheckAsync(stopping);
+                // Also what is stored by now: that may have been so only since the first try.
+                await ledger.RecordAsync(args);
+                return;
+            }
+            catch (Exception away) when (away is not OperationCanceledException)
+            {
+                // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
+                var wait = backoff.Next(RetryMaximum);
+                Log.RecordingFailed(log, batch.Count, wait, away.Message);
+                await Task.Delay(wait, clock, stopping);
+            }
+        }
+    }
+
+    // Those that did not enter were in the books before, or were stored again a moment ago.
+    private async Task<bool> AreStoredAsync(List<Settlement> batch)
+    {
+        var stored = (await payments.FindAsync([.. batch.Select(one => one.Payment.Id)]))
+            .ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
+        return batch.TrueForAll(one =>
+            stored.TryGetValue(one.Payment.Id, out var acceptedAt) && acceptedAt == one.Payment.AcceptedAt);
+    }
+
+    private RecordArgs ToArgs(List<Settlement> batch)
+    {
+        var args = new RecordArgs(
+            new Guid[batch.Count], new short[batch.Count], new long[batch.Count], new DateTime[batch.Count],
+            new DateTime[batch.Count], lease.Epoch);
+        for (var i = 0; i < batch.Count; i++)
+        {
+            args.Ids[i] = batch[i].Payment.Id;
+            args.Processors[i] = (short)batch[i].Processor;
+            args.AmountsCents[i] = batch[i].AmountCents;
+            args.RequestedAts[i] = batch[i].RequestedAt;
+            args.AcceptedAts[i] = batch[i].Payment.AcceptedAt;
+        }
+
+        return args;
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(500, LogLevel.Warning, "{Count} outcomes could not be written, next try in {Wait}: {Reason}")]
+        public static partial void RecordingFailed(ILogger log, int count, TimeSpan wait, string reason);
+    }
+}

@@ -1,0 +1,85 @@
+using System.Data;
+using Npgsql;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>
+/// The connections for batches, kept open. The one used last is taken first, so that light load stays with one server
+/// process, which has what it needs at hand; a pool would have all of them take turns. Safe from any thread.
+/// </summary>
+/// <param name="pool">Plain connections, at least <paramref name="count"/>; owned from here.</param>
+/// <param name="count">How many statements may be under way; one more waits.</param>
+internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
+{
+    private readonly SemaphoreSlim places = new(count);
+    private readonly Stack<NpgsqlConnection> idle = new(count);
+
+    /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
+    /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
+    public async Task<TResult> RunAsync<TArgs, TResult>(
+        Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
+    {
+        await places.WaitAsync();
+        try
+        {
+            var connection = Take();
+            try
+            {
+                // Dapper closes what it had to open.
+                if (connection.State != ConnectionState.Open)
+                    await connection.OpenAsync();
+                return await statement(connection, args);
+            }
+            finally
+            {
+                await ReturnAsync(connection);
+            }
+        }
+        finally
+        {
+            // Whatever happens to a connection: a place that is lost is lost for the life of the process.
+            places.Release();
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await DropIdleAsync();
+        await pool.DisposeAsync();
+        places.Dispose();
+    }
+
+    private NpgsqlConnection Take()
+    {
+        lock (idle)
+            return idle.TryPop(out var last) ? last : pool.CreateConnection();
+    }
+
+    private async ValueTask ReturnAsync(NpgsqlConnection connection)
+    {
+        if (connection.State == ConnectionState.Open)
+        {
+            lock (idle)
+                idle.Push(connection);
+            return;
+        }
+
+        // What broke this one has probably broken those that are idle, and each would cost its next batch.
+        await connection.DisposeAsync();
+        await DropIdleAsync();
+        pool.Clear();
+    }
+
+    private async ValueTask DropIdleAsync()
+    {
+        NpgsqlConnection[] dropped;
+        lock (idle)
+        {
+            dropped = [.. idle];
+            idle.Clear();
+        }
+
+        foreach (var connection in dropped)
+            await connection.DisposeAsync();
+    }
+}

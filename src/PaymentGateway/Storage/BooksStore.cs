@@ -1,0 +1,88 @@
+using System.Data.Common;
+using Dapper;
+using Npgsql;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>Which books these are: purged on purpose, or reset by a crash of the database.</summary>
+internal sealed class BooksStore(SharedConnections connections)
+{
+    private const string StateSql = """
+        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) AS intact
+        FROM books WHERE id = 1
+        """;
+
+    // Of several instances that find the row missing, one counts the reset.
+    private const string MarkResetSql = """
+        WITH marked AS (INSERT INTO books_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
+        UPDATE books SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
+        """;
+
+    // By the database's clock, as the statement below looks at it.
+    private const string UntilSql = "SELECT clock_timestamp() + @Within AS until";
+
+    // One round trip, and one transaction that ends without its client. The locks are asked for in the order in which
+    // every statement that touches several tables takes them. While they are waited for, others wait behind, so not
+    // for long. A purge that nobody waits for any more must not empty what was acknowledged meanwhile.
+    private const string PurgeSql = """
+        SELECT set_config('payment_gateway.purge_until', @Until::text, true);
+        DO $purge$ BEGIN
+            SET LOCAL lock_timeout = '300ms';
+            LOCK TABLE payments, settlements, settlement_totals IN ACCESS EXCLUSIVE MODE;
+            IF clock_timestamp() > current_setting('payment_gateway.purge_until')::timestamptz THEN
+                RAISE EXCEPTION 'nobody waits for this purge any more' USING ERRCODE = 'query_canceled';
+            END IF;
+            TRUNCATE payments, settlements, settlement_totals;
+            UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1;
+        END $purge$
+        """;
+
+    private const int PurgeTries = 5;
+
+    // nginx and its client wait little longer.
+    private static readonly TimeSpan PurgeWithin = TimeSpan.FromSeconds(1.8);
+
+    public Task<BooksRow> StateAsync() =>
+        connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(
+            StateSql, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>Writes down that the database lost the books.</summary>
+    public Task MarkResetAsync() =>
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            MarkResetSql, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>Empties the books and begins new ones.</summary>
+    /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
+    /// <exception cref="TimeoutException">The same.</exception>
+    public async Task PurgeAsync()
+    {
+        // A tenth for clocks that do not run alike: the server gives up before its caller does.
+        var waited = connections.AnswerWithin * 0.9;
+        var within = waited < PurgeWithin ? waited : PurgeWithin;
+        var deadline = await connections.RunAsync(connection => connection.QuerySingleAsync<PurgeDeadline>(
+            UntilSql, new PurgeLimit(within), commandTimeout: connection.CommandTimeout));
+        for (var attempt = 1; ; attempt++)
+        {
+            try
+            {
+                await connections.RunAsync(connection => connection.ExecuteAsync(
+                    PurgeSql, deadline, commandTimeout: connection.CommandTimeout));
+                return;
+            }
+            catch (PostgresException busy) when (attempt < PurgeTries && busy.SqlState
+                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
+            {
+                // Whoever waited behind it goes on, and this one begins again.
+            }
+        }
+    }
+}
+
+/// <summary>How long a purge may wait.</summary>
+internal sealed record PurgeLimit(TimeSpan Within);
+
+/// <summary>UTC, the database's; after it a purge empties nothing.</summary>
+internal sealed record PurgeDeadline(DateTime Until);
+
+/// <summary>The books' state; Intact is false once after each crash that emptied them.</summary>
+internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact);

@@ -1,0 +1,53 @@
+using Dapper;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>The shared health record: one instance polls a processor for all of them.</summary>
+internal sealed class HealthStore(SharedConnections connections)
+{
+    private const string ClaimSql = """
+        UPDATE processor_health SET polled_at = now()
+        WHERE polled_at < now() - @Interval RETURNING processor
+        """;
+
+    private const string PublishSql = """
+        UPDATE processor_health SET failing = @Failing, min_response_ms = @MinResponseMs, observed_at = now()
+        WHERE processor = @Processor
+        """;
+
+    private const string ReadSql = """
+        SELECT processor, failing, min_response_ms,
+               CASE WHEN observed_at = '-infinity' THEN 1e9 ELSE extract(epoch FROM now() - observed_at) END::float8
+                 AS age_seconds
+        FROM processor_health
+        """;
+
+    /// <summary>The processors whose poll is due; they are this instance's to poll now, and nobody else's.</summary>
+    public Task<List<ClaimRow>> ClaimAsync(TimeSpan interval) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ClaimRow>(
+                ClaimSql, new ClaimArgs(interval), commandTimeout: connection.CommandTimeout)).AsList());
+
+    /// <summary>Writes down what a processor said.</summary>
+    public Task PublishAsync(HealthArgs said) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            PublishSql, said, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>What the processors said last, with its age by the database's clock.</summary>
+    public Task<List<HealthRow>> ReadAsync() =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<HealthRow>(
+                ReadSql, commandTimeout: connection.CommandTimeout)).AsList());
+}
+
+/// <summary>A poll that is due.</summary>
+internal sealed record ClaimRow(short Processor);
+
+/// <summary>What a processor said; AgeSeconds ago.</summary>
+internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
+
+/// <summary>The time between two polls.</summary>
+internal sealed record ClaimArgs(TimeSpan Interval);
+
+/// <summary>A processor's word.</summary>
+internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);

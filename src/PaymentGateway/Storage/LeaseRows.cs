@@ -1,0 +1,38 @@
+namespace PaymentGateway.Storage;
+
+/// <summary>An epoch.</summary>
+internal sealed record EpochRow(int Epoch);
+
+/// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
+internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, bool UsedFallback);
+
+/// <summary>A new lease.</summary>
+internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
+
+/// <summary>
+/// A turn of an owner. Everything accepted before SettledBefore is settled, and nothing accepted up to RefusedUntil is
+/// stored any more. Number rises with each turn and adoption. Renewed, it closes earlier epochs of the instance
+/// ProvenGone (empty: nothing is proven), and lapsed ones if told so. UsesFallback is for good.
+/// </summary>
+internal sealed record TurnArgs(
+    int Epoch, TimeSpan Duration, DateTime SettledBefore, DateTime RefusedUntil, long Number, string ProvenGone,
+    bool CloseLapsed, bool UsesFallback = false);
+
+/// <summary>What came of a turn, and which books these are. IsOpen false: the epoch is lost for good.</summary>
+internal sealed record TurnRow(
+    bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact)
+{
+    public BooksRow Books => new(Generation, Resets, ResetAt, Intact);
+}
+
+/// <summary>A transaction that writes to payments, by a name that no other has.</summary>
+internal sealed record WriterRow(string Writer);
+
+/// <summary>A page to adopt; Number rises with each turn and adoption.</summary>
+internal sealed record AdoptArgs(int From, int To, DateTime SettledBefore, int Limit, long Number = 0);
+
+/// <summary>An epoch.</summary>
+internal sealed record EpochArgs(int Epoch);
+
+/// <summary>What a clean stop hands over.</summary>
+internal sealed record ReleaseArgs(int Epoch, DateTime SettledBefore, Guid[] InDoubt);

@@ -1,0 +1,135 @@
+using Npgsql;
+using PaymentGateway.Configuring;
+
+// Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
+[module: Dapper.DapperAot]
+
+namespace PaymentGateway.Storage;
+
+/// <summary>Registers the data source and the stores on it.</summary>
+internal static class LedgerSetup
+{
+    // No statement of ours outlives this on a server that runs.
+    private const int StatementSecondsMax = 5;
+
+    // The server's own limit comes first.
+    private const int CommandSecondsMax = StatementSecondsMax + 1;
+
+    // A batch of acceptances, one more where that is slow, and one of outcomes are under way at once; each fills a
+    // statement by itself, so multiplexing only adds its hops to them
+    // (docs/decisions/0019-plain-connections-for-batches.md).
+    private const int BatchConnectionsMax = 3;
+
+    // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
+    private const int LeaseConnectionsMax = 2;
+
+    // A turn has this time, so that another one fits into the lease when a server process hangs.
+    private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
+
+    // For audits, health and adoption, a purge's transaction among them.
+    private const int SharedConnectionsMin = 2;
+
+    public static void AddLedger(this IServiceCollection services, GatewayOptions options)
+    {
+        services.AddSingleton(provider => Shared(
+            DataSource(options.Ledger, reserved: BatchConnectionsMax + LeaseConnectionsMax),
+            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
+        services.AddKeyedSingleton(
+            LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<SchemaSetup>();
+        services.AddSingleton<PaymentStore>();
+        services.AddSingleton<SettlementLedger>();
+        services.AddSingleton<BooksStore>();
+        services.AddSingleton<ParkedStore>();
+        services.AddSingleton<LeaseStore>();
+        services.AddSingleton<HealthStore>();
+    }
+
+    /// <summary>The connections of a pool for everything but batches.</summary>
+    public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
+    {
+        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none.
+        var commandSeconds = new NpgsqlConnectionStringBuilder(pool.ConnectionString).CommandTimeout;
+        var limit = commandSeconds > 0 ? commandSeconds : CommandSecondsMax;
+        return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
+    }
+
+    /// <summary>
+    /// The connections of the leases, plain ones that nothing else waits for. A closed epoch stays closed after a crash
+    /// of the server, whatever the profile says of the payments.
+    /// </summary>
+    /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
+    public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
+        // One whose caller was let go is broken off a moment later, and nobody waits for its end.
+        Plain(
+            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax,
+            synchronousCommit: true),
+        LeaseAnswerWithin, clock);
+
+    /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
+    /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
+    public static BatchConnections Connections(string connectionString, int count) =>
+        new(Plain(connectionString, count), count);
+
+    /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
+    /// <param name="connectionString">Npgsql's.</param>
+    /// <param name="reserved">How many of its connections are another pool's.</param>
+    /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
+    /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
+    public static NpgsqlDataSource DataSource(
+        string connectionString, int reserved = 0, bool synchronousCommit = false)
+    {
+        try
+        {
+            var settings = new NpgsqlConnectionStringBuilder(connectionString);
+            // ShouldSerialize: ContainsKey is true for every keyword that Npgsql knows.
+            if (!settings.ShouldSerialize("Timeout"))
+                settings.Timeout = 2;
+            if (!settings.ShouldSerialize("Command Timeout"))
+                settings.CommandTimeout = CommandSecondsMax;
+            if (!settings.ShouldSerialize("Maximum Pool Size"))
+                settings.MaxPoolSize = 10;
+            if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
+                throw new ArgumentException($"Maximum Pool Size must be at least {reserved + SharedConnectionsMin}.");
+
+            settings.MaxPoolSize -= reserved;
+            settings.MinPoolSize = Math.Min(settings.MinPoolSize, settings.MaxPoolSize);
+            if (!settings.ShouldSerialize("Max Auto Prepare"))
+                settings.MaxAutoPrepare = 32;
+            if (!settings.ShouldSerialize("Auto Prepare Min Usages"))
+                settings.AutoPrepareMinUsages = 2;
+            if (!settings.ShouldSerialize("Application Name"))
+                settings.ApplicationName = "payment-gateway";
+            AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");
+            // A plan made while a table has one page reads it whole, and is kept while it grows (KeptPlanTests). Every
+            // statement of ours has its index.
+            AddOption(settings, "enable_seqscan", "off");
+            // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in large books.
+            AddOption(settings, "enable_bitmapscan", "off");
+            // The last one counts: nobody may switch this off.
+            if (synchronousCommit)
+                settings.Options += " -c synchronous_commit=on";
+
+            var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
+            builder.EnableArrays();
+            return builder.Build();
+        }
+        catch (ArgumentException wrong)
+        {
+            throw new ConfigurationException("ConnectionStrings__Ledger", wrong.Message.ReplaceLineEndings(" "));
+        }
+    }
+
+    private static NpgsqlDataSource Plain(string connectionString, int count, bool synchronousCommit = false) =>
+        DataSource(
+            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}",
+            synchronousCommit: synchronousCommit);
+
+    // What the connection string says of it stays.
+    private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)
+    {
+        if (settings.Options?.Contains(name, StringComparison.Ordinal) != true)
+            settings.Options = $"{settings.Options} -c {name}={value}".TrimStart();
+    }
+}

@@ -1,0 +1,88 @@
+using Dapper;
+using static PaymentGateway.Storage.PaymentStates;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>Payments set aside for an operator: owned by nobody who settles, never dropped.</summary>
+internal sealed class ParkedStore(SharedConnections connections)
+{
+    private const string ParkSql = $"""
+        UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason
+        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
+        """;
+
+    private const string PageSql = $"""
+        SELECT correlation_id, amount_cents, accepted_at, parked_reason AS reason FROM payments
+        WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
+          AND (@Reason::text IS NULL OR parked_reason = @Reason)
+        ORDER BY accepted_at, correlation_id LIMIT @Limit
+        """;
+
+    // In doubt, whatever it was parked for: the adopter looks it up at both processors before it charges.
+    private const string Replayed =
+        $"UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL";
+
+    private const string ReplaySql = $"{Replayed} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
+
+    // Two that replay the same page lock it in the same order; the second finds nothing parked in it.
+    private const string ReplayPageSql = $"""
+        WITH page AS (
+            SELECT correlation_id FROM payments
+            WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
+              AND (@Reason::text IS NULL OR parked_reason = @Reason)
+            ORDER BY accepted_at, correlation_id LIMIT @Limit FOR UPDATE
+        )
+        {Replayed} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
+        RETURNING accepted_at, correlation_id AS id
+        """;
+
+    /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
+    public Task ParkAsync(ParkArgs parking) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            ParkSql, parking, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>A page of what is parked, oldest first.</summary>
+    public Task<List<ParkedRow>> PageAsync(ParkedPageArgs page) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ParkedRow>(
+                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+
+    /// <summary>Gives a parked payment back to be settled by anyone.</summary>
+    /// <returns>False when no such payment is parked.</returns>
+    public async Task<bool> ReplayAsync(Guid id) =>
+        await connections.RunAsync(connection => connection.ExecuteAsync(
+            ReplaySql, new ReplayArgs(id), commandTimeout: connection.CommandTimeout)) == 1;
+
+    /// <summary>Gives a page of what is parked back.</summary>
+    /// <returns>Where each of it stood, in no order.</returns>
+    public Task<List<ParkedPlace>> ReplayPageAsync(ParkedPageArgs page) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ParkedPlace>(
+                ReplayPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+}
+
+/// <summary>A payment to park, and why.</summary>
+internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason);
+
+/// <summary>A payment to replay.</summary>
+internal sealed record ReplayArgs(Guid Id);
+
+/// <summary>A page of parked payments: those after a place, of one reason or of any.</summary>
+internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reason, int Limit)
+{
+    public static ParkedPageArgs After(ParkedPlace place, string? reason, int limit) =>
+        new(place.AcceptedAt, place.Id, reason, limit);
+}
+
+/// <summary>Where a parked payment stands in the order of all: by its time, then by its id.</summary>
+internal sealed record ParkedPlace(DateTime AcceptedAt, Guid Id)
+{
+    /// <summary>Before every payment.</summary>
+    public static readonly ParkedPlace Start = new(DateTime.UnixEpoch, Guid.Empty);
+}
+
+/// <summary>A parked payment.</summary>
+internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
+{
+    public ParkedPlace Place => new(AcceptedAt, CorrelationId);
+}

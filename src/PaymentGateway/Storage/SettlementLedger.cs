@@ -1,0 +1,143 @@
+using System.Data.Common;
+using Dapper;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>The settlements and their totals in PostgreSQL. All instances write to and read from the same.</summary>
+/// <remarks>
+/// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
+/// </remarks>
+internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
+{
+    // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
+    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
+    private const string RecordSql = """
+        WITH locked_first AS (SELECT FROM payments), recorded AS (
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
+                   outcome.requested_at
+            FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts)
+              AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at)
+            WHERE outcome.accepted_at = (
+                SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
+            ON CONFLICT (accepted_at, correlation_id) DO NOTHING
+            RETURNING processor, requested_at, amount_cents
+        ), added AS (
+            INSERT INTO settlement_totals AS totals
+              (width_seconds, bucket, processor, epoch, requests, amount_cents)
+            SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @Epoch, count(*),
+                   sum(amount_cents)
+            FROM recorded,
+                (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            ON CONFLICT (width_seconds, bucket, processor, epoch) DO UPDATE
+            SET requests = totals.requests + excluded.requests,
+                amount_cents = totals.amount_cents + excluded.amount_cents
+        )
+        SELECT count(*) AS value FROM recorded
+        """;
+
+    private const string SummariseSql = """
+        SELECT processor, sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
+            SELECT processor, count(*) AS requests, sum(amount_cents) AS amount_cents FROM settlements
+            WHERE requested_at >= @From AND requested_at < @HeadEnd GROUP BY processor
+            UNION ALL
+            SELECT processor, count(*), sum(amount_cents) FROM settlements
+            WHERE requested_at >= @TailStart AND requested_at <= @To GROUP BY processor
+            UNION ALL
+            SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
+            WHERE width_seconds = 5 AND bucket >= @HeadEnd AND bucket < @HoursFrom GROUP BY processor
+            UNION ALL
+            SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
+            WHERE width_seconds = 3600 AND bucket >= @HoursFrom AND bucket < @HoursTo GROUP BY processor
+            UNION ALL
+            SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
+            WHERE width_seconds = 5 AND bucket >= @HoursTo AND bucket < @TailStart GROUP BY processor
+        ) AS parts GROUP BY processor
+        """;
+
+    /// <summary>
+    /// Records a batch once: what is in the books already, or was purged, is left out. Repeat it freely.
+    /// </summary>
+    /// <returns>How many entered the books now.</returns>
+    /// <exception cref="DbException">Nobody knows; repeat.</exception>
+    public async Task<long> RecordAsync(RecordArgs batch)
+    {
+        var recorded = await RowReading.RunAsync(() => batches.RunAsync(
+            static (connection, batch) => connection.QuerySingleAsync<CountRow>(
+                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch));
+        return recorded.Value;
+    }
+
+    /// <summary>
+    /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
+    /// </summary>
+    /// <returns>No row for a processor that has charged nothing.</returns>
+    public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to)
+    {
+        var window = SummaryArgs.Of(from, to);
+        return connections.RunAsync(
+            async connection => (await connection.QueryAsync<TotalsRow>(
+                SummariseSql, window, commandTimeout: connection.CommandTimeout)).AsList());
+    }
+}
+
+/// <summary>Outcomes to record, all arrays of one length, sorted by id.</summary>
+internal sealed record RecordArgs(
+    Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts, int Epoch);
+
+/// <summary>
+/// The parts of a window, each from one of these times to before the next, the last one to and with To: raw rows,
+/// buckets of 5 seconds, buckets of an hour, buckets of 5 seconds, raw rows.
+/// </summary>
+internal sealed record SummaryArgs(
+    DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
+{
+    // The statements name the widths too.
+    private static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan WideBucket = TimeSpan.FromHours(1);
+
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+    private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
+
+    public static SummaryArgs Of(DateTime? from, DateTime? to)
+    {
+        // The ends of DateTime travel as -infinity and infinity: then there is no edge on that side.
+        var first = from ?? Earliest;
+        var last = to ?? Latest;
+        var (headEnd, tailStart) = Whole(Bucket, first, from is null, last, to is null) ?? (first, first);
+        var (hoursFrom, hoursTo) =
+            Whole(WideBucket, headEnd, from is null, tailStart, to is null) ?? (tailStart, tailStart);
+        return new SummaryArgs(first, headEnd, hoursFrom, hoursTo, tailStart, last);
+    }
+
+    /// <summary>The whole buckets from one time to before another; null when there is none.</summary>
+    private static (DateTime From, DateTime To)? Whole(
+        TimeSpan width, DateTime first, bool fromEver, DateTime last, bool forEver)
+    {
+        var from = fromEver ? first : Ceil(first, width);
+        var to = forEver ? last : Floor(last, width);
+        return from < to ? (from, to) : null;
+    }
+
+    private static DateTime Floor(DateTime utc, TimeSpan width)
+    {
+        var past = (utc - DateTime.UnixEpoch).Ticks % width.Ticks;
+        return utc.AddTicks(past < 0 ? -past - width.Ticks : -past);
+    }
+
+    private static DateTime Ceil(DateTime utc, TimeSpan width)
+    {
+        var floor = Floor(utc, width);
+        if (floor == utc)
+            return utc;
+
+        return floor > Latest - width ? Latest : floor + width;
+    }
+}
+
+/// <summary>A single number.</summary>
+internal sealed record CountRow(long Value);
+
+/// <summary>What one processor has charged in a window.</summary>
+internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents);

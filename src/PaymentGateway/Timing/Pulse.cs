@@ -1,0 +1,26 @@
+namespace PaymentGateway.Timing;
+
+/// <summary>Wakes one waiting loop; pulses that come while nobody waits count as one. Safe from any thread.</summary>
+internal sealed class Pulse(TimeProvider clock)
+{
+    private TaskCompletionSource next = New();
+
+    public void Set() => Volatile.Read(ref next).TrySetResult();
+
+    /// <summary>Waits for a pulse, at most <paramref name="limit"/>.</summary>
+    /// <exception cref="OperationCanceledException">Told to stop.</exception>
+    public async Task WaitAsync(TimeSpan limit, CancellationToken cancellation)
+    {
+        try
+        {
+            await Volatile.Read(ref next).Task.WaitAsync(limit, clock, cancellation);
+            Volatile.Write(ref next, New());
+        }
+        catch (TimeoutException)
+        {
+            // The limit is a wake-up too: what depends on time is looked at again.
+        }
+    }
+
+    private static TaskCompletionSource New() => new(TaskCreationOptions.RunContinuationsAsynchronously);
+}

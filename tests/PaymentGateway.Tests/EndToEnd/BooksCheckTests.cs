@@ -1,0 +1,91 @@
+using System.Globalization;
+using System.Net.Http.Json;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>The comparison that the other tests rely on can fail: it finds each thing that may be wrong.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
+{
+    // Once for each instance.
+    private const string Summary = "the summary says";
+
+    private readonly LoadLedger ledger = new();
+    private LoadEntry sent = null!;
+
+    private GatewaySystem System => running.System;
+
+    public async Task InitializeAsync()
+    {
+        if (System is null)
+            return;
+        await System.ResetAsync();
+        sent = await LoadDriver.PostAsync(System.Client, ledger);
+        await BooksCheck.AgreesAsync(System, ledger);
+    }
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    [GatewaySystemFact]
+    public async Task A_payment_that_both_processors_charged_is_found()
+    {
+        await ChargeAsync(System.Fallback, sent.Id, sent.Amount);
+
+        await FindsAsync("1 charged by both processors", Summary, Summary);
+    }
+
+    [GatewaySystemFact]
+    public async Task A_charge_that_the_books_do_not_know_is_found()
+    {
+        await ChargeAsync(System.Default, Guid.NewGuid(), 0.01m);
+
+        await FindsAsync("1 charged, and not in the books", Summary, Summary);
+    }
+
+    [GatewaySystemFact]
+    public async Task An_acknowledged_payment_that_is_nowhere_is_found()
+    {
+        ledger.Note(sent with { Id = Guid.NewGuid() });
+
+        await FindsAsync("1 acknowledged, and not in the books");
+    }
+
+    [GatewaySystemFact]
+    public async Task Another_amount_than_was_sent_is_found()
+    {
+        ledger.Note(sent with { Amount = sent.Amount + 0.01m });
+
+        await FindsAsync("1 in the books, and not as it was sent");
+    }
+
+    [GatewaySystemFact]
+    public async Task Another_requestedAt_at_the_processor_is_found()
+    {
+        var stored = (await System.Default.PaymentsAsync())[sent.Id];
+        await System.Default.PurgeAsync();
+        await ChargeAsync(System.Default, sent.Id, sent.Amount, stored.RequestedAt.AddMicroseconds(1));
+
+        await FindsAsync("1 in the books, and not so at their processor");
+    }
+
+    private static async Task ChargeAsync(
+        SimulatedProcessor processor, Guid id, decimal amount, DateTimeOffset? requestedAt = null)
+    {
+        var stamp = (requestedAt ?? DateTimeOffset.UtcNow).UtcDateTime;
+        using var charged = await processor.Client.PostAsJsonAsync("payments", new
+        {
+            correlationId = id, amount, requestedAt = stamp.ToString("O", CultureInfo.InvariantCulture),
+        });
+        charged.EnsureSuccessStatusCode();
+    }
+
+    private async Task FindsAsync(params string[] expected)
+    {
+        var differences = await BooksCheck.CompareAsync(System, ledger);
+
+        Assert.Equal(expected.Length, differences.Count);
+        foreach (var (difference, start) in differences.Zip(expected))
+            Assert.StartsWith(start, difference, StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,70 @@
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>A crash of PostgreSQL: the durable profile loses nothing, the other one says what it lost.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class CrashedPostgresTests(ITestOutputHelper output)
+{
+    [GatewaySystemFact]
+    public async Task Durable_books_lose_nothing_acknowledged_over_kill_9_under_load()
+    {
+        await using var system = await GatewaySystem.UpAsync(
+            ("PROFILE", "durable"), ("Gateway__Settling__InDoubtHorizon", "3s"));
+        await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
+        var ledger = new LoadLedger();
+        var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
+
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(5), retry);
+        for (var i = 0; i < 2; i++)
+        {
+            await Task.Delay(TimeSpan.FromSeconds(1.2));
+            await system.Database.CrashAsync();
+            await system.StopAsync("postgres");
+            await system.StartAsync("postgres");
+        }
+
+        await load;
+        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        var drained = await BooksCheck.AgreesAsync(system, ledger);
+
+        var repeated = ledger.Entries.Count(entry => entry.Attempts > 1);
+        Assert.True(repeated > 0, "no client noticed the crash, so the test has shown nothing");
+        output.WriteLine($"{ledger.Acknowledged} acknowledged, {repeated} of them repeated, drained in "
+            + $"{drained.TotalSeconds:0.0} s");
+    }
+
+    [GatewaySystemFact]
+    public async Task Unlogged_books_are_empty_after_kill_9_and_what_is_in_memory_is_saved()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        var lost = new LoadLedger();
+        await LoadDriver.RunClientsAsync(system.Client, lost, clients: 10, payments: 100, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(system, lost);
+        await system.Default.SetFailureAsync(true);
+        var ledger = new LoadLedger();
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 100, TimeSpan.Zero);
+
+        await system.Database.CrashAsync();
+        await system.StopAsync("postgres");
+        await system.StartAsync("postgres");
+        foreach (var instance in system.RunningInstances())
+            await Eventually.HoldsAsync(() => SaysAsync(instance, "books reset"), "the instance says what happened");
+        await system.Default.PurgeAsync();
+        await system.Default.SetFailureAsync(false);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        using var purged = await system.Client.PostAsync("purge-payments", null);
+        purged.EnsureSuccessStatusCode();
+        foreach (var instance in system.RunningInstances())
+            await Eventually.HoldsAsync(() => SaysAsync(instance, "kept"), "new books have begun");
+    }
+
+    private static async Task<bool> SaysAsync(HttpClient instance, string books)
+    {
+        using var answer = await instance.GetAsync("readyz");
+        return answer.IsSuccessStatusCode
+            && (await answer.Content.ReadAsStringAsync()).Contains($"\"books\":\"{books}\"", StringComparison.Ordinal);
+    }
+}

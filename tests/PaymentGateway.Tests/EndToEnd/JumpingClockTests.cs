@@ -1,0 +1,107 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>PostgreSQL's clock jumps by half a minute, forward and back: nobody is charged twice.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class JumpingClockTests(ITestOutputHelper output)
+{
+    private const int Jump = 30;
+
+    private readonly LoadLedger ledger = new();
+
+    [FakedTimeFact]
+    public async Task A_jump_forward_does_not_end_the_horizon_of_what_a_dead_instance_may_have_sent()
+    {
+        using var clock = new FakedTime();
+        await using var system = await GatewaySystem.UpAsync(
+            ("PG_BIN", clock.Binaries), ("Gateway__Routing__Patience", "0s"),
+            ("Gateway__Settling__InDoubtHorizon", "20s"));
+        await FallbackIsUsedAsync(system);
+        var already = ledger.Acknowledged;
+        await system.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
+        for (var i = 0; i < 5; i++)
+            await LoadDriver.PostAsync(system.Api1, ledger);
+        await Eventually.HoldsAsync(
+            async () => (await system.Default.CallsAsync()).InFlight == 5, "five charges hang at default");
+        await system.Default.SetFailureAsync(true);
+        var (atDefault, atFallback) = await LookupsAsync(system);
+
+        await system.KillAsync(GatewaySystem.First);
+        clock.Jump(Jump);
+
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountAsync("settlements") > already
+                || (await LookupsAsync(system) is var (one, other) && one >= atDefault + 15
+                    && other >= atFallback + 15),
+            "each was asked for three times at both");
+        // Whatever is settled now is charged by the other processor too, as soon as the first one goes on.
+        Assert.Equal(already, await system.Database.CountAsync("settlements"));
+        await system.Default.ClearFaultsAsync();
+        await system.Default.SetFailureAsync(false);
+        await BooksCheck.AgreesAsync(system, ledger);
+    }
+
+    [FakedTimeFact]
+    public async Task Jumps_both_ways_amid_load_and_kills_charge_nobody_twice_and_lose_nothing()
+    {
+        using var clock = new FakedTime();
+        await using var system = await GatewaySystem.UpAsync(
+            ("PG_BIN", clock.Binaries), ("Gateway__Routing__Patience", "1s"),
+            ("Gateway__Settling__InDoubtHorizon", "6s"));
+        await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
+        var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(14), retry);
+
+        foreach (var offset in new[] { Jump, 0, -Jump, 0, Jump })
+        {
+            await system.Default.SetFailureAsync(offset == 0);
+            await Task.Delay(TimeSpan.FromSeconds(1.3));
+            clock.Jump(offset);
+            await Task.Delay(TimeSpan.FromSeconds(0.6));
+            if (offset > 0)
+                await system.KillAsync(GatewaySystem.First);
+            await Task.Delay(TimeSpan.FromSeconds(0.6));
+            if (offset > 0)
+                await system.StartAsync(GatewaySystem.First);
+        }
+
+        await system.Default.SetFailureAsync(false);
+        await load;
+        var drained = await BooksCheck.AgreesAsync(system, ledger, within: TimeSpan.FromSeconds(60));
+
+        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        var handedOver = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
+        var epochs = await system.Database.CountAsync("leases WHERE closed_at IS NOT NULL AND epoch <> 0");
+        Assert.True(handedOver > 0, "nothing was adopted");
+        // Two died, and a jump ended a living one: the one back from -30 s, when both had been steady for a lease. At
+        // the others one had begun a moment before, or was killed before the turn that would have closed its peer.
+        Assert.True(epochs >= 3, $"{epochs} epochs were closed");
+        output.WriteLine($"{ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, {epochs} epochs closed, "
+            + $"{(await system.Fallback.PaymentsAsync()).Count} at fallback, drained in {drained.TotalSeconds:0.0} s");
+    }
+
+    // So that the first instance has used it, and its payments have to be looked up at both. Then default is back.
+    private async Task FallbackIsUsedAsync(GatewaySystem system)
+    {
+        await system.Default.SetFailureAsync(true);
+        for (var i = 0; i < 10; i++)
+            await LoadDriver.PostAsync(system.Api1, ledger);
+        await BooksCheck.AgreesAsync(system, ledger);
+        Assert.NotEmpty(await system.Fallback.PaymentsAsync());
+        await system.Default.SetFailureAsync(false);
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                await LoadDriver.PostAsync(system.Api1, ledger);
+                await BooksCheck.AgreesAsync(system, ledger);
+                return (await system.Default.PaymentsAsync()).Count > 0;
+            },
+            "default is used again");
+    }
+
+    private static async Task<(long AtDefault, long AtFallback)> LookupsAsync(GatewaySystem system) =>
+        ((await system.Default.CallsAsync()).Lookups, (await system.Fallback.CallsAsync()).Lookups);
+}

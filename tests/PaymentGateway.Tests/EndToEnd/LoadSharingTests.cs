@@ -1,0 +1,26 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>To which instance nginx gives a payment (nginx.conf, upstream; docs/decisions, 0020).</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class LoadSharingTests(RunningSystem running)
+{
+    private const string Owners = "(SELECT DISTINCT owner_epoch FROM payments) AS owners";
+
+    [GatewaySystemTheory]
+    [InlineData(1, 50, 1)]
+    [InlineData(64, 1_000, 2)]
+    public async Task A_light_load_is_one_instances_and_a_heavy_one_is_shared(int clients, int payments, int instances)
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var ledger = new LoadLedger();
+
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients, payments, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        ledger.NoClientSawAnError();
+        Assert.Equal(instances, await system.Database.CountAsync(Owners));
+    }
+}

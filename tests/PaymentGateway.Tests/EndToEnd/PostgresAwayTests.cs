@@ -1,0 +1,145 @@
+using System.Diagnostics;
+using System.Net;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>PostgreSQL goes away and comes back: nobody waits for long, and the gateway recovers by itself.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
+{
+    private const string Postgres = "postgres";
+
+    private readonly LoadLedger ledger = new();
+    private GatewaySystem system = null!;
+
+    public async Task InitializeAsync() => system = await GatewaySystem.UpAsync();
+
+    public async Task DisposeAsync() => await system.DisposeAsync();
+
+    [GatewaySystemFact]
+    public async Task With_PostgreSQL_stopped_payments_get_503_soon_and_it_recovers_by_itself()
+    {
+        await LoadDriver.PostAsync(system.Client, ledger);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        await system.StopAsync(Postgres);
+        await RefusesSoonAsync();
+        await AnswersHealthAsync();
+        await system.StartAsync(Postgres);
+
+        await RecoversAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task With_PostgreSQL_frozen_payments_get_503_soon_and_it_recovers_by_itself()
+    {
+        await LoadDriver.PostAsync(system.Client, ledger);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        system.Database.Freeze();
+        await RefusesSoonAsync();
+        await AnswersHealthAsync();
+        system.Database.Thaw();
+
+        await RecoversAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task A_summary_that_PostgreSQL_does_not_answer_ends_with_a_problem()
+    {
+        foreach (var instance in new[] { system.Api1, system.Api2 })
+            await BooksSummary.AskAsync(instance);
+
+        system.Database.Freeze();
+        var waited = Stopwatch.StartNew();
+        using var answer = await system.Client.GetAsync("payments-summary");
+        system.Database.Thaw();
+
+        output.WriteLine($"answered after {waited.Elapsed.TotalSeconds:0.00} s; the audit waits 1.5 s");
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+        Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
+        Assert.Contains("Books out of reach", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+    }
+
+    [GatewaySystemFact]
+    public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_books_later()
+    {
+        await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 20, TimeSpan.Zero);
+        await Eventually.HoldsAsync(
+            async () => (await system.Default.CallsAsync()).InFlight == 20, "all charges are under way");
+
+        await system.StopAsync(Postgres);
+        await Eventually.HoldsAsync(
+            async () => (await system.Default.SummariseAsync()).TotalRequests == 20, "all are charged");
+        await system.StartAsync(Postgres);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        ledger.NoClientSawAnError();
+        Assert.Equal(20, (await system.Default.CallsAsync()).Posts);
+    }
+
+    [GatewaySystemFact]
+    public async Task A_clean_restart_of_PostgreSQL_under_load_loses_nothing()
+    {
+        var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(4), retry);
+        await Task.Delay(TimeSpan.FromSeconds(1.5));
+        await system.StopAsync(Postgres);
+        await Task.Delay(TimeSpan.FromSeconds(0.5));
+        await system.StartAsync(Postgres);
+        await load;
+
+        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        await BooksCheck.AgreesAsync(system, ledger);
+    }
+
+    // Several at once, since it is the queue behind a mute database that would make the later ones wait longer.
+    private async Task RefusesSoonAsync()
+    {
+        for (var round = 0; round < 3; round++)
+            await Task.WhenAll(Enumerable.Range(0, 5).Select(async _ =>
+            {
+                using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
+                using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
+                using var answer = await system.Client.RefusesAsync(request, 503);
+                Assert.NotNull(answer.Headers.RetryAfter);
+            }));
+        foreach (var instance in new[] { system.Api1, system.Api2 })
+            await Eventually.HoldsAsync(
+                async () =>
+                {
+                    using var ready = await instance.GetAsync("readyz");
+                    return ready.StatusCode == HttpStatusCode.ServiceUnavailable;
+                },
+                "the instance says that it is not ready");
+        using var unready = await system.Client.RefusesAsync(new HttpRequestMessage(HttpMethod.Get, "readyz"), 503);
+    }
+
+    private async Task AnswersHealthAsync()
+    {
+        foreach (var instance in new[] { system.Client, system.Api1, system.Api2 })
+        {
+            using var healthy = await instance.GetAsync("healthz");
+            Assert.Equal(HttpStatusCode.OK, healthy.StatusCode);
+        }
+    }
+
+    // What got 503 may have been stored all the same, as the contract allows; so the ledger begins anew.
+    private async Task RecoversAsync()
+    {
+        var waited = Stopwatch.StartNew();
+        foreach (var instance in new[] { system.Api1, system.Api2 })
+            await Eventually.HoldsAsync(
+                async () => (await instance.GetAsync("readyz")).IsSuccessStatusCode, "the instance is ready again");
+        output.WriteLine($"ready again after {waited.Elapsed.TotalSeconds:0.00} s");
+
+        await system.ResetAsync();
+        var afterwards = new LoadLedger();
+        await LoadDriver.RunClientsAsync(system.Client, afterwards, clients: 5, payments: 50, TimeSpan.Zero);
+        afterwards.NoClientSawAnError();
+        await BooksCheck.AgreesAsync(system, afterwards);
+    }
+}

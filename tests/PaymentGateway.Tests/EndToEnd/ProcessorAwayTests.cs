@@ -1,0 +1,177 @@
+using System.Diagnostics;
+using System.Globalization;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITestOutputHelper output)
+    : IClassFixture<ProcessorAwayTests.HastySystem>, IAsyncLifetime
+{
+    private const string Default = "default";
+
+    // The long form is HANG_SECONDS=60; the horizon has to be longer than whatever a processor may hang.
+    private static readonly TimeSpan Hang = TimeSpan.FromSeconds(int.Parse(
+        Environment.GetEnvironmentVariable("HANG_SECONDS") ?? "5", CultureInfo.InvariantCulture));
+
+    private readonly LoadLedger ledger = new();
+
+    private GatewaySystem System => hasty.System;
+
+    public Task InitializeAsync() => System.ResetAsync();
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    [GatewaySystemFact]
+    public async Task A_processor_that_refuses_connections_is_passed_by_and_used_again_when_it_is_back()
+    {
+        await System.StopAsync(Default);
+        await PostAsync(200);
+        await IsSettledAsync(200, "at fallback, when their patience has ended");
+        await System.StartAsync(Default);
+        await BooksCheck.AgreesAsync(System, ledger);
+        Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
+
+        await IsUsedAgainAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task A_processor_whose_name_does_not_resolve_is_passed_by_and_used_once_it_does()
+    {
+        var settings = System.ChildSettings(GatewaySystem.Second);
+        settings["Gateway__Processors__Default__BaseUrl"] = "http://no-such-processor.invalid:8080";
+        await System.StopAsync(GatewaySystem.First, GatewaySystem.Second);
+        await using (var lost = GatewaySystemInstance.Start(settings))
+        {
+            await Eventually.HoldsAsync(() => IsReadyAsync(System.Client), "the instance is ready");
+            await PostAsync(200);
+            await IsSettledAsync(200, "at fallback, when their patience has ended");
+            Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
+
+            // What has not run out of patience is handed over by the stop, and finds the name resolved.
+            await PostAsync(100);
+            lost.Signal(GatewaySystemInstance.Terminate);
+            Assert.Equal(0, (await lost.EndAsync(TimeSpan.FromSeconds(15))).ExitCode);
+        }
+
+        await System.StartAsync(GatewaySystem.First, GatewaySystem.Second);
+        await BooksCheck.AgreesAsync(System, ledger);
+        await IsUsedAgainAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task A_processor_that_hangs_for_60_s_keeps_what_it_was_sent_and_the_rest_goes_on()
+    {
+        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Stop);
+        var hang = Task.Delay(Hang);
+        await load;
+        await hang;
+        var held = await System.Database.CountUnsettledAsync();
+        GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Continue);
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        ledger.NoClientSawAnError();
+        var audit = await BooksAudit.TakeAsync(System);
+        output.WriteLine($"after {Hang.TotalSeconds} s {held} waited for it; {audit}");
+        Assert.True(held > 0, "nothing was sent to the processor that hung");
+        Assert.True(audit.Fallback.TotalRequests > 0, "nothing went on at fallback");
+    }
+
+    [GatewaySystemFact]
+    public async Task A_storm_of_429_is_obeyed_and_everything_is_settled_once()
+    {
+        await System.Default.SetFaultsAsync(new { tooMany = true });
+        var clock = Stopwatch.StartNew();
+        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(3));
+        await load;
+        var during = await System.Default.CallsAsync();
+        var seconds = Math.Max(3, clock.Elapsed.TotalSeconds);
+        await System.Default.ClearFaultsAsync();
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        ledger.NoClientSawAnError();
+        output.WriteLine(
+            $"{during.Posts} calls in {seconds:0.0} s were answered 429; {await BooksAudit.TakeAsync(System)}");
+        // Retry-After says 1 s, and there are two instances.
+        Assert.InRange(during.Posts, 1, 20 * seconds);
+    }
+
+    [GatewaySystemFact]
+    public Task A_health_endpoint_that_hangs_holds_nothing_up() => PaymentsGoOnAsync("hang");
+
+    [GatewaySystemFact]
+    public Task A_health_endpoint_that_answers_429_holds_nothing_up() => PaymentsGoOnAsync("tooMany");
+
+    [GatewaySystemFact]
+    public Task A_health_endpoint_that_answers_garbage_holds_nothing_up() => PaymentsGoOnAsync("garbage");
+
+    // An outage and its end are noticed by the calls themselves, and nobody asks for health more often for it.
+    private async Task PaymentsGoOnAsync(string fault)
+    {
+        var clock = Stopwatch.StartNew();
+        await System.Default.SetFaultsAsync(new { health = fault });
+        await System.Fallback.SetFaultsAsync(new { health = fault });
+        await Eventually.HoldsAsync(
+            async () => (await System.Default.CallsAsync()).HealthCalls > 0, "the health of default was asked for");
+
+        await PostAsync(100);
+        await System.Default.SetFailureAsync(true);
+        await PostAsync(100);
+        await System.Default.SetFailureAsync(false);
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        ledger.NoClientSawAnError();
+        var audit = await BooksAudit.TakeAsync(System);
+        output.WriteLine($"{audit}, {(await System.Default.CallsAsync()).HealthCalls} health calls");
+        Assert.Equal(new BooksTotals(200, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        // One in each 5 s that this took, and one before.
+        Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
+    }
+
+    private async Task PostAsync(int payments)
+    {
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 10, payments, TimeSpan.Zero);
+        ledger.NoClientSawAnError();
+    }
+
+    private Task IsSettledAsync(int payments, string where) => Eventually.HoldsAsync(
+        async () => await System.Database.CountAsync("settlements") == payments, $"{payments} are settled {where}");
+
+    private async Task IsUsedAgainAsync()
+    {
+        var already = (await System.Default.PaymentsAsync()).Count;
+        await PostAsync(100);
+        await BooksCheck.AgreesAsync(System, ledger);
+        Assert.Equal(already + 100, (await System.Default.PaymentsAsync()).Count);
+    }
+
+    private static async Task<bool> IsReadyAsync(HttpClient http)
+    {
+        using var answer = await http.GetAsync("readyz");
+        return answer.IsSuccessStatusCode;
+    }
+
+    /// <summary>Gives calls up after 1 s and default after 2 s, and believes a 404 only long after.</summary>
+    public sealed class HastySystem : IAsyncLifetime
+    {
+        public GatewaySystem System { get; private set; } = null!;
+
+        public async Task InitializeAsync()
+        {
+            if (GatewaySystemParts.SkipReason is null)
+                System = await GatewaySystem.UpAsync(
+                    ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Routing__Patience", "2s"),
+                    ("Gateway__Settling__InDoubtHorizon", $"{Hang.TotalSeconds + 5}s"));
+        }
+
+        public async Task DisposeAsync()
+        {
+            if (System is not null)
+                await System.DisposeAsync();
+        }
+    }
+}

@@ -1,0 +1,146 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>POST /purge-payments begins new books at every instance, and nothing of the old ones comes back.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
+{
+    private static readonly BooksSummary Empty = new(new BooksTotals(0, 0m), new BooksTotals(0, 0m));
+
+    private readonly LoadLedger ledger = new();
+
+    private GatewaySystem System => running.System;
+
+    public Task InitializeAsync() => System.ResetAsync();
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    [GatewaySystemFact]
+    public async Task The_summary_is_zero_at_once_at_both_instances()
+    {
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 10, payments: 100, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        await PurgeAsync(System.Api1);
+
+        Assert.Equal(Empty, await BooksSummary.AskAsync(System.Api2));
+        Assert.Equal(Empty, await BooksSummary.AskAsync(System.Api1));
+    }
+
+    [GatewaySystemFact]
+    public async Task Answers_that_arrive_after_a_purge_do_not_enter_the_new_books()
+    {
+        const int Old = 40;
+        await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(800));
+        await LoadDriver.RunClientsAsync(System.Api1, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Api2, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
+        await Eventually.HoldsAsync(
+            async () => (await System.Default.CallsAsync()).InFlight >= 8, "charges are under way from both");
+
+        await PurgeAsync(System.Client);
+        await System.Default.SetDelayAsync(TimeSpan.Zero);
+        await Eventually.HoldsAsync(
+            async () => (await System.Default.CallsAsync()).InFlight == 0, "every charge of the old books is answered");
+        // An instance writes its outcomes in turn: when these two are in the books, the old ones have been there.
+        var renewed = new LoadLedger();
+        await LoadDriver.PostAsync(System.Api1, renewed);
+        await LoadDriver.PostAsync(System.Api2, renewed);
+        await Eventually.HoldsAsync(System.IsIdleAsync, "the new payments are settled");
+
+        var books = await System.Database.SettlementsAsync();
+        Assert.Equal(renewed.Entries.Select(entry => entry.Id).Order(), books.Keys.Order());
+        Assert.Equal(2, (await BooksSummary.AskAsync(System.Client)).Default.TotalRequests);
+    }
+
+    [GatewaySystemFact]
+    public async Task Purges_under_load_neither_deadlock_nor_fail_a_client_and_the_last_books_are_whole()
+    {
+        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 200, TimeSpan.FromSeconds(4));
+        for (var i = 0; i < 12; i++)
+        {
+            await Task.Delay(TimeSpan.FromMilliseconds(250));
+            await PurgeAsync(i % 2 == 0 ? System.Api1 : System.Api2);
+        }
+
+        await load;
+        // The load may have ended before the last purge.
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
+
+        ledger.NoClientSawAnError();
+        var books = await System.Database.SettlementsAsync();
+        var stored = await System.Default.PaymentsAsync();
+        Assert.NotEmpty(books);
+        Assert.All(books, row => Assert.Equal(row.Value.RequestedAt, stored[row.Key].RequestedAt.UtcDateTime));
+        var expected = new BooksTotals(books.Count, books.Values.Sum(row => row.Amount));
+        foreach (var instance in System.RunningInstances())
+            Assert.Equal(expected, (await BooksSummary.AskAsync(instance)).Default);
+    }
+
+    [GatewaySystemFact]
+    public async Task An_instance_that_is_frozen_in_a_purge_holds_nobody_up()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        Task<HttpResponseMessage> purge;
+        await using (await system.Database.LockPaymentsAsync())
+        {
+            purge = system.Api2.PostAsync("purge-payments", null);
+            await Eventually.HoldsAsync(
+                async () => await system.Database.CountAsync(
+                    "pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+                "the purge waits for its locks");
+            GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Stop);
+        }
+
+        try
+        {
+            await LoadDriver.RunClientsAsync(system.Api1, ledger, clients: 5, payments: 20, TimeSpan.Zero);
+            await Eventually.HoldsAsync(
+                async () => await system.Database.CountAsync("settlements") == 20, "all are settled");
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Continue);
+        }
+
+        ledger.NoClientSawAnError();
+        (await purge).Dispose();
+    }
+
+    [GatewaySystemFact]
+    public async Task A_set_token_is_needed_for_a_purge_and_for_nothing_else()
+    {
+        await using var guarded = await GatewaySystem.UpAsync(("TOKEN", "a secret"));
+        await LoadDriver.PostAsync(guarded.Client, ledger);
+        await Eventually.HoldsAsync(guarded.IsIdleAsync, "the payment is settled");
+
+        foreach (var wrong in new[] { null, "", "a secre", "a secret too", "123" })
+        {
+            using var request = Purge(wrong);
+            using var answer = await guarded.Client.RefusesAsync(request, 401, "X-Rinha-Token");
+        }
+
+        Assert.Equal(1, (await BooksSummary.AskAsync(guarded.Client)).Default.TotalRequests);
+        using var right = Purge("a secret");
+        using var purged = await guarded.Client.SendAsync(right);
+        purged.EnsureSuccessStatusCode();
+        Assert.Equal(Empty, await BooksSummary.AskAsync(guarded.Client));
+    }
+
+    private static HttpRequestMessage Purge(string? token)
+    {
+        var request = new HttpRequestMessage(HttpMethod.Post, "purge-payments");
+        if (token is not null)
+            request.Headers.Add("X-Rinha-Token", token);
+        return request;
+    }
+
+    private static async Task PurgeAsync(HttpClient http)
+    {
+        using var request = Purge(null);
+        using var answer = await InTime.EndsAsync(
+            TimeSpan.FromSeconds(2), http.SendAsync(request), over => http.GetAsync("healthz", over), "a purge");
+        answer.EnsureSuccessStatusCode();
+    }
+}

@@ -1,0 +1,36 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// A connection costs PostgreSQL a process, a login and a first parse of each statement, so a load stays with those
+/// that it has.
+/// </summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class ServerProcessTests(RunningSystem running)
+{
+    private const int ConnectionsMax = 2 * 8;
+
+    [GatewaySystemFact]
+    public async Task A_load_keeps_the_server_processes_that_it_has()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var ledger = new LoadLedger();
+        var before = await PayAsync(system, ledger, 100);
+
+        var after = await PayAsync(system, ledger, 400);
+
+        Assert.NotEmpty(before);
+        Assert.Subset(after, before);
+        Assert.InRange(after.Count, 1, ConnectionsMax);
+    }
+
+    /// <summary>The server processes after a load.</summary>
+    private static async Task<HashSet<int>> PayAsync(GatewaySystem system, LoadLedger ledger, int payments)
+    {
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 8, payments, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(system, ledger);
+        return await system.Database.ServerProcessesAsync();
+    }
+}

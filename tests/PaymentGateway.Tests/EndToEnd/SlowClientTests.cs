@@ -1,0 +1,217 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>Clients that hold their connection, and too many of them: the others do not notice.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+{
+    private const string Header =
+        "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n";
+
+    // nginx.conf: what one worker may have under way.
+    private const int UnderWayMax = 1_024;
+
+    // GatewayApp: what one instance may have open.
+    private const int ConnectionsMax = 2 * (UnderWayMax + 128);
+
+    private static readonly TimeSpan Pace = TimeSpan.FromMilliseconds(500);
+
+    // The limits are 5 s; that they are in force is what is asked, not how exactly a busy machine keeps them.
+    private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
+
+    private readonly LoadLedger ledger = new();
+
+    private GatewaySystem System => running.System;
+
+    public Task InitializeAsync() => System.ResetAsync();
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    [GatewaySystemFact]
+    public async Task Five_hundred_slow_clients_change_nothing_for_the_others_and_are_shut_out_in_time()
+    {
+        var clock = Stopwatch.StartNew();
+        var headers = await HoldAsync(400, connection => connection.DribbleAsync(EndlessHeader(), Pace, Deadline));
+        var stalled = await HoldAsync(50, connection => connection.DribbleAsync(
+            [$"{Header}Content-Length: 80\r\n\r\n{{"], Pace, Deadline));
+        var dribbled = await HoldAsync(50, DribblePaymentAsync);
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 20, payments: 1_000, Pace / 5);
+        var p99 = ledger.P99Ms;
+
+        // Nobody but the honest slow ones gets an answer, and theirs is that of a payment like any other.
+        foreach (var slow in headers.Concat(stalled))
+            Assert.Empty((await slow).Statuses);
+        output.WriteLine($"{headers.Count + stalled.Count} shut out after {clock.Elapsed.TotalSeconds:0.0} s");
+        foreach (var slow in dribbled)
+            Assert.Equal([202], (await slow).Statuses);
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        // However many of the slow ones were served before the last of the others.
+        ledger.NoClientSawAnError();
+        Assert.Equal(1_050, ledger.Acknowledged);
+        Assert.Equal(1_050, await System.Database.CountAsync("settlements"));
+        output.WriteLine($"p99 {p99} ms; {dribbled.Count} bodies of some 8 s each");
+    }
+
+    [GatewaySystemFact]
+    public async Task Over_the_limit_of_connections_under_way_503_comes_at_once_and_afterwards_all_are_served()
+    {
+        const int TooMany = 76;
+        var isFull = true;
+        var held = await Task.WhenAll(Enumerable.Range(0, UnderWayMax + TooMany).Select(async _ =>
+        {
+            var connection = await RawConnection.ToNginxAsync(System);
+            // Its header is read, so it is in flight; its body comes so slowly that it stays so, and never whole.
+            return (Connection: connection, End: connection.DribbleAsync(Body(), 2 * Pace, TimeSpan.FromMinutes(3)));
+        }));
+        await Eventually.HoldsAsync(
+            () => held.Count(one => one.Connection.Statuses is [503]) == TooMany, "the surplus has its 503");
+        using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
+        using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
+        using var answer = await System.Client.RefusesAsync(request, 503);
+
+        Assert.NotNull(answer.Headers.RetryAfter);
+        Assert.Equal(UnderWayMax, held.Count(one => one.Connection.Statuses is []));
+        Volatile.Write(ref isFull, false);
+        foreach (var (connection, end) in held)
+        {
+            Assert.True((await end).Statuses is [] or [503]);
+            connection.Dispose();
+        }
+
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 50, payments: 500, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(System, ledger);
+        ledger.NoClientSawAnError();
+
+        IEnumerable<string> Body()
+        {
+            const int Length = 4_000;
+            yield return $"{Header}Content-Length: {Length}\r\n\r\n";
+            for (var sent = 1; sent < Length && Volatile.Read(ref isFull); sent++)
+                yield return " ";
+        }
+    }
+
+    [GatewaySystemFact]
+    public async Task Kestrel_itself_ends_slow_bodies()
+    {
+        var slow = new Dictionary<string, Task<RawAnswers>>
+        {
+            ["a body that stalls"] = DribbleAsync([$"{Header}Content-Length: 80\r\n\r\n{{"]),
+            ["a body that dribbles"] = DribbleAsync(
+                Enumerable.Repeat("{", 4_000).Prepend($"{Header}Content-Length: 4000\r\n\r\n")),
+            ["a chunk that dribbles"] = DribbleAsync(
+                Enumerable.Repeat("{", 2_000).Prepend($"{Header}Transfer-Encoding: chunked\r\n\r\nfff\r\n")),
+        };
+
+        foreach (var (what, end) in slow)
+        {
+            var answers = await end;
+            output.WriteLine($"{what}: {answers}");
+            Assert.Equal([408], answers.Statuses);
+        }
+
+        Assert.Equal(0, await System.Database.CountAsync("payments"));
+
+        async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces)
+        {
+            using var connection = await RawConnection.ToInstanceAsync(System, GatewaySystem.First);
+            return await connection.DribbleAsync(pieces, Pace, Deadline);
+        }
+    }
+
+    [GatewaySystemFact]
+    public async Task An_instance_closes_connections_over_its_limit_and_clients_of_nginx_do_not_notice()
+    {
+        const int Surplus = 50;
+        var held = new List<RawConnection>();
+        var ends = new List<Task<RawAnswers>>();
+        while (held.Count < ConnectionsMax + Surplus)
+        {
+            await Eventually.HoldsAsync(TakesOneMoreAsync, "there is room among those that wait to be accepted");
+            ends.Add(held[^1].ReadToEndAsync(TimeSpan.FromMinutes(2)));
+        }
+
+        // More than the surplus may be closed: nginx has connections of its own there.
+        await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Surplus, "the surplus is closed");
+        Assert.True(ends.Count(end => !end.IsCompleted) > UnderWayMax);
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
+        ledger.NoClientSawAnError();
+
+        foreach (var connection in held)
+            connection.Dispose();
+        await Eventually.HoldsAsync(() => AnswersAsync(System.Api2), "the instance takes connections again");
+        await BooksCheck.AgreesAsync(System, ledger);
+
+        async Task<bool> TakesOneMoreAsync()
+        {
+            try
+            {
+                held.Add(await RawConnection.ToInstanceAsync(System, GatewaySystem.Second));
+                return true;
+            }
+            catch (SocketException)
+            {
+                return false;
+            }
+        }
+    }
+
+    private async Task<List<Task<RawAnswers>>> HoldAsync(int count, Func<RawConnection, Task<RawAnswers>> behave)
+    {
+        var held = new List<Task<RawAnswers>>();
+        while (held.Count < count)
+            held.Add(EndAsync(await RawConnection.ToNginxAsync(System)));
+        return held;
+
+        async Task<RawAnswers> EndAsync(RawConnection connection)
+        {
+            using (connection)
+                return await behave(connection);
+        }
+    }
+
+    // Slower than most, and never still for as long as the limit: it must be served.
+    private async Task<RawAnswers> DribblePaymentAsync(RawConnection connection)
+    {
+        var entry = new LoadEntry(
+            Guid.NewGuid(), 19.90m, LoadOutcome.Pending, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, "");
+        ledger.Note(entry);
+        var body = $$"""{"correlationId":"{{entry.Id}}","amount":19.90}""";
+        var answers = await connection.DribbleAsync(
+            body.Chunk(5).Select(piece => new string(piece))
+                .Prepend($"{Header}Connection: close\r\nContent-Length: {body.Length}\r\n\r\n"),
+            Pace, Deadline);
+        ledger.Note(entry with
+        {
+            Outcome = answers.Statuses is [202] ? LoadOutcome.Acknowledged : LoadOutcome.Failed,
+            Answer = answers.Text,
+        });
+        return answers;
+    }
+
+    private static IEnumerable<string> EndlessHeader()
+    {
+        yield return "POST /payments HTTP/1.1\r\n";
+        for (var line = 0; ; line++)
+            yield return $"X-{line}: slow\r\n";
+    }
+
+    private static async Task<bool> AnswersAsync(HttpClient instance)
+    {
+        try
+        {
+            using var answer = await instance.GetAsync("healthz");
+            return answer.StatusCode == HttpStatusCode.OK;
+        }
+        catch (Exception unanswered) when (unanswered is HttpRequestException or TaskCanceledException)
+        {
+            return false; // Closed, as it is still full, or not taken within the client's limit.
+        }
+    }
+}

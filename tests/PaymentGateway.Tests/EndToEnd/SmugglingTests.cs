@@ -1,0 +1,164 @@
+using System.Net.Sockets;
+using System.Text;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>Nobody can hide a payment in another request: not at nginx, not at Kestrel, not between the two.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+{
+    private const string Probe = "GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n";
+
+    // What RFC 9112 asks for; and what an instance says to a chunk's size past 64 bits, which nginx lets none see.
+    private const int UnknownCoding = 501;
+    private const int OwnFailure = 500;
+
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(10);
+
+    private readonly List<Guid> meant = [];
+    private readonly List<Guid> hidden = [];
+
+    private GatewaySystem System => running.System;
+
+    public Task InitializeAsync() => System.ResetAsync();
+
+    public Task DisposeAsync() => Task.CompletedTask;
+
+    [GatewaySystemFact]
+    public Task Through_nginx_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
+        () => RawConnection.ToNginxAsync(System), shape => shape.ByNginx, UnknownCoding);
+
+    [GatewaySystemFact]
+    public Task At_an_instance_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
+        () => RawConnection.ToInstanceAsync(System, GatewaySystem.First), shape => shape.ByInstance, OwnFailure);
+
+    [GatewaySystemFact]
+    public async Task Kestrel_refuses_every_bare_LF_that_nginx_takes()
+    {
+        var lenient = SmugglingShapes.All.Where(shape => shape.ByNginx == Verdict.One
+            && shape.Name.Contains("bare LF", StringComparison.Ordinal)).ToList();
+
+        Assert.Equal(7, lenient.Count);
+        Assert.All(lenient, shape => Assert.Equal(Verdict.Refused, shape.ByInstance));
+        foreach (var shape in lenient)
+            Assert.Equal(400, Assert.Single((await SendAsync(
+                await RawConnection.ToInstanceAsync(System, GatewaySystem.Second), shape)).Statuses));
+    }
+
+    [GatewaySystemFact]
+    public async Task What_nginx_takes_leniently_an_instance_gets_as_one_strict_request()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
+        using var upstream = Listen(system.SocketOf(GatewaySystem.First));
+
+        foreach (var shape in SmugglingShapes.All.Where(shape => shape.ByNginx == Verdict.One))
+        {
+            using var client = await RawConnection.ToNginxAsync(system);
+            await client.SendAsync(Write(shape));
+            var seen = await TakeOneAsync(upstream);
+            await client.SendAsync(Probe);
+            await TakeOneAsync(upstream);
+            Assert.Equal([202, 202], (await client.ReadToEndAsync(Limit)).Statuses);
+
+            // One header, its lines ended strictly, one length and no chunks; and a body of just that length.
+            var end = seen.IndexOf("\r\n\r\n", StringComparison.Ordinal);
+            var lines = seen[..end].Split("\r\n");
+            var length = Assert.Single(lines, line => line.StartsWith("Content-Length: ", StringComparison.Ordinal));
+            Assert.DoesNotContain('\n', string.Concat(lines));
+            Assert.DoesNotContain(lines, line => line.StartsWith("Transfer", StringComparison.OrdinalIgnoreCase));
+            Assert.Equal($"Content-Length: {seen.Length - end - 4}", length);
+        }
+    }
+
+    private async Task HideNothingAsync(
+        Func<Task<RawConnection>> connect, Func<SmugglingShape, Verdict> expected, int alsoRefused)
+    {
+        var wrong = new List<string>();
+        var taken = 0;
+        foreach (var shape in SmugglingShapes.All)
+        {
+            var answers = await SendAsync(await connect(), shape);
+            output.WriteLine($"{shape.Name}: {answers}");
+            var isAsExpected = (expected(shape), answers.Statuses) switch
+            {
+                (Verdict.Refused, [var status]) => status is >= 400 and < 500 || status == alsoRefused,
+                (Verdict.OneAndClosed, [200 or 202]) => true,
+                (Verdict.One, [200 or 202, 200]) => true,
+                _ => false,
+            };
+            if (!isAsExpected)
+                wrong.Add($"{shape.Name}: {answers}, and not {expected(shape)}");
+            taken += answers.Statuses.Count(status => status == 202);
+        }
+
+        Assert.True(wrong.Count == 0, string.Join('\n', wrong));
+        await Eventually.HoldsAsync(System.IsIdleAsync, "what was taken is settled");
+        var books = await System.Database.SettlementsAsync();
+        Assert.DoesNotContain(hidden, books.ContainsKey);
+        Assert.Equal(taken, books.Count);
+        Assert.Equal(taken, meant.Count(books.ContainsKey));
+        Assert.Equal(taken, await System.Database.CountAsync("payments"));
+    }
+
+    private async Task<RawAnswers> SendAsync(RawConnection connection, SmugglingShape shape)
+    {
+        using (connection)
+        {
+            await connection.SendAsync(Write(shape) + Probe);
+            return await connection.ReadToEndAsync(Limit);
+        }
+    }
+
+    private string Write(SmugglingShape shape)
+    {
+        meant.Add(Guid.NewGuid());
+        hidden.Add(Guid.NewGuid());
+        return shape.Write(Body(meant[^1]), SmugglingShapes.Request(Body(hidden[^1])));
+    }
+
+    private static string Body(Guid id) => $$"""{"correlationId":"{{id}}","amount":1.00}""";
+
+    private static Socket Listen(string path)
+    {
+        var listener = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        File.Delete(path);
+        listener.Bind(new UnixDomainSocketEndPoint(path));
+        listener.Listen();
+        File.SetUnixFileMode(path, (UnixFileMode)0b110_110_110);
+        return listener;
+    }
+
+    // The end of what nginx sends is known from its own length, so a second request behind it would be seen.
+    private static async Task<string> TakeOneAsync(Socket listener)
+    {
+        using var limit = new CancellationTokenSource(Limit);
+        using var connection = await listener.AcceptAsync(limit.Token);
+        var (seen, buffer) = (new StringBuilder(), new byte[8192]);
+        while (!IsWhole(seen.ToString()))
+        {
+            var length = await connection.ReceiveAsync(buffer, limit.Token);
+            Assert.NotEqual(0, length);
+            seen.Append(Encoding.Latin1.GetString(buffer, 0, length));
+        }
+
+        var answer = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        await connection.SendAsync(Encoding.Latin1.GetBytes(answer), limit.Token);
+        connection.Shutdown(SocketShutdown.Send);
+        while (await connection.ReceiveAsync(buffer, limit.Token) is > 0 and var more)
+            seen.Append(Encoding.Latin1.GetString(buffer, 0, more));
+        return seen.ToString();
+    }
+
+    private static bool IsWhole(string seen)
+    {
+        var end = seen.IndexOf("\r\n\r\n", StringComparison.Ordinal);
+        if (end < 0)
+            return false;
+        const string Name = "Content-Length: ";
+        var length = seen[..end].Split("\r\n").FirstOrDefault(line => line.StartsWith(Name, StringComparison.Ordinal));
+        return length is null || seen.Length - end - 4 >= int.Parse(length[Name.Length..], null);
+    }
+}

@@ -1,0 +1,139 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// The official stage table of contract.md, replayed at 100 payments/s, with the official audit and a storm of them.
+/// </summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output)
+{
+    private const int PerSecond = 100;
+
+    private static readonly TimeSpan Duration = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan AuditInterval = TimeSpan.FromSeconds(10);
+
+    // The official auditor sleeps after each answer and drifts by its answers' times: into the stages, not before them.
+    private static readonly TimeSpan AuditDrift = TimeSpan.FromMilliseconds(50);
+
+    // The official users sleep for 1 s after their last payment before the final summary is asked for.
+    private static readonly TimeSpan LastSleep = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(30);
+
+    private static readonly Stage[] Stages =
+    [
+        new(1, 0, false, 0, false),
+        new(10, 100, false, 0, false),
+        new(20, 100, true, 0, false),
+        new(30, 2_000, true, 1_000, true),
+        new(40, 20, false, 20, false),
+        new(50, 0, false, 5_000, false),
+    ];
+
+    [GatewaySystemFact]
+    public async Task The_stage_table_ends_without_lag_inconsistency_or_double_charge()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var ledger = new LoadLedger();
+        var begun = DateTimeOffset.UtcNow;
+
+        var storm = new AuditStorm(system);
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
+        var storming = storm.RunAsync(Duration);
+        var audits = await PlayStagesAsync(system);
+        await load;
+        var lags = await WatchLagAsync(system, ledger);
+        await storming;
+        output.WriteLine(storm.Report);
+        await BooksCheck.AgreesAsync(system, ledger);
+        var audit = await BooksAudit.TakeAsync(system);
+
+        output.WriteLine($"lag at once {lags.AtOnce}, gone after {lags.GoneAfter.TotalMilliseconds:0} ms");
+        output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
+        ReportLatencies(ledger, begun);
+        ledger.NoClientSawAnError();
+        Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
+        Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
+        Assert.All(storm.Differences, found => Assert.False(found.Persists || found.Invented, $"{found}"));
+        Assert.Equal(0, audit.Fallback.TotalRequests);
+    }
+
+    private void ReportLatencies(LoadLedger ledger, DateTimeOffset begun)
+    {
+        for (var from = TimeSpan.Zero; from < Duration; from += AuditInterval)
+            output.WriteLine($"from {from.TotalSeconds} s: {Percentiles(begun + from, begun + from + AuditInterval)}");
+        output.WriteLine($"whole: {Percentiles(null, null)}");
+
+        string Percentiles(DateTimeOffset? from, DateTimeOffset? to) =>
+            $"p50 {Ms(50, from, to)} ms, p99 {Ms(99, from, to)} ms, most {Ms(100, from, to)} ms";
+
+        string Ms(double percent, DateTimeOffset? from, DateTimeOffset? to) =>
+            $"{ledger.Percentile(percent, from, to).TotalMilliseconds:0.0}";
+    }
+
+    private async Task<List<BooksAudit>> PlayStagesAsync(GatewaySystem system)
+    {
+        var clock = Stopwatch.StartNew();
+        var audits = new List<BooksAudit>();
+        foreach (var stage in Stages)
+        {
+            await Task.Delay(Rest(clock, TimeSpan.FromSeconds(stage.Second)));
+            await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(stage.DefaultDelayMs));
+            await system.Default.SetFailureAsync(stage.DefaultFailing);
+            await system.Fallback.SetDelayAsync(TimeSpan.FromMilliseconds(stage.FallbackDelayMs));
+            await system.Fallback.SetFailureAsync(stage.FallbackFailing);
+            if (stage.Second >= AuditInterval.TotalSeconds)
+                audits.Add(await AuditAsync(system, clock, stage.Second));
+        }
+
+        audits.Add(await AuditAsync(system, clock, (int)Duration.TotalSeconds));
+        return audits;
+    }
+
+    private async Task<BooksAudit> AuditAsync(GatewaySystem system, Stopwatch clock, int second)
+    {
+        var due = TimeSpan.FromSeconds(second);
+        await Task.Delay(Rest(clock, due + AuditDrift * (due / AuditInterval)));
+        var (from, to) = BooksAudit.OfficialWindow();
+        var asked = Stopwatch.StartNew();
+        var audit = await BooksAudit.TakeAsync(system, from, to);
+        output.WriteLine($"audit of second {second}: {audit.Gateway}, "
+            + $"inconsistencies {audit.Inconsistencies}, {asked.Elapsed.TotalMilliseconds:0} ms");
+        return audit;
+    }
+
+    // Lag as the contract counts it: acknowledged less settled in the summary of the last 70 s. It never is negative.
+    private static async Task<(long AtOnce, TimeSpan GoneAfter)> WatchLagAsync(GatewaySystem system, LoadLedger ledger)
+    {
+        var clock = Stopwatch.StartNew();
+        var atOnce = await LagAsync(system, ledger);
+        var left = await InTime.EndsAsync(
+            LastSleep, WatchAsync(), over => system.Client.GetAsync("healthz", over), $"the end of lag {atOnce}");
+        Assert.True(left == 0 && atOnce >= 0, $"lag {atOnce}, then {left}");
+        return (atOnce, clock.Elapsed);
+
+        async Task<long> WatchAsync()
+        {
+            var lag = atOnce;
+            while (lag > 0 && clock.Elapsed < HangGuard)
+                lag = await LagAsync(system, ledger);
+            return lag;
+        }
+    }
+
+    private static async Task<long> LagAsync(GatewaySystem system, LoadLedger ledger)
+    {
+        var now = DateTimeOffset.UtcNow;
+        var summary = await BooksSummary.AskAsync(system.Client, now.AddSeconds(-70), now.AddSeconds(1));
+        return ledger.Acknowledged - summary.Default.TotalRequests - summary.Fallback.TotalRequests;
+    }
+
+    private static TimeSpan Rest(Stopwatch clock, TimeSpan due) =>
+        due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero;
+
+    private sealed record Stage(
+        int Second, int DefaultDelayMs, bool DefaultFailing, int FallbackDelayMs, bool FallbackFailing);
+}

@@ -1,0 +1,160 @@
+using System.Diagnostics;
+using Npgsql;
+using PaymentGateway.Hosting;
+using PaymentGateway.Tests.Compose;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>How the published gateway starts, and how it does not.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
+{
+    private readonly string folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+
+    public void Dispose() => Directory.Delete(folder, recursive: true);
+
+    [GatewaySystemTheory]
+    [InlineData("ConnectionStrings__Ledger", "")]
+    [InlineData("ConnectionStrings__Ledger", "Nonsense=1")]
+    [InlineData("Gateway__Processors__Default__BaseUrl", "")]
+    [InlineData("Gateway__Processors__Fallback__BaseUrl", "fallback:8080")]
+    [InlineData("Gateway__Intake__Acknowledge", "Perhaps")]
+    [InlineData("Gateway__Admin__Token", "")]
+    [InlineData("Gateway__Storage__Profile", "7")]
+    [InlineData("Gateway__Routing__Policy", "dearest")]
+    [InlineData("Gateway__Routing__Patience", "30")]
+    [InlineData("Gateway__Routing__HealthInterval", "1s")]
+    [InlineData("Gateway__Settling__MaxConcurrency", "0")]
+    [InlineData("Gateway__Settling__Gather", "2s")]
+    [InlineData("Gateway__Settling__CallTimeout", "-1s")]
+    [InlineData("Gateway__Owning__RenewInterval", "3s")]
+    [InlineData("Gateway__Routing__Patiense", "30s")]
+    [InlineData("ASPNETCORE_URLS", "http://unix:/nowhere/at/all.sock")]
+    public async Task A_wrong_setting_ends_the_start_with_one_line_that_names_it(string setting, string value)
+    {
+        var settings = Settings();
+        settings[setting] = value;
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        var (exitCode, said, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal(78, exitCode);
+        Assert.Empty(said);
+        var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        Assert.Contains(setting, line);
+    }
+
+    // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
+    [GatewaySystemFact]
+    public async Task Durable_on_a_server_that_is_not_ends_the_process_with_one_line_that_says_why()
+    {
+        var settings = running.System.ChildSettings(GatewaySystem.First);
+        settings["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock";
+        var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
+        settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
+        settings["Gateway__Storage__Profile"] = "Durable";
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal(78, exitCode);
+        var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        Assert.StartsWith("Gateway__Storage__Profile: is Durable", line, StringComparison.Ordinal);
+        Assert.Contains("synchronous_commit=off", line, StringComparison.Ordinal);
+    }
+
+    [GatewaySystemFact]
+    public async Task A_second_process_on_the_socket_of_a_living_one_is_refused_and_does_it_no_harm()
+    {
+        await using var instance = GatewaySystemInstance.Start(running.System.ChildSettings(GatewaySystem.First));
+        var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.NotEqual(0, exitCode);
+        Assert.Contains("ASPNETCORE_URLS", Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries)));
+        using var ready = await running.System.Api1.GetAsync("readyz");
+        ready.EnsureSuccessStatusCode();
+    }
+
+    [GatewaySystemFact]
+    public async Task An_instance_is_ready_soon_and_small()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        var (times, bare) = (new List<double>(), new List<double>());
+        for (var i = 0; i < 5; i++)
+        {
+            await system.StopAsync(GatewaySystem.Second);
+            // The same program, which only ends: what the machine takes for the start of any.
+            bare.Add((await ProgramRun.RunAsync(
+                [GatewaySystemParts.Gateway, HealthcheckVerb.Name], null, ("ASPNETCORE_URLS", null)))
+                .Took.TotalMilliseconds);
+            var waited = Stopwatch.StartNew();
+            await using var instance = system.StartChild(GatewaySystem.Second);
+            await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance is ready");
+            times.Add(waited.Elapsed.TotalMilliseconds);
+            instance.Signal(GatewaySystemInstance.Terminate);
+            Assert.Equal(0, (await instance.EndAsync(TimeSpan.FromSeconds(60))).ExitCode);
+        }
+
+        output.WriteLine(
+            $"start to ready: {string.Join(", ", times.Select(time => $"{time:0} ms"))}; bare {bare.Min():0} ms");
+        Assert.True(times.Min() < 2_000 + (20 * bare.Min()));
+    }
+
+    [GatewaySystemFact]
+    public async Task An_instance_that_starts_without_PostgreSQL_is_ready_when_it_comes()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.Second, "postgres");
+
+        await using var instance = system.StartChild(GatewaySystem.Second);
+        await Eventually.HoldsAsync(() => Answers(system.Api2, "healthz", 200), "the instance answers");
+        Assert.True(await Answers(system.Api2, "readyz", 503));
+        await system.StartAsync("postgres");
+
+        await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance is ready");
+        await Eventually.HoldsAsync(() => IsReadyAsync(system.Api1), "the other instance is ready again");
+        var ledger = new LoadLedger();
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 20, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(system, ledger);
+        ledger.NoClientSawAnError();
+    }
+
+    [GatewaySystemFact]
+    public async Task Acknowledging_what_is_received_settles_all_the_same_as_long_as_nothing_crashes()
+    {
+        await using var system = await GatewaySystem.UpAsync(("ACKNOWLEDGE", "Received"));
+        var ledger = new LoadLedger();
+
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 2_000, TimeSpan.Zero);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        ledger.NoClientSawAnError();
+        output.WriteLine($"p50 {ledger.Percentile(50).TotalMilliseconds:0.0} ms, p99 {ledger.P99Ms} ms");
+    }
+
+    // A socket and a database of its own, so that a start that should fail and does not disturbs nobody.
+    private Dictionary<string, string?> Settings() => new()
+    {
+        ["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock",
+        ["ConnectionStrings__Ledger"] = "Host=/nowhere;Username=nobody;Database=none",
+        ["Gateway__Processors__Default__BaseUrl"] = "http://127.0.0.1:9",
+        ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9",
+    };
+
+    private static Task<bool> IsReadyAsync(HttpClient http) => Answers(http, "readyz", 200);
+
+    private static async Task<bool> Answers(HttpClient http, string path, int status)
+    {
+        try
+        {
+            using var answer = await http.GetAsync(path);
+            return (int)answer.StatusCode == status;
+        }
+        catch (HttpRequestException)
+        {
+            return false; // Its socket is not there yet.
+        }
+    }
+}

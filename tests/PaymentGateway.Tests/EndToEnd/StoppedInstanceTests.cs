@@ -1,0 +1,105 @@
+using System.Diagnostics;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>SIGTERM: what is in flight is finished or handed over; exit code 0 within the grace period.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifetime
+{
+    // The drain's 2 s as set below, the host's margin of 5 s.
+    private static readonly TimeSpan Grace = TimeSpan.FromSeconds(7);
+
+    private readonly LoadLedger ledger = new();
+    private GatewaySystem system = null!;
+    private GatewaySystemInstance stopped = null!;
+
+    public async Task InitializeAsync()
+    {
+        // A horizon that no test would wait out: what is handed over cleanly needs none.
+        system = await GatewaySystem.UpAsync(
+            ("Gateway__Settling__InDoubtHorizon", "5m"), ("Gateway__Settling__DrainTimeout", "2s"));
+        await system.StopAsync(GatewaySystem.Second);
+        stopped = system.StartChild(GatewaySystem.Second);
+        await Eventually.HoldsAsync(IsReadyAsync, "the second instance is ready");
+    }
+
+    public async Task DisposeAsync()
+    {
+        await stopped.DisposeAsync();
+        await system.DisposeAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task SIGTERM_under_load_loses_nothing_and_no_client_sees_it()
+    {
+        await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(50));
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 200, TimeSpan.FromSeconds(4));
+        await Task.Delay(TimeSpan.FromSeconds(1.5));
+
+        var took = await StopAsync();
+        await load;
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        ledger.NoClientSawAnError();
+        output.WriteLine($"ended after {took.TotalSeconds:0.00} s, p99 {ledger.P99Ms} ms");
+    }
+
+    [GatewaySystemFact]
+    public async Task A_backlog_that_cannot_be_settled_is_handed_over_and_the_other_instance_waits_for_no_horizon()
+    {
+        await system.Default.SetFailureAsync(true);
+        await system.Fallback.SetFailureAsync(true);
+        await LoadDriver.RunClientsAsync(system.Api2, ledger, clients: 20, payments: 400, TimeSpan.Zero);
+        Assert.Equal(400, await system.Database.CountUnsettledAsync());
+
+        var took = await StopAsync();
+        await system.Default.SetFailureAsync(false);
+        await system.Fallback.SetFailureAsync(false);
+        var drained = await BooksCheck.AgreesAsync(system, ledger);
+
+        ledger.NoClientSawAnError();
+        Assert.Equal(400, await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}"));
+        output.WriteLine($"ended after {took.TotalSeconds:0.00} s, drained {drained.TotalSeconds:0.00} s later");
+    }
+
+    [GatewaySystemFact]
+    public async Task A_charge_that_outlasts_the_drain_is_handed_over_in_doubt_and_settled_once()
+    {
+        await system.Default.SetDelayAsync(TimeSpan.FromSeconds(4));
+        await LoadDriver.RunClientsAsync(system.Api2, ledger, clients: 10, payments: 10, TimeSpan.Zero);
+        await Eventually.HoldsAsync(
+            async () => (await system.Default.CallsAsync()).InFlight > 0, "charges are under way at default");
+
+        var took = await StopAsync();
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        Assert.True(await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}") > 0);
+        output.WriteLine($"ended after {took.TotalSeconds:0.00} s");
+    }
+
+    private async Task<TimeSpan> StopAsync()
+    {
+        var waited = Stopwatch.StartNew();
+        stopped.Signal(GatewaySystemInstance.Terminate);
+        var (exitCode, said, errors) = await InTime.EndsAsync(
+            Grace, stopped.EndAsync(TimeSpan.FromMinutes(1)), over => system.Api1.GetAsync("healthz", over), "a stop");
+        Assert.True(exitCode == 0, $"exit code {exitCode}: {said}{errors}");
+        return waited.Elapsed;
+    }
+
+    private async Task<bool> IsReadyAsync()
+    {
+        try
+        {
+            using var answer = await system.Api2.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (HttpRequestException)
+        {
+            return false; // Its socket is not there yet.
+        }
+    }
+}

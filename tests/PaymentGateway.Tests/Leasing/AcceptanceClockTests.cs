@@ -1,0 +1,64 @@
+using PaymentGateway.Leasing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+public sealed class AcceptanceClockTests
+{
+    private readonly SteppedClock wall = new();
+    private readonly AcceptanceClock acceptances;
+
+    public AcceptanceClockTests() => acceptances = new AcceptanceClock(wall);
+
+    [Fact]
+    public void A_batch_begins_now_and_has_one_microsecond_for_each_payment()
+    {
+        var batch = acceptances.Begin(3);
+
+        Assert.Equal(wall.Now.UtcDateTime, batch.From);
+        Assert.Equal(batch.From.AddMicroseconds(1), batch.At(1));
+        Assert.Equal(batch.At(2), batch.To);
+        Assert.Equal(DateTimeKind.Utc, batch.At(2).Kind);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(-1)]
+    [InlineData(-3_600_000)]
+    public void Times_rise_whatever_the_wall_clock_does(int stepMs)
+    {
+        var before = acceptances.Begin(5_000);
+        wall.Now = wall.Now.AddMilliseconds(stepMs);
+
+        var after = acceptances.Begin(1);
+
+        Assert.True(after.From > before.To);
+        Assert.Equal(before.Number + 1, after.Number);
+    }
+
+    [Fact]
+    public void Batches_of_many_threads_never_share_a_time()
+    {
+        var batches = new AcceptanceBatch[1_000];
+
+        Parallel.For(0, batches.Length, i => batches[i] = acceptances.Begin(7));
+
+        Array.Sort(batches, (one, other) => one.Number.CompareTo(other.Number));
+        Assert.All(batches.Zip(batches.Skip(1)), pair => Assert.True(pair.Second.From > pair.First.To));
+    }
+
+    [Fact]
+    public void Nothing_under_way_or_to_come_is_earlier_than_the_oldest()
+    {
+        var first = acceptances.Begin(10);
+        var second = acceptances.Begin(10);
+
+        Assert.Equal(first.From, acceptances.Oldest());
+        acceptances.End(first);
+        Assert.Equal(second.From, acceptances.Oldest());
+        acceptances.End(second);
+        wall.Now = wall.Now.AddHours(-1);
+        Assert.True(acceptances.Oldest() <= acceptances.Begin(1).From);
+    }
+}

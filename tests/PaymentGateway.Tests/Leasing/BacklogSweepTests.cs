@@ -1,0 +1,88 @@
+using Npgsql;
+using PaymentGateway.Leasing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>More than the queue holds, in a whole gateway.</summary>
+public sealed class BacklogSweepTests : IAsyncLifetime
+{
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task What_overflows_a_small_queue_comes_back_from_the_table_oldest_first()
+    {
+        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        var gateway = await rig.StartGatewayAsync(
+            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s");
+        for (var i = 0; i < 100; i++)
+            await gateway.PayAsync();
+        Assert.True(gateway.Part<StoredBacklog>().HasOverflow);
+        Assert.True(gateway.Part<OpenPayments>().Count < 20);
+
+        await rig.Default.ClearFaultsAsync();
+
+        await rig.BooksReachAsync(byDefault: 100);
+        await rig.AssertBooksAgreeAsync();
+        Assert.Equal(0, await rig.Database.ScalarAsync<long>("""
+            SELECT count(*) FROM (
+                SELECT requested_at < lag(requested_at) OVER (ORDER BY accepted_at) AS overtook
+                FROM payments JOIN settlements USING (accepted_at, correlation_id)
+            ) AS pairs WHERE overtook
+            """));
+        Assert.False(gateway.Part<StoredBacklog>().HasOverflow);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_empties_what_waits_in_the_table_as_well()
+    {
+        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        var gateway = await rig.StartGatewayAsync(
+            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s");
+        for (var i = 0; i < 50; i++)
+            await gateway.PayAsync();
+        await Eventually.HoldsAsync(
+            async () => (await rig.Default.CallsAsync()).InFlight == 1, "the first is out");
+
+        await gateway.PurgeAsync();
+        await Eventually.HoldsAsync(
+            () => gateway.Part<OpenPayments>().Snapshot().All(payment => payment.Purged), "all are marked");
+        await rig.Default.ClearFaultsAsync();
+        var id = await gateway.PayAsync();
+
+        await rig.BooksReachAsync(byDefault: 1);
+        Assert.Equal(2, (await rig.Default.PaymentsAsync()).Count); // The one that was out already, and the new one.
+        Assert.Contains(id, (await rig.Default.PaymentsAsync()).Keys);
+    }
+
+    [PostgresFact]
+    public async Task What_a_stalled_backend_adds_to_a_closed_epoch_is_adopted_however_late_it_comes()
+    {
+        var dead = await rig.Database.OpenEpochAsync();
+        await using var stalled = await rig.Database.Source.OpenConnectionAsync();
+        await using var transaction = await stalled.BeginTransactionAsync();
+        await using var insert = new NpgsqlCommand(
+            $"INSERT INTO payments VALUES (gen_random_uuid(), 1990, clock_timestamp(), {dead})", stalled);
+        await insert.ExecuteNonQueryAsync();
+        await rig.Database.ExecuteAsync($"""
+            UPDATE leases SET expires_at = now() - interval '1 hour', closed_at = now() - interval '1 hour'
+            WHERE epoch = {dead}
+            """);
+
+        var gateway = await rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        for (var turn = 0; turn < 3; turn++)
+            await gateway.Part<Lease>().NextCheckAsync(CancellationToken.None);
+        await transaction.CommitAsync();
+
+        await rig.BooksReachAsync(byDefault: 1);
+        await rig.AssertBooksAgreeAsync();
+        await Eventually.HoldsAsync(
+            async () => await rig.Database.ScalarAsync<long>(
+                $"SELECT count(*) FROM leases WHERE epoch = {dead} AND adopted_at IS NULL") == 0,
+            "nothing is searched any more");
+    }
+}

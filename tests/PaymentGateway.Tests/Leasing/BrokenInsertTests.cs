@@ -1,0 +1,201 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using Npgsql;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Queueing;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>
+public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
+{
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+
+    private readonly TestDatabase database = new();
+    private readonly IntakeOptions options = TestSettings.Read().Intake;
+    private readonly OpenPayments open = new();
+    private readonly AcceptanceClock acceptances = new(TimeProvider.System);
+    private readonly StoredBacklog backlog = new(TimeProvider.System);
+    private BrokenInserts broken = null!;
+    private PaymentQueue queue = null!;
+    private BacklogSweep? sweep;
+    private int epoch;
+    private long turns;
+
+    public async Task InitializeAsync()
+    {
+        await database.InitializeAsync();
+        if (!PostgresServer.IsInstalled)
+            return;
+
+        epoch = await database.OpenEpochAsync();
+        var lease = new Lease(TimeProvider.System, new OwningOptions(Minute, Minute));
+        lease.Confirm(epoch, TimeProvider.System.GetTimestamp());
+        broken = new BrokenInserts(backlog, database.Leases);
+        queue = new PaymentQueue(options);
+        sweep = new BacklogSweep(
+            backlog, database.Payments, queue, open, lease, options, TimeProvider.System,
+            NullLogger<BacklogSweep>.Instance);
+        await sweep.StartAsync(CancellationToken.None);
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (sweep is not null)
+            await sweep.StopAsync(CancellationToken.None);
+        await database.DisposeAsync();
+    }
+
+    public void Dispose() => sweep?.Dispose();
+
+    [PostgresFact]
+    public async Task An_INSERT_that_runs_on_is_waited_for_however_long_and_what_it_stores_is_loaded_once()
+    {
+        var batch = acceptances.Begin(3);
+        await using var stalled = await BeginAsync(batch.At(1));
+        backlog.AddUncertain(batch);
+
+        for (var turn = 0; turn < 200; turn++)
+            await TurnAsync();
+        Assert.Equal(batch.From, backlog.Oldest());
+        Assert.Null(backlog.Next());
+        await stalled.CommitAsync();
+        await TurnAsync();
+
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        Assert.Equal(stalled.Id, Taken());
+        Assert.Equal(1, open.Count);
+    }
+
+    [PostgresFact]
+    public async Task An_INSERT_that_is_over_needs_one_turn_whether_it_stored_or_not()
+    {
+        var (stored, lost) = (acceptances.Begin(1), acceptances.Begin(1));
+        var ids = await StoreAsync(stored.From, 1);
+        backlog.AddUncertain(stored);
+        backlog.AddUncertain(lost);
+
+        await TurnAsync();
+
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        Assert.Equal(ids[0], Taken());
+    }
+
+    // Its bytes may wait in the socket of a server process that stood still, or that only begins to read.
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task An_INSERT_that_begins_after_it_was_given_up_stores_nothing_and_a_newer_one_does(int count)
+    {
+        var batch = acceptances.Begin(count);
+        backlog.AddUncertain(batch);
+        await TurnAsync();
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        await TurnAsync(); // Nothing is uncertain any more, and it is refused for good.
+
+        Assert.Empty(await StoreAsync(batch.From, count));
+        Assert.Equal(count, (await StoreAsync(acceptances.Begin(count).From, count)).Length);
+        Assert.Equal(0, queue.Count);
+    }
+
+    [PostgresFact]
+    public async Task What_breaks_while_another_is_waited_for_has_a_question_of_its_own()
+    {
+        var (first, second) = (acceptances.Begin(1), acceptances.Begin(1));
+        await using var one = await BeginAsync(first.From);
+        backlog.AddUncertain(first);
+        await TurnAsync();
+        await using var other = await BeginAsync(second.From);
+        backlog.AddUncertain(second);
+        await TurnAsync();
+
+        await one.CommitAsync();
+        await TurnAsync();
+
+        await Eventually.HoldsAsync(() => backlog.Oldest() > first.To, "the first was looked for");
+        Assert.Equal(one.Id, Taken());
+        await TurnAsync();
+        Assert.True(backlog.Oldest() > first.To);
+        await other.CommitAsync();
+        await TurnAsync();
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the second was looked for");
+        Assert.Equal(other.Id, Taken());
+    }
+
+    // What the whole question rests on: a statement takes its snapshot after its lock on the table.
+    [PostgresTheory]
+    [InlineData(1, false)]
+    [InlineData(3, false)]
+    [InlineData(1, true)]
+    [InlineData(3, true)]
+    public async Task An_INSERT_that_waits_for_its_table_sees_what_was_committed_meanwhile(int count, bool prepared)
+    {
+        for (var use = 0; prepared && use < 8; use++)
+            await StoreAsync(acceptances.Begin(count).From, count);
+        var batch = acceptances.Begin(count);
+        await using var held = await database.Source.OpenConnectionAsync();
+        await using var transaction = await held.BeginTransactionAsync();
+        await ExecuteAsync(held, "LOCK TABLE payments IN SHARE MODE");
+        var storing = StoreAsync(batch.From, count);
+        await Eventually.HoldsAsync(
+            async () => (await database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
+
+        await database.Leases.CloseAsync(epoch);
+        await transaction.CommitAsync();
+
+        Assert.Empty(await storing);
+        Assert.Empty(await database.Leases.WritersAsync());
+    }
+
+    private async Task TurnAsync()
+    {
+        var until = backlog.UncertainUntil();
+        var turn = await database.Leases.TurnAsync(new TurnArgs(
+            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseLapsed: false));
+        Assert.True(turn.Renewed);
+        await broken.LookAsync(epoch, until);
+    }
+
+    private Guid Taken()
+    {
+        Assert.True(queue.TryTake(out var payment));
+        Assert.False(queue.TryTake(out _));
+        return payment.Id;
+    }
+
+    private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)
+    {
+        var ids = Batches.SortedIds(count);
+        var added = await database.Payments.StoreAsync(Batches.ToStore(ids, epoch, acceptedAt));
+        Assert.Equal(added, (await database.Payments.FindAsync(ids)).Count);
+        return added == 0 ? [] : ids;
+    }
+
+    private async Task<StalledInsert> BeginAsync(DateTime acceptedAt)
+    {
+        var stalled = new StalledInsert(await database.Source.OpenConnectionAsync());
+        await ExecuteAsync(stalled.Connection, FormattableString.Invariant($"""
+            BEGIN; INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{stalled.Id}', 1990, '{acceptedAt:O}', {epoch})
+            """));
+        return stalled;
+    }
+
+    private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)
+    {
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
+    }
+
+    /// <summary>One that a server process has begun and that its client has given up.</summary>
+    private sealed record StalledInsert(NpgsqlConnection Connection) : IAsyncDisposable
+    {
+        public Guid Id { get; } = Guid.NewGuid();
+
+        public Task CommitAsync() => ExecuteAsync(Connection, "COMMIT");
+
+        public ValueTask DisposeAsync() => Connection.DisposeAsync();
+    }
+}

@@ -1,0 +1,75 @@
+using Npgsql;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>
+public sealed class CrashedDatabaseTests : IAsyncLifetime
+{
+    private readonly OwnServerDatabase database = new();
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task What_another_instance_has_accepted_again_is_that_ones_and_the_rest_is_stored_again()
+    {
+        await rig.Default.SetFailureAsync(true);
+        await rig.Fallback.SetFailureAsync(true);
+        var gateway = await rig.StartGatewayAsync();
+        var (others, mine) = (await gateway.PayAsync(), await gateway.PayAsync());
+        var other = await database.OpenEpochAsync();
+
+        // As a crash leaves it, and the other instance before this one has noticed.
+        await database.ExecuteAsync($"""
+            BEGIN;
+            TRUNCATE payments, settlements, settlement_totals, books_intact;
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{others}', 1990, now(), {other});
+            COMMIT
+            """);
+        await Eventually.HoldsAsync(async () => await rig.CountStoredAsync() == 2, "the other one is stored again");
+        await rig.Default.SetFailureAsync(false);
+        await rig.BooksReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(
+            () => gateway.Part<OpenPayments>().Count == 0, "nothing else is in memory");
+
+        Assert.Equal(mine, Assert.Single(await rig.Default.PaymentsAsync()).Key);
+        Assert.Empty(await rig.Fallback.PaymentsAsync());
+    }
+
+    [PostgresFact]
+    public async Task An_epoch_that_was_closed_a_moment_before_the_crash_is_closed_after_it()
+    {
+        await using var connections = LedgerSetup.Leases(database.ConnectionString, TimeProvider.System);
+        var leases = new LeaseStore(connections, database.Shared);
+        for (var crash = 0; crash < 3; crash++)
+        {
+            var epoch = await leases.OpenAsync("one", TimeSpan.FromMinutes(1));
+            await leases.CloseAsync(epoch);
+            await database.Server.CrashAsync();
+            await database.StartAgainAsync();
+
+            Assert.Equal(1, await database.ScalarAsync<long>(
+                $"SELECT count(*) FROM leases WHERE epoch = {epoch} AND closed_at IS NOT NULL"));
+            await Eventually.HoldsAsync(() => AnswersAsync(leases), "the pool has noticed");
+        }
+    }
+
+    private static async Task<bool> AnswersAsync(LeaseStore leases)
+    {
+        try
+        {
+            await leases.OpenAsync("two", TimeSpan.FromMinutes(1));
+            return true;
+        }
+        catch (Exception notYet) when (notYet is NpgsqlException or TimeoutException)
+        {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+using System.Net;
+using System.Net.Http.Json;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>
+/// A stored payment that nobody looks after: its closed epoch's search is over, or begins later. A client that repeats
+/// it is told that it will settle, so it must.
+/// </summary>
+public sealed class ForgottenPaymentTests : IAsyncLifetime
+{
+    private const string SearchIsOver = "now()";
+    private const string SearchBeginsLater = "NULL";
+
+    private readonly Guid id = Guid.NewGuid();
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresTheory]
+    [InlineData(SearchIsOver)]
+    [InlineData(SearchBeginsLater)]
+    public async Task A_repeated_payment_that_nobody_looks_after_is_settled_once(string adoptedAt)
+    {
+        await ForgetAsync(adoptedAt, usedFallback: false);
+        var gateway = await rig.StartGatewayAsync();
+
+        Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
+
+        await rig.BooksReachAsync(byDefault: 1);
+        Assert.Equal([id], (await rig.Default.PaymentsAsync()).Keys);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task One_that_may_have_been_charged_at_fallback_is_looked_up_before_it_is_charged_again()
+    {
+        // Its dead owner had charged it there, and has recorded nothing.
+        var requestedAt = DateTime.UtcNow.AddSeconds(-30);
+        using var charged = await rig.Fallback.Client.PostAsJsonAsync(
+            "payments", new { correlationId = id, amount = 19.90m, requestedAt });
+        charged.EnsureSuccessStatusCode();
+        await ForgetAsync(SearchIsOver, usedFallback: true);
+        var gateway = await rig.StartGatewayAsync();
+
+        Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
+
+        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        Assert.Empty(await rig.Default.PaymentsAsync());
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task What_is_settled_or_looked_after_leaves_the_search_as_it_is()
+    {
+        await ForgetAsync(SearchIsOver, usedFallback: false);
+        var epoch = await rig.Database.ScalarAsync<int>("SELECT max(epoch) FROM leases");
+        await rig.Database.ExecuteAsync(
+            $"""
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            SELECT correlation_id, accepted_at, 1, amount_cents, now() FROM payments
+            """);
+
+        Assert.Single(await rig.Database.Payments.FindRepeatedAsync([id]));
+
+        Assert.True(await rig.Database.ScalarAsync<bool>(
+            $"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {epoch}"));
+    }
+
+    private Task ForgetAsync(string adoptedAt, bool usedFallback) =>
+        rig.Database.ExecuteAsync(
+            $"""
+            WITH dead AS (
+                INSERT INTO leases (instance, expires_at, closed_at, adopted_at, settled_before, used_fallback)
+                VALUES ('dead', now(), now(), {adoptedAt}, now(), {usedFallback})
+                RETURNING epoch
+            )
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            SELECT '{id}', 1990, now() - interval '1 minute', epoch FROM dead
+            """);
+}

@@ -1,0 +1,91 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+
+namespace PaymentGateway.Tests.Leasing;
+
+public sealed class InstanceLockTests : IDisposable
+{
+    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("gateway-lock");
+
+    private string Socket => Path.Combine(directory.FullName, "api.sock");
+
+    private string Url => InstanceLock.UnixScheme + Socket;
+
+    public void Dispose() => directory.Delete(recursive: true);
+
+    [Fact]
+    public void The_socket_file_of_a_dead_process_is_removed()
+    {
+        File.WriteAllText(Socket, "");
+
+        using var taken = InstanceLock.Take(Url, "one");
+
+        Assert.False(File.Exists(Socket));
+        Assert.True(taken.IsProof);
+    }
+
+    [Fact]
+    public void A_second_process_is_refused_and_the_socket_of_the_first_stays()
+    {
+        using var first = InstanceLock.Take(Url, "one");
+        File.WriteAllText(Socket, "");
+
+        var wrong = Assert.Throws<ConfigurationException>(() => InstanceLock.Take(Url, "two"));
+
+        Assert.StartsWith("ASPNETCORE_URLS: ", wrong.Message, StringComparison.Ordinal);
+        Assert.Contains(Socket, wrong.Message, StringComparison.Ordinal);
+        Assert.True(File.Exists(Socket));
+    }
+
+    [Fact]
+    public void It_can_be_taken_again_when_the_first_is_gone_and_is_the_same_identity()
+    {
+        var first = InstanceLock.Take(Url, "one");
+        first.Dispose();
+
+        using var second = InstanceLock.Take(Url, "two");
+
+        Assert.Equal(first.Identity, second.Identity);
+    }
+
+    [Fact]
+    public void Two_sockets_are_two_identities()
+    {
+        using var one = InstanceLock.Take(Url, "same");
+        using var other = InstanceLock.Take(Url + "2", "same");
+
+        Assert.NotEqual(one.Identity, other.Identity);
+    }
+
+    // Hosts may share their name, as containers of one compose file on two machines do.
+    [Fact]
+    public void The_kernel_that_runs_is_part_of_the_identity()
+    {
+        using var taken = InstanceLock.Take(Url, "one");
+
+        var boot = File.ReadAllText("/proc/sys/kernel/random/boot_id").Trim();
+        Assert.Contains(boot, taken.Identity, StringComparison.Ordinal);
+        Assert.StartsWith(Environment.MachineName, taken.Identity, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_directory_that_is_not_there_is_a_wrong_setting()
+    {
+        var url = InstanceLock.UnixScheme + Path.Combine(directory.FullName, "missing", "api.sock");
+
+        var wrong = Assert.Throws<ConfigurationException>(() => InstanceLock.Take(url, "one"));
+
+        Assert.StartsWith("ASPNETCORE_URLS: ", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(null)]
+    [InlineData("http://127.0.0.1:5000")]
+    public void Without_a_socket_nothing_is_proven(string? urls)
+    {
+        using var taken = InstanceLock.Take(urls, "one");
+
+        Assert.False(taken.IsProof);
+        Assert.EndsWith("/one", taken.Identity, StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,178 @@
+using System.Net;
+using System.Net.Http.Json;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>How a whole gateway settles what a dead owner left, by whether that one had used fallback.</summary>
+public sealed class OrphanAdoptionTests : IAsyncLifetime
+{
+    private const string NeverOver = "Settling:InDoubtHorizon=1800s";
+
+    private static readonly TimeSpan Horizon = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    private GatewayRig rig = null!;
+
+    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task What_an_owner_left_that_never_used_fallback_is_settled_at_default_at_once()
+    {
+        var left = await LeaveAsync(usedFallback: false, 50);
+        await ChargeAsync(rig.Default, left[..20]);
+
+        await rig.StartGatewayAsync(NeverOver);
+
+        await rig.BooksReachAsync(byDefault: 50);
+        await rig.AssertBooksAgreeAsync();
+        Assert.Equal(20, (await rig.Default.CallsAsync()).Duplicates422);
+        var fallback = await rig.Fallback.CallsAsync();
+        Assert.Equal((0, 0), (fallback.Posts, fallback.Lookups));
+    }
+
+    [PostgresFact]
+    public async Task What_an_owner_left_that_had_used_fallback_is_looked_up_at_both_and_waits_for_the_horizon()
+    {
+        var left = await LeaveAsync(usedFallback: true, 30);
+        await ChargeAsync(rig.Default, left[..10]);
+        await ChargeAsync(rig.Fallback, left[10..20]);
+        var from = DateTime.UtcNow;
+
+        await rig.StartGatewayAsync($"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
+
+        await rig.BooksReachAsync(byDefault: 20, byFallback: 10);
+        await rig.AssertBooksAgreeAsync();
+        var stored = await rig.Default.PaymentsAsync();
+        Assert.All(left[20..], id => Assert.True(
+            stored[id].RequestedAt.UtcDateTime - from >= Horizon, $"{stored[id].RequestedAt.UtcDateTime - from}"));
+        var (atDefault, atFallback) = (await rig.Default.CallsAsync(), await rig.Fallback.CallsAsync());
+        // Ten of them are found at default at once, and not asked for at fallback.
+        Assert.True(atDefault.Lookups > 30 && atFallback.Lookups > 20, $"{atDefault.Lookups}, {atFallback.Lookups}");
+        Assert.Equal(0, atDefault.Duplicates422 + atFallback.Duplicates422);
+    }
+
+    [PostgresFact]
+    public async Task What_may_be_at_default_goes_to_fallback_only_past_the_horizon_and_the_epoch_says_so_first()
+    {
+        await LeaveAsync(usedFallback: false, 10);
+        await rig.Default.SetFailureAsync(true);
+        var from = DateTime.UtcNow;
+
+        var gateway = await rig.StartGatewayAsync(
+            "Routing:Patience=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
+
+        await rig.BooksReachAsync(byDefault: 0, byFallback: 10);
+        await rig.AssertBooksAgreeAsync();
+        Assert.All(
+            (await rig.Fallback.PaymentsAsync()).Values,
+            stored => Assert.True(stored.RequestedAt.UtcDateTime - from >= Horizon));
+        Assert.True((await rig.Default.CallsAsync()).Lookups >= 10);
+        Assert.True(await IsMarkedAsync(gateway.Part<Lease>().Epoch));
+    }
+
+    [PostgresFact]
+    public async Task What_a_dead_owners_call_stores_late_never_goes_to_fallback_before_the_horizon()
+    {
+        var left = await LeaveAsync(usedFallback: false, 5);
+        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
+        var late = ChargeAsync(rig.Default, left);
+        await Eventually.HoldsAsync(
+            async () => (await rig.Default.CallsAsync()).InFlight == 5, "the calls of the dead owner hang");
+        await rig.Default.SetFailureAsync(true);
+
+        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", NeverOver);
+        // One that nobody ever sent passes them by.
+        await gateway.PayAsync();
+        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        await Eventually.HoldsAsync(
+            async () => (await rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
+        await rig.Default.ClearFaultsAsync();
+        await late;
+
+        await rig.BooksReachAsync(byDefault: 5, byFallback: 1);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task Payments_that_cannot_be_adopted_now_hold_up_no_other_epochs()
+    {
+        var held = Assert.Single(await LeaveAsync(usedFallback: false, 1));
+        await LeaveAsync(usedFallback: false, 5);
+        await using var connection = await rig.Database.Source.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await using (var locking = connection.CreateCommand())
+        {
+            locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{held}' FOR UPDATE";
+            await locking.ExecuteNonQueryAsync();
+        }
+
+        await rig.StartGatewayAsync(NeverOver);
+        await rig.BooksReachAsync(byDefault: 5);
+        await transaction.RollbackAsync();
+
+        await rig.BooksReachAsync(byDefault: 6);
+        await rig.AssertBooksAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
+    {
+        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Owning:LeaseDuration=60s");
+        var lease = gateway.Part<Lease>();
+        await rig.Default.SetFailureAsync(true);
+        await using var connection = await rig.Database.Source.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await using (var locking = connection.CreateCommand())
+        {
+            // Nothing is committed on its lease while this is held; acceptances only read it.
+            locking.CommandText = $"SELECT 1 FROM leases WHERE epoch = {lease.Epoch} FOR UPDATE";
+            await locking.ExecuteNonQueryAsync();
+        }
+
+        for (var i = 0; i < 10; i++)
+            await gateway.PayAsync();
+        await Eventually.HoldsAsync(() => lease.WantsFallback, "fallback is wanted");
+        var released = DateTime.UtcNow;
+        await transaction.RollbackAsync();
+
+        await rig.BooksReachAsync(byDefault: 0, byFallback: 10);
+        Assert.All(
+            (await rig.Fallback.PaymentsAsync()).Values,
+            stored => Assert.True(stored.RequestedAt.UtcDateTime >= released));
+        Assert.True(await IsMarkedAsync(lease.Epoch));
+    }
+
+    private Task<bool> IsMarkedAsync(int epoch) =>
+        rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+
+    /// <summary>An epoch that ended with these payments unsettled.</summary>
+    private async Task<Guid[]> LeaveAsync(bool usedFallback, int count)
+    {
+        var (leases, epoch) = (rig.Database.Leases, await rig.Database.OpenEpochAsync());
+        var left = Batches.ToStore(Batches.SortedIds(count), epoch);
+        await rig.Database.Payments.StoreAsync(left);
+        var turn = await leases.TurnAsync(
+            new TurnArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseLapsed: false, usedFallback));
+        Assert.True(turn.Renewed);
+        await leases.CloseAsync(epoch);
+        return left.Ids;
+    }
+
+    /// <summary>The charges of the dead owner.</summary>
+    private static async Task ChargeAsync(SimulatedProcessor processor, Guid[] ids)
+    {
+        var charges = ids.Select((id, at) => processor.Client.PostAsJsonAsync("payments", new
+        {
+            correlationId = id,
+            amount = 19.90m,
+            requestedAt = Batches.Noon.AddMilliseconds(at),
+        }));
+        Assert.All(await Task.WhenAll(charges), answer => Assert.Equal(HttpStatusCode.OK, answer.StatusCode));
+    }
+}

@@ -1,0 +1,65 @@
+using System.Net.Sockets;
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Processors;
+
+/// <summary>
+/// A call may end with any exception. .NET 8 lets a bare SocketException out when the peer resets a connection that was
+/// just made; that moment cannot be arranged, so a handler throws in the place of the network.
+/// </summary>
+public sealed class BrokenCallTests
+{
+    private readonly FakeTimeProvider clock = new();
+
+    public static TheoryData<Exception> Failures => new()
+    {
+        new SocketException((int)SocketError.NotConnected),
+        new InvalidOperationException("whatever"),
+    };
+
+    [Theory]
+    [MemberData(nameof(Failures))]
+    public async Task A_look_up_says_nothing(Exception failure)
+    {
+        using var http = new HttpMessageInvoker(new Failing(failure));
+
+        Assert.Equal(LookupResult.Unknown, (await NewClient(http).LookUpAsync(Guid.NewGuid())).Result);
+    }
+
+    [Theory]
+    [MemberData(nameof(Failures))]
+    public async Task Health_says_nothing(Exception failure)
+    {
+        using var http = new HttpMessageInvoker(new Failing(failure));
+
+        Assert.Null(await NewClient(http).AskHealthAsync());
+    }
+
+    [Theory]
+    [MemberData(nameof(Failures))]
+    public async Task A_charge_that_had_not_begun_leaves_no_doubt(Exception failure)
+    {
+        using var http = new HttpMessageInvoker(new Failing(failure));
+
+        var outcome = await NewClient(http).ChargeAsync(Lanes.NewPayment());
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+    }
+
+    private ProcessorClient NewClient(HttpMessageInvoker http)
+    {
+        var lease = new Lease(clock, TestSettings.Read().Owning);
+        lease.Confirm(1, clock.GetTimestamp());
+        return new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
+    }
+
+    private sealed class Failing(Exception failure) : HttpMessageHandler
+    {
+        protected override Task<HttpResponseMessage> SendAsync(
+            HttpRequestMessage request, CancellationToken cancellationToken) =>
+            Task.FromException<HttpResponseMessage>(failure);
+    }
+}

@@ -1,0 +1,226 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Processors;
+using PaymentGateway.Routing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Processors;
+
+/// <summary>The circuit breaker of a lane, over time.</summary>
+public sealed class CallGuardHandlerTests : IAsyncLifetime
+{
+    private static readonly TimeSpan TrialInterval = TimeSpan.FromSeconds(0.5);
+
+    private readonly FakeTimeProvider clock = new();
+    private SimulatedProcessor processor = null!;
+    private Lanes lanes = null!;
+
+    private ProcessorLane Lane => lanes.Default;
+
+    private Availability Now => Lane.Health.Read().Availability;
+
+    public async Task InitializeAsync()
+    {
+        processor = await SimulatedProcessor.StartAsync();
+        lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, clock);
+    }
+
+    public async Task DisposeAsync()
+    {
+        await processor.ClearFaultsAsync();
+        await lanes.DisposeAsync();
+        await processor.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_processor_that_fails_is_left_alone_after_a_few_calls()
+    {
+        await processor.SetFailureAsync(true);
+
+        var results = await ChargeManyAsync(10);
+
+        Assert.Equal(4, results.Count(result => result == ChargeResult.Refused));
+        Assert.Equal(6, results.Count(result => result == ChargeResult.NotSent));
+        Assert.Equal(4, (await processor.CallsAsync()).Posts);
+        Assert.Equal(Availability.Unusable, Now);
+    }
+
+    [Fact]
+    public async Task A_call_that_was_not_sent_leaves_no_doubt()
+    {
+        await OpenCircuitAsync();
+        var payment = Lanes.NewPayment();
+
+        await ChargeAsync(payment);
+
+        Assert.False(payment.InDoubt);
+    }
+
+    [Fact]
+    public async Task A_trial_that_goes_through_closes_the_circuit()
+    {
+        await OpenCircuitAsync();
+        await processor.SetFailureAsync(false);
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(Availability.Trial, Now);
+
+        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
+
+        Assert.Equal(Availability.Usable, Now);
+        Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Settled, result));
+    }
+
+    [Fact]
+    public async Task A_trial_that_fails_keeps_the_circuit_open_for_another_interval()
+    {
+        await OpenCircuitAsync();
+        clock.Advance(TrialInterval + TrialInterval / 5);
+
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
+        Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
+
+        Assert.Equal(Availability.Unusable, Now);
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(Availability.Trial, Now);
+    }
+
+    [Fact]
+    public async Task The_log_says_once_why_the_circuit_opened_and_that_it_closed()
+    {
+        await OpenCircuitAsync();
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
+        await processor.SetFailureAsync(false);
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
+
+        Assert.Equal(
+            ["The circuit of Default opened: 500", "The circuit of Default closed"], lanes.Log.Lines);
+    }
+
+    [Fact]
+    public async Task One_trial_is_out_at_a_time()
+    {
+        await OpenCircuitAsync();
+        await processor.SetFailureAsync(false);
+        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        clock.Advance(TrialInterval + TrialInterval / 5);
+        var posts = (await processor.CallsAsync()).Posts;
+        var trial = ChargeAsync(Lanes.NewPayment());
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Posts > posts, "the trial is out");
+
+        Assert.Equal(Availability.Unusable, Now);
+        Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
+        await processor.ClearFaultsAsync();
+
+        Assert.Equal(ChargeResult.Settled, await trial);
+        Assert.Equal(posts + 1, (await processor.CallsAsync()).Posts);
+    }
+
+    [Fact]
+    public async Task Look_ups_pass_an_open_circuit()
+    {
+        var payment = Lanes.NewPayment();
+        await ChargeAsync(payment);
+        await OpenCircuitAsync();
+
+        var found = await Lane.Client.LookUpAsync(payment.Id);
+
+        Assert.Equal(LookupResult.Found, found.Result);
+    }
+
+    [Fact]
+    public async Task The_circuit_of_one_processor_is_not_the_others()
+    {
+        await OpenCircuitAsync();
+
+        Assert.Equal(Availability.Usable, lanes.Fallback.Health.Read().Availability);
+    }
+
+    [Fact]
+    public async Task Payments_that_are_stored_already_are_no_failures()
+    {
+        var payment = Lanes.NewPayment();
+        await ChargeAsync(payment);
+
+        for (var i = 0; i < 10; i++)
+            Assert.Equal(ChargeResult.AlreadyStored, await ChargeAsync(payment));
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Theory]
+    [InlineData(401)]
+    [InlineData(404)]
+    [InlineData(408)]
+    public async Task Answers_that_are_none_of_the_processors_open_the_circuit(int status)
+    {
+        await processor.SetFaultsAsync(new { status });
+
+        var results = await ChargeManyAsync(10);
+
+        Assert.Equal(6, results.Count(result => result == ChargeResult.NotSent));
+        Assert.Equal(4, (await processor.CallsAsync()).Posts);
+        Assert.Equal(Availability.Unusable, Now);
+    }
+
+    [Fact]
+    public async Task Payments_that_are_rejected_are_no_failures()
+    {
+        await processor.SetFaultsAsync(new { status = 400 });
+
+        Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Rejected, result));
+
+        Assert.Equal(Availability.Usable, Now);
+    }
+
+    [Fact]
+    public async Task A_refused_repetition_says_nothing_of_the_call_before_it()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        var payment = Lanes.NewPayment();
+        Assert.Equal(ChargeResult.InDoubt, await ChargeAsync(payment));
+        await processor.SetFailureAsync(true);
+
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(payment));
+
+        Assert.True(payment.InDoubt);
+        Assert.Equal(Processor.Default, payment.ChargedAt);
+    }
+
+    [Fact]
+    public async Task A_refused_repetition_does_not_prolong_the_doubt()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        var payment = Lanes.NewPayment();
+        await ChargeAsync(payment);
+        var since = payment.DoubtSince;
+        await processor.SetFailureAsync(true);
+        clock.Advance(TimeSpan.FromSeconds(5));
+
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(payment));
+
+        Assert.Equal(since, payment.DoubtSince);
+    }
+
+    private async Task OpenCircuitAsync()
+    {
+        await processor.SetFailureAsync(true);
+        while (await ChargeAsync(Lanes.NewPayment()) != ChargeResult.NotSent)
+            Assert.True((await processor.CallsAsync()).Posts < 20);
+        clock.Advance(TrialInterval / 5); // The pause after a call that was thrown back.
+    }
+
+    private async Task<List<ChargeResult>> ChargeManyAsync(int count)
+    {
+        var results = new List<ChargeResult>();
+        for (var i = 0; i < count; i++)
+            results.Add(await ChargeAsync(Lanes.NewPayment()));
+        return results;
+    }
+
+    private async Task<ChargeResult> ChargeAsync(Payment payment)
+    {
+        Assert.True(Lane.TryEnter());
+        return (await Lane.ChargeAsync(payment)).Result;
+    }
+}

@@ -1,0 +1,194 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Processors;
+
+namespace PaymentGateway.Tests.Processors;
+
+public sealed class ConcurrencyLimitTests
+{
+    private static readonly TimeSpan Quick = TimeSpan.FromMilliseconds(10);
+
+    private readonly FakeTimeProvider clock = new();
+    private readonly ConcurrencyLimit limit;
+
+    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100);
+
+    [Fact]
+    public void There_are_as_many_places_as_the_limit_says()
+    {
+        var entered = EnterAll();
+
+        Assert.Equal(16, entered);
+        Assert.Equal(16, limit.Current);
+        limit.Exit(null, false);
+        Assert.True(limit.TryEnter());
+        Assert.False(limit.TryEnter());
+    }
+
+    [Fact]
+    public void It_grows_while_all_places_are_used_and_calls_go_well_up_to_the_most()
+    {
+        Use(200, Quick);
+
+        Assert.Equal(100, limit.Current);
+    }
+
+    [Fact]
+    public void Answers_that_come_together_each_let_it_grow()
+    {
+        var entered = EnterAll();
+
+        for (var i = 0; i < entered; i++)
+            limit.Exit(Quick, false);
+
+        Assert.Equal(2 * entered, limit.Current);
+    }
+
+    [Fact]
+    public void It_does_not_grow_by_calls_that_began_after_the_last_refusal()
+    {
+        EnterAll();
+        clock.Advance(Quick * 2);
+
+        limit.Exit(Quick, false);
+
+        Assert.Equal(16, limit.Current);
+    }
+
+    [Fact]
+    public void It_does_not_grow_when_places_are_free()
+    {
+        for (var i = 0; i < 100; i++)
+        {
+            limit.TryEnter();
+            limit.Exit(Quick, false);
+        }
+
+        Assert.Equal(16, limit.Current);
+    }
+
+    [Fact]
+    public void It_does_not_grow_by_calls_that_fail()
+    {
+        Use(200, null);
+
+        Assert.Equal(16, limit.Current);
+    }
+
+    [Fact]
+    public void An_overrun_processor_halves_it_once_per_burst()
+    {
+        var entered = EnterAll();
+
+        for (var i = 0; i < entered; i++)
+            limit.Exit(null, overrun: true);
+
+        Assert.Equal(8, limit.Current);
+        clock.Advance(TimeSpan.FromMilliseconds(250));
+        limit.TryEnter();
+        limit.Exit(null, overrun: true);
+        Assert.Equal(4, limit.Current);
+    }
+
+    [Fact]
+    public void It_never_falls_below_four()
+    {
+        for (var i = 0; i < 10; i++)
+        {
+            limit.TryEnter();
+            limit.Exit(null, overrun: true);
+            clock.Advance(TimeSpan.FromSeconds(1));
+        }
+
+        Assert.Equal(4, limit.Current);
+    }
+
+    [Fact]
+    public void A_most_below_four_is_kept()
+    {
+        var small = new ConcurrencyLimit(clock, 2);
+
+        Assert.Equal(2, small.Current);
+        small.TryEnter();
+        small.Exit(null, overrun: true);
+        Assert.Equal(2, small.Current);
+    }
+
+    [Fact]
+    public void Calls_that_take_much_longer_than_the_best_of_late_halve_it()
+    {
+        limit.TryEnter();
+        limit.Exit(Quick, false);
+
+        limit.TryEnter();
+        limit.Exit(TimeSpan.FromMilliseconds(121), false);
+
+        Assert.Equal(8, limit.Current);
+    }
+
+    [Fact]
+    public void A_delay_that_all_calls_have_is_no_congestion()
+    {
+        for (var i = 0; i < 200; i++)
+        {
+            limit.TryEnter();
+            limit.Exit(TimeSpan.FromSeconds(1), false);
+            clock.Advance(TimeSpan.FromMilliseconds(50));
+        }
+
+        Assert.Equal(16, limit.Current);
+    }
+
+    [Fact]
+    public void A_new_delay_is_taken_as_the_normal_one_after_a_while()
+    {
+        limit.TryEnter();
+        limit.Exit(Quick, false);
+        for (var i = 0; i < 100; i++)
+        {
+            clock.Advance(TimeSpan.FromMilliseconds(100));
+            limit.TryEnter();
+            limit.Exit(TimeSpan.FromSeconds(1), false);
+        }
+
+        var settled = limit.Current;
+        Use(200, TimeSpan.FromSeconds(1));
+
+        Assert.True(limit.Current > settled, $"{settled} became {limit.Current}");
+    }
+
+    [Fact]
+    public void After_a_cut_it_grows_slowly()
+    {
+        limit.TryEnter();
+        limit.Exit(null, overrun: true);
+        Assert.Equal(8, limit.Current);
+
+        Use(8, Quick);
+        Assert.Equal(8, limit.Current);
+        Use(8, Quick);
+
+        Assert.Equal(9, limit.Current);
+    }
+
+    private int EnterAll()
+    {
+        var entered = 0;
+        while (limit.TryEnter())
+            entered++;
+        return entered;
+    }
+
+    // One leaves and others come, as under load: all places stay used, and are free at the end.
+    private void Use(int calls, TimeSpan? latency)
+    {
+        var under = EnterAll();
+        for (var i = 0; i < calls; i++)
+        {
+            limit.Exit(latency, false);
+            under += EnterAll() - 1;
+        }
+
+        for (; under > 0; under--)
+            limit.Exit(null, false);
+    }
+}

@@ -1,0 +1,60 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Processors;
+
+/// <summary>Answers as bytes: whole, half, too long, and what each comes to for a charge.</summary>
+public sealed class ProcessorAnswerTests
+{
+    private const int AnswerBytesMax = 4096;
+
+    [Theory]
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"message\":\"x\"}", "Settled")]
+    [InlineData(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{\"message\":\"x\"}\r\n0\r\n\r\n", "Settled")]
+    [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "Refused")]
+    [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Refused")]
+    [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\n{", "InDoubt")]
+    public Task A_whole_answer_is_told_by_its_status_and_body(string answer, string result) =>
+        ComesToAsync(answer, closes: false, result);
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("HTTP/1.1 2")]
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Le")]
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n")]
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"message\"")]
+    [InlineData("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{\"mess")]
+    [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\n")]
+    [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n")]
+    [InlineData("SSH-2.0-OpenSSH\r\n\r\n")]
+    public Task Half_an_answer_leaves_the_charge_in_doubt(string answer) =>
+        ComesToAsync(answer, closes: true, "InDoubt");
+
+    [Theory]
+    [InlineData(AnswerBytesMax, "Settled")]
+    [InlineData(AnswerBytesMax + 1, "InDoubt")]
+    [InlineData(1 << 20, "InDoubt")]
+    public Task An_answer_of_more_than_4_KB_is_none(int bytes, string result)
+    {
+        var body = $"{{\"message\":\"{new string('x', bytes - "{\"message\":\"\"}".Length)}\"}}";
+        return ComesToAsync($"HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{body}", closes: false, result);
+    }
+
+    [Fact]
+    public Task An_answer_without_an_end_is_none() => ComesToAsync(
+        "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n" + new string(' ', AnswerBytesMax), closes: false,
+        "InDoubt");
+
+    private static async Task ComesToAsync(string answer, bool closes, string result)
+    {
+        using var processor = new ScriptedProcessor(answer, closes);
+        // The time limit of the call never falls due: whatever it comes to is told by the bytes.
+        await using var lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, new FakeTimeProvider());
+
+        var outcome = await lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask()
+            .WaitAsync(TimeSpan.FromSeconds(20));
+
+        Assert.Equal(result, outcome.Result.ToString());
+    }
+}

@@ -1,0 +1,264 @@
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Processors;
+using PaymentGateway.Routing;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Processors;
+
+/// <summary>What each answer of a processor, and each way of giving none, comes to.</summary>
+public sealed class ProcessorClientTests : IAsyncLifetime
+{
+    private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
+
+    // The time limit of a call falls due by hand, so that a slow machine makes no answer late.
+    private readonly FakeTimeProvider clock = new();
+    private readonly Payment payment = Lanes.NewPayment();
+    private SimulatedProcessor processor = null!;
+    private Lanes lanes = null!;
+
+    private ProcessorClient Client => lanes.Default.Client;
+
+    public async Task InitializeAsync()
+    {
+        processor = await SimulatedProcessor.StartAsync();
+        lanes = NewLanes(processor.BaseAddress);
+    }
+
+    public async Task DisposeAsync()
+    {
+        await processor.ClearFaultsAsync();
+        await lanes.DisposeAsync();
+        await processor.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_200_settles_the_payment_with_the_amount_and_time_that_were_sent()
+    {
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(new ChargeOutcome(ChargeResult.Settled), outcome);
+        var stored = (await processor.PaymentsAsync())[payment.Id];
+        Assert.Equal(19.90m, stored.Amount);
+        Assert.Equal(payment.RequestedAt, stored.RequestedAt.UtcDateTime);
+    }
+
+    [Fact]
+    public async Task The_largest_amount_arrives_exactly()
+    {
+        var large = Lanes.NewPayment(Money.MaxCents);
+
+        await Client.ChargeAsync(large);
+
+        Assert.Equal(999_999_999_999.99m, (await processor.PaymentsAsync())[large.Id].Amount);
+    }
+
+    [Fact]
+    public async Task A_422_says_that_an_earlier_call_was_stored()
+    {
+        await Client.ChargeAsync(payment);
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.AlreadyStored, outcome.Result);
+    }
+
+    [Fact]
+    public async Task A_429_is_a_refusal_with_the_pause_that_was_asked_for()
+    {
+        await processor.SetFaultsAsync(new { tooMany = true });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.Refused, TimeSpan.FromSeconds(1)), (outcome.Result, outcome.RetryAfter));
+        Assert.Empty(await processor.PaymentsAsync());
+    }
+
+    [Fact]
+    public async Task A_500_without_a_body_is_a_refusal()
+    {
+        await processor.SetFailureAsync(true);
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.Refused, null), (outcome.Result, outcome.RetryAfter));
+        Assert.Empty(await processor.PaymentsAsync());
+    }
+
+    [Fact]
+    public async Task A_400_is_a_rejection()
+    {
+        await processor.SetFaultsAsync(new { status = 400 });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.Rejected, "400"), (outcome.Result, outcome.Reason));
+    }
+
+    // Something in between may have passed the call on before it said so.
+    [Theory]
+    [InlineData(401)]
+    [InlineData(403)]
+    [InlineData(404)]
+    [InlineData(405)]
+    [InlineData(408)]
+    [InlineData(409)]
+    [InlineData(410)]
+    public async Task Another_4xx_is_not_the_processors_word_and_leaves_the_payment_in_doubt(int status)
+    {
+        await processor.SetFaultsAsync(new { status });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.InDoubt, $"{status}"), (outcome.Result, outcome.Reason));
+    }
+
+    [Theory]
+    [InlineData("errorBody")]
+    [InlineData("reset")]
+    public async Task What_may_have_been_stored_is_in_doubt(string fault)
+    {
+        await processor.SetFaultsAsync(new { afterInsert = fault });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+        Assert.True((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+    }
+
+    [Fact]
+    public async Task What_breaks_before_it_is_stored_is_in_doubt_as_well()
+    {
+        await processor.SetFaultsAsync(new { beforeInsert = "reset" });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+    }
+
+    [Fact]
+    public async Task An_answer_that_is_no_answer_is_in_doubt()
+    {
+        await processor.SetFaultsAsync(new { garbage = true });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+    }
+
+    [Fact]
+    public async Task A_call_that_takes_too_long_is_in_doubt_and_is_charged_all_the_same()
+    {
+        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: false);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+        await processor.ClearFaultsAsync();
+        await Eventually.HoldsAsync(
+            async () => (await processor.PaymentsAsync()).ContainsKey(payment.Id), "the payment is stored");
+    }
+
+    [Fact]
+    public async Task An_answer_that_never_comes_is_in_doubt()
+    {
+        await processor.SetFaultsAsync(new { afterInsert = "hang" });
+
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+    }
+
+    [Fact]
+    public async Task An_answer_that_trickles_in_is_given_up_in_time()
+    {
+        await processor.SetFaultsAsync(new { trickle = true }); // The whole answer takes 20 s.
+
+        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+    }
+
+    [Fact]
+    public async Task A_call_that_breaks_on_a_used_connection_is_not_sent_again()
+    {
+        await Client.ChargeAsync(Lanes.NewPayment());
+        await processor.SetFaultsAsync(new { beforeInsert = "reset", times = 1 });
+
+        var outcome = await Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+        Assert.Equal(2, (await processor.CallsAsync()).Posts);
+        Assert.False((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+    }
+
+    [Fact]
+    public async Task A_look_up_says_what_the_processor_has_stored()
+    {
+        Assert.Equal(new LookupOutcome(LookupResult.NotFound), await Client.LookUpAsync(payment.Id));
+
+        await Client.ChargeAsync(payment);
+
+        var found = await Client.LookUpAsync(payment.Id);
+        Assert.Equal(new LookupOutcome(LookupResult.Found, 1990, payment.RequestedAt), found);
+        Assert.Equal(DateTimeKind.Utc, found.RequestedAt.Kind);
+    }
+
+    [Fact]
+    public async Task The_processors_word_on_its_health_is_taken_over()
+    {
+        await processor.SetFailureAsync(true);
+        await processor.SetDelayAsync(TimeSpan.FromMilliseconds(7));
+
+        var said = await Client.AskHealthAsync();
+
+        Assert.Equal(new HealthReport(true, TimeSpan.FromMilliseconds(7), TimeSpan.Zero), said);
+    }
+
+    [Theory]
+    [InlineData("tooMany")]
+    [InlineData("garbage")]
+    public async Task No_word_on_its_health_is_none(string fault)
+    {
+        await processor.SetFaultsAsync(new { health = fault });
+
+        Assert.Null(await Client.AskHealthAsync());
+    }
+
+    [Fact]
+    public async Task A_health_call_that_hangs_is_given_up_in_time()
+    {
+        await processor.SetFaultsAsync(new { health = "hang" });
+        var call = Client.AskHealthAsync();
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).HealthCalls == 1, "the call is there");
+
+        clock.Advance(CallTimeout);
+
+        Assert.Null(await call.WaitAsync(TimeSpan.FromSeconds(10)));
+    }
+
+    [Fact]
+    public async Task A_base_address_with_a_path_is_kept()
+    {
+        await using var below = NewLanes(new Uri(processor.BaseAddress, "nothing/here"));
+
+        var outcome = await below.Default.Client.ChargeAsync(payment);
+
+        Assert.Equal((ChargeResult.InDoubt, "404"), (outcome.Result, outcome.Reason));
+    }
+
+    private Lanes NewLanes(Uri cheap) => Lanes.Build(
+        cheap, processor.BaseAddress, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"));
+
+    /// <summary>Lets the call's time run out once the processor is at work on it.</summary>
+    private async Task<ChargeOutcome> TimeOutAsync(Task<ChargeOutcome> call, bool stored)
+    {
+        await Eventually.HoldsAsync(
+            async () => (await processor.CallsAsync()).InFlight == 1
+                && (await processor.PaymentsAsync()).ContainsKey(payment.Id) == stored,
+            "the call is under way");
+        clock.Advance(CallTimeout - TimeSpan.FromMilliseconds(1));
+        Assert.False(call.IsCompleted);
+        clock.Advance(TimeSpan.FromMilliseconds(1));
+        return await call.WaitAsync(TimeSpan.FromSeconds(10));
+    }
+}

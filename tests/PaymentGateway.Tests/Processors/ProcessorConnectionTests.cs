@@ -1,0 +1,207 @@
+using System.Net;
+using System.Net.NetworkInformation;
+using System.Net.Sockets;
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Processors;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Processors;
+
+/// <summary>Connections to a processor: what is surely not sent without one, when one is used again, and TLS.</summary>
+public sealed class ProcessorConnectionTests : IAsyncLifetime
+{
+    private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
+
+    // The time limit of a call falls due by hand; that of a connection is the real clock's.
+    private readonly FakeTimeProvider clock = new();
+    private readonly Payment payment = Lanes.NewPayment();
+    private SimulatedProcessor processor = null!;
+
+    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync();
+
+    public async Task DisposeAsync()
+    {
+        await processor.ClearFaultsAsync();
+        await processor.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_closed_port_is_a_refusal()
+    {
+        await using var nobody = NewLanes(ClosedPort());
+
+        var outcome = await nobody.Default.Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+        Assert.Equal(LookupResult.Unknown, (await nobody.Default.Client.LookUpAsync(payment.Id)).Result);
+        Assert.Null(await nobody.Default.Client.AskHealthAsync());
+    }
+
+    [Fact]
+    public async Task A_name_that_nobody_has_is_a_refusal()
+    {
+        await using var nobody = NewLanes(new Uri("http://processor.invalid:8080"));
+
+        var outcome = await nobody.Default.Client.ChargeAsync(payment);
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+    }
+
+    [Fact]
+    public async Task A_connection_that_is_not_made_in_time_is_a_refusal()
+    {
+        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress, connectTimeout: "200ms");
+
+        var outcome = await lanes.Default.Client.ChargeAsync(payment).AsTask().WaitAsync(Soon);
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+    }
+
+    [Fact]
+    public async Task A_call_that_ends_before_it_has_a_connection_is_a_refusal_and_is_sent_by_none_that_comes_later()
+    {
+        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
+        var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
+        await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
+
+        clock.Advance(CallTimeout);
+        Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
+        front.Open();
+        await Eventually.HoldsAsync(() => front.Connections == 1, "the connection is made");
+        Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Lanes.NewPayment())).Result);
+
+        Assert.Equal(1, (await processor.CallsAsync()).Posts);
+        Assert.False((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+    }
+
+    [Theory]
+    [InlineData("lapsed")]
+    [InlineData("lost to another epoch")]
+    [InlineData("purged")]
+    public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
+    {
+        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
+        var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
+        await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
+
+        if (reason == "purged")
+            payment.Purged = true;
+        else
+            lanes.Lease.Confirm(reason == "lapsed" ? payment.Epoch : payment.Epoch + 1, Held(reason != "lapsed"));
+        front.Open();
+
+        Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
+        await Eventually.HoldsAsync(() => front.Silent == 1, "the connection is closed without a byte");
+        Assert.Empty(front.Heard);
+        Assert.Equal(0, (await processor.CallsAsync()).Posts);
+    }
+
+    [Fact]
+    public async Task Calls_one_after_another_share_a_connection()
+    {
+        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
+
+        for (var i = 0; i < 10; i++)
+            Assert.Equal(ChargeResult.Settled, (await ChargeNewAsync(lanes)).Result);
+        Assert.Equal(LookupResult.NotFound, (await lanes.Default.Client.LookUpAsync(payment.Id)).Result);
+
+        Assert.Equal(1, front.Connections);
+    }
+
+    [Fact]
+    public async Task Calls_at_once_have_a_connection_each_and_the_next_ones_use_these()
+    {
+        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
+        for (var round = 1; round <= 3; round++)
+        {
+            var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
+            await Eventually.HoldsAsync(
+                async () => (await processor.CallsAsync()).InFlight == 20, "all charges are under way");
+            await processor.ClearFaultsAsync();
+            Assert.All(await Task.WhenAll(charges), one => Assert.Equal(ChargeResult.Settled, one.Result));
+            await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        }
+
+        Assert.Equal(20, front.Connections);
+    }
+
+    [Fact]
+    public async Task A_connection_that_the_processor_has_closed_while_idle_is_not_used_again()
+    {
+        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
+        await ChargeNewAsync(lanes);
+        front.HangUp();
+        await Eventually.HoldsAsync(() => front.HasClient(TcpState.CloseWait), "its end has arrived");
+
+        Assert.Equal(ChargeResult.Settled, (await ChargeNewAsync(lanes)).Result);
+
+        Assert.Equal(2, front.Connections);
+    }
+
+    [Fact]
+    public async Task A_processor_that_nobody_vouches_for_is_refused_before_a_byte_of_the_charge()
+    {
+        using var certificate = SelfSigned.Create();
+        await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
+        await using var lanes = NewLanes(front.BaseAddress);
+
+        var outcome = await lanes.Default.Client.ChargeAsync(payment);
+        while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
+            Assert.True(front.Connections < 10);
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+        Assert.Empty(front.Heard);
+        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Lines), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_certificate_that_lacks_is_not_fetched()
+    {
+        using var issuer = new TcpListener(IPAddress.Loopback, 0);
+        issuer.Start();
+        using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
+        await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
+        await using var lanes = NewLanes(front.BaseAddress);
+
+        Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
+
+        Assert.False(issuer.Pending());
+    }
+
+    [Fact]
+    public async Task A_TLS_handshake_that_is_not_answered_is_a_refusal_in_time()
+    {
+        using var mute = new TcpListener(IPAddress.Loopback, 0);
+        mute.Start();
+        await using var lanes = NewLanes(new Uri($"https://{mute.LocalEndpoint}"), connectTimeout: "200ms");
+
+        var outcome = await lanes.Default.Client.ChargeAsync(payment).AsTask().WaitAsync(Soon);
+
+        Assert.Equal(ChargeResult.Refused, outcome.Result);
+    }
+
+    private Lanes NewLanes(Uri cheap, string connectTimeout = "60s") => Lanes.Build(
+        cheap, cheap, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
+        ("Gateway:Settling:ConnectTimeout", connectTimeout));
+
+    private long Held(bool isHeld) => clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
+
+    private static Task<ChargeOutcome> ChargeNewAsync(Lanes lanes) =>
+        lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask();
+
+    private static Uri ClosedPort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return new Uri($"http://127.0.0.1:{((IPEndPoint)listener.LocalEndpoint).Port}");
+    }
+}

@@ -1,0 +1,113 @@
+using System.Data;
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>Which connection a batch gets, and what is left when one breaks.</summary>
+public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture<TestDatabase>
+{
+    private const string Ask = "SELECT pg_backend_pid()";
+
+    [PostgresFact]
+    public async Task One_statement_after_another_stays_with_one_server_process()
+    {
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
+        await OpenAllAsync(connections, 3);
+
+        var processes = new HashSet<int>();
+        for (var i = 0; i < 12; i++)
+            processes.Add(await connections.RunAsync(ProcessAsync, Ask));
+
+        Assert.Single(processes);
+    }
+
+    [PostgresFact]
+    public async Task One_that_breaks_takes_the_idle_ones_along()
+    {
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
+        var processes = await OpenAllAsync(connections, 3);
+        foreach (var process in processes)
+            await database.ExecuteAsync($"SELECT pg_terminate_backend({process}, 5000)");
+
+        await Assert.ThrowsAnyAsync<NpgsqlException>(() => connections.RunAsync(ProcessAsync, Ask));
+        var after = await OpenAllAsync(connections, 3);
+
+        Assert.Empty(after.Intersect(processes));
+    }
+
+    [PostgresFact]
+    public async Task A_statement_that_the_server_refuses_leaves_the_connection()
+    {
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
+        var process = await connections.RunAsync(ProcessAsync, Ask);
+
+        await Assert.ThrowsAsync<PostgresException>(() => connections.RunAsync(ProcessAsync, "SELECT 1 / 0"));
+
+        Assert.Equal(process, await connections.RunAsync(ProcessAsync, Ask));
+    }
+
+    [PostgresFact]
+    public async Task What_is_too_many_waits()
+    {
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 1);
+
+        var processes = await Task.WhenAll(
+            Enumerable.Range(0, 8).Select(_ => connections.RunAsync(ProcessAsync, Ask)));
+
+        Assert.Single(processes.Distinct());
+    }
+
+    [PostgresFact]
+    public async Task A_batch_whose_server_process_is_frozen_ends_and_the_next_one_has_another()
+    {
+        var owner = await database.OpenEpochAsync();
+        await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=1", 1);
+        var payments = new PaymentStore(database.Shared, connections);
+        Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+        var process = await connections.RunAsync(ProcessAsync, Ask);
+
+        PostgresServer.Freeze(process);
+        try
+        {
+            await Assert.ThrowsAnyAsync<NpgsqlException>(
+                () => payments.StoreAsync(Batch(owner)).WaitAsync(TimeSpan.FromSeconds(20)));
+
+            Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+            Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
+        }
+        finally
+        {
+            PostgresServer.Thaw(process);
+        }
+    }
+
+    private static StoreArgs Batch(int owner) =>
+        new([Guid.NewGuid()], [1990], [new DateTime(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc)], owner);
+
+    /// <summary>All of them at once: none ends before each has begun.</summary>
+    private static async Task<int[]> OpenAllAsync(BatchConnections connections, int count)
+    {
+        var begun = 0;
+        var all = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        return await Task.WhenAll(Enumerable.Range(0, count).Select(_ => connections.RunAsync(
+            async (connection, sql) =>
+            {
+                var process = await ProcessAsync(connection, sql);
+                if (Interlocked.Increment(ref begun) == count)
+                    all.SetResult();
+                await all.Task.WaitAsync(TimeSpan.FromSeconds(10));
+                return process;
+            },
+            Ask)));
+    }
+
+    private static async Task<int> ProcessAsync(NpgsqlConnection connection, string sql)
+    {
+        if (connection.State == ConnectionState.Closed)
+            await connection.OpenAsync();
+        await using var command = new NpgsqlCommand(sql, connection);
+        return (int)(await command.ExecuteScalarAsync())!;
+    }
+}

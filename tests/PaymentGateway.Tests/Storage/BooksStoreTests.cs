@@ -1,0 +1,168 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Summarising;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class BooksStoreTests : IAsyncLifetime
+{
+    private static readonly PaymentsSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+
+    private static readonly TimeSpan HangGuard = TimeSpan.FromMinutes(1);
+
+    private readonly TestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task New_books_are_intact()
+    {
+        var state = await database.Books.StateAsync();
+
+        Assert.Equal(new BooksRow(1, 0, null, true), state);
+    }
+
+    [PostgresFact]
+    public async Task Of_many_instances_that_find_the_books_lost_one_counts_the_reset()
+    {
+        await database.ExecuteAsync("TRUNCATE books_intact");
+        Assert.False((await database.Books.StateAsync()).Intact);
+
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(database.Books.MarkResetAsync)));
+
+        var state = await database.Books.StateAsync();
+        Assert.Equal((1, true), (state.Resets, state.Intact));
+        Assert.NotNull(state.ResetAt);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_begins_books_that_were_not_reset()
+    {
+        await database.ExecuteAsync("TRUNCATE books_intact");
+        await database.Books.MarkResetAsync();
+
+        await database.Books.PurgeAsync();
+
+        var state = await database.Books.StateAsync();
+        Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
+        Assert.Null(state.ResetAt);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_that_nobody_waits_for_any_more_empties_nothing()
+    {
+        await using var impatient = new SharedConnections(
+            LedgerSetup.DataSource(database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+
+        await Assert.ThrowsAsync<TimeoutException>(() => new BooksStore(impatient).PurgeAsync());
+        await ExecuteAsync(
+            other,
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
+            + "VALUES (gen_random_uuid(), 1990, now(), 1)");
+        await transaction.CommitAsync();
+
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<long>("""
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                  AND (state <> 'idle' OR wait_event_type = 'Lock')
+                """) == 0,
+            "the purge has had its locks and is over");
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_that_waits_for_its_locks_lets_others_by_and_gives_up_before_its_caller()
+    {
+        var epoch = await database.OpenEpochAsync();
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+
+        var purge = database.Books.PurgeAsync();
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+            "the purge waits");
+        await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+
+        var lost = await Assert.ThrowsAsync<PostgresException>(() => purge);
+        Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
+        Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_amid_all_other_statements_breaks_none_and_leaves_nothing()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var failures = new ConcurrentBag<Exception>();
+        var limit = Stopwatch.StartNew();
+        var (purges, recorded, adopted) = (0, 0L, 0);
+
+        await Task.WhenAll(
+            RepeatAsync(() => StoreAndRecordAsync(1)), RepeatAsync(() => StoreAndRecordAsync(2)),
+            RepeatAsync(() => StoreAndRecordAsync(3)),
+            RepeatAsync(async () =>
+            {
+                var summary = await database.SummariseAsync(null, null);
+                // One snapshot: whatever was purged, the sum is of whole payments of 19.90.
+                Assert.Equal(summary.Default.TotalRequests * 19.90m, summary.Default.TotalAmount);
+            }),
+            RepeatAsync(async () =>
+            {
+                var heir = await database.OpenEpochAsync();
+                adopted += (await database.Leases.AdoptAsync(new AdoptArgs(epoch, heir, Batches.Noon, 10))).Count;
+            }),
+            RepeatAsync(async () =>
+            {
+                await database.Books.PurgeAsync();
+                Interlocked.Increment(ref purges);
+            }));
+
+        await database.Books.PurgeAsync();
+        Assert.Equal(Empty, await database.SummariseAsync(null, null));
+        Assert.Empty(failures);
+        Assert.True(HasEnough(), $"{purges} purges, {recorded} recorded, {adopted} adopted");
+
+        bool HasEnough() => purges > 10 && Interlocked.Read(ref recorded) > 100 && adopted > 0;
+
+        async Task StoreAndRecordAsync(int instance)
+        {
+            var batch = Batches.ToStore(Batches.SortedIds(50), epoch);
+            await database.Payments.StoreAsync(batch);
+            var entered = await database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
+            Interlocked.Add(ref recorded, entered);
+            await database.Payments.FindAsync(batch.Ids);
+        }
+
+        Task RepeatAsync(Func<Task> statement) => Task.Run(async () =>
+        {
+            while (limit.Elapsed < TimeSpan.FromSeconds(3) || !HasEnough() && limit.Elapsed < HangGuard)
+            {
+                try
+                {
+                    await statement();
+                }
+                catch (Exception failed)
+                {
+                    failures.Add(failed);
+                }
+            }
+        });
+    }
+
+    private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)
+    {
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
+    }
+}

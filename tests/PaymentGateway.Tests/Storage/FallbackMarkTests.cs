@@ -1,0 +1,171 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>An epoch's word on fallback, and what it says of the payments that change hands.</summary>
+public sealed class FallbackMarkTests : IAsyncLifetime
+{
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    private readonly TestDatabase database = new();
+    private long turns;
+
+    private LeaseStore Leases => database.Leases;
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_new_epoch_has_not_used_fallback_and_once_it_has_no_renewal_takes_that_back()
+    {
+        var epoch = await database.OpenEpochAsync();
+        await RenewAsync(epoch, usesFallback: false);
+        Assert.False(await IsMarkedAsync(epoch));
+
+        await RenewAsync(epoch, usesFallback: true);
+        await RenewAsync(epoch, usesFallback: false);
+
+        Assert.True(await IsMarkedAsync(epoch));
+        await Leases.CloseAsync(epoch);
+        Assert.True(Assert.Single(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).UsedFallback);
+    }
+
+    [PostgresFact]
+    public async Task A_closed_epoch_can_no_longer_say_that_it_uses_fallback()
+    {
+        var epoch = await database.OpenEpochAsync();
+        await Leases.CloseAsync(epoch);
+
+        Assert.False((await Leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
+
+        Assert.False(await IsMarkedAsync(epoch));
+    }
+
+    [PostgresFact]
+    public async Task Of_an_epoch_that_says_nothing_of_it_fallback_may_have_been_used()
+    {
+        // As an instance of an earlier version begins one.
+        var epoch = await database.ScalarAsync<int>(
+            "INSERT INTO leases (instance, expires_at) VALUES ('earlier', now()) RETURNING epoch");
+
+        Assert.True(await IsMarkedAsync(epoch));
+    }
+
+    [PostgresFact]
+    public async Task What_an_epoch_left_is_in_doubt_at_both_processors_only_when_it_has_used_fallback()
+    {
+        Assert.Equal(PaymentStates.InDoubtAtDefault, await AdoptedAsync(await DiedAsync(usedFallback: false)));
+        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(await DiedAsync(usedFallback: true)));
+    }
+
+    [PostgresFact]
+    public async Task Doubt_at_both_processors_is_passed_on_by_adopters_that_never_used_fallback()
+    {
+        var heir = await database.OpenEpochAsync();
+        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), heir, Earliest, 100));
+        var own = Batches.ToStore(Batches.SortedIds(1), heir, Batches.Noon.AddHours(1));
+        await database.Payments.StoreAsync(own);
+        await Leases.CloseAsync(heir);
+        var next = await database.OpenEpochAsync();
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(heir, next, Earliest, 100));
+
+        Assert.Equal(2, adopted.Count);
+        Assert.All(adopted, row => Assert.Equal(
+            row.CorrelationId == own.Ids[0] ? PaymentStates.InDoubtAtDefault : PaymentStates.InDoubt,
+            row.Handover));
+    }
+
+    [PostgresFact]
+    public async Task Doubt_at_default_becomes_doubt_at_both_when_its_adopter_used_fallback()
+    {
+        var heir = await database.OpenEpochAsync();
+        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), heir, Earliest, 100));
+        await RenewAsync(heir, usesFallback: true);
+        await Leases.CloseAsync(heir);
+
+        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(heir));
+    }
+
+    [PostgresTheory]
+    [InlineData(false, PaymentStates.InDoubtAtDefault)]
+    [InlineData(true, PaymentStates.InDoubt)]
+    public async Task A_clean_stop_frees_doubt_as_far_as_the_epoch_used_fallback(bool usedFallback, short handover)
+    {
+        var epoch = await database.OpenEpochAsync();
+        var batch = Batches.ToStore(Batches.SortedIds(2), epoch);
+        await database.Payments.StoreAsync(batch);
+        await RenewAsync(epoch, usedFallback);
+
+        await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[..1]));
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await database.OpenEpochAsync(), Earliest, 100));
+        Assert.Equal(
+            [handover, PaymentStates.Unsent],
+            adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
+    }
+
+    [PostgresFact]
+    public async Task A_clean_stop_frees_what_it_had_adopted_with_the_doubt_that_it_came_with()
+    {
+        var heir = await database.OpenEpochAsync();
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), heir, Earliest, 100));
+
+        await Leases.ReleaseAsync(new ReleaseArgs(heir, Earliest, [adopted[0].CorrelationId]));
+
+        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(0));
+    }
+
+    // The word has to outlive a crash that follows at once.
+    [PostgresTheory]
+    [InlineData("")]
+    [InlineData(";Options=-c synchronous_commit=off")]
+    public async Task The_word_is_flushed_when_it_is_committed(string settings)
+    {
+        await using var connections = LedgerSetup.Leases(database.ConnectionString + settings, TimeProvider.System);
+        var leases = new LeaseStore(connections, database.Shared);
+        var epoch = await database.OpenEpochAsync();
+        await database.ExecuteAsync("""
+            CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN NEW.instance := current_setting('synchronous_commit'); RETURN NEW; END $$
+            """);
+        await database.ExecuteAsync(
+            "CREATE OR REPLACE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
+
+        await RenewAsync(epoch, usesFallback: false);
+        Assert.Equal("off", await InstanceAsync());
+        Assert.True((await leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
+        Assert.Equal("on", await InstanceAsync());
+
+        Task<string> InstanceAsync() =>
+            database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
+    }
+
+    private async Task RenewAsync(int epoch, bool usesFallback) =>
+        Assert.True((await Leases.TurnAsync(Turn(epoch, usesFallback))).Renewed);
+
+    private TurnArgs Turn(int epoch, bool usesFallback) =>
+        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false, usesFallback);
+
+    private Task<bool> IsMarkedAsync(int epoch) =>
+        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+
+    // With one payment.
+    private async Task<int> DiedAsync(bool usedFallback)
+    {
+        var epoch = await database.OpenEpochAsync();
+        await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
+        await RenewAsync(epoch, usedFallback);
+        await Leases.CloseAsync(epoch);
+        return epoch;
+    }
+
+    private async Task<short> AdoptedAsync(int from)
+    {
+        var heir = await database.OpenEpochAsync();
+        return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, heir, Earliest, 100))).Handover;
+    }
+}

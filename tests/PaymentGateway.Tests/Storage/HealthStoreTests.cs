@@ -1,0 +1,60 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class HealthStoreTests : IAsyncLifetime
+{
+    private static readonly TimeSpan Interval = TimeSpan.FromSeconds(5);
+
+    private readonly TestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Of_many_claimers_exactly_one_polls_a_processor_in_an_interval()
+    {
+        for (var round = 0; round < 20; round++)
+        {
+            await database.ExecuteAsync("UPDATE processor_health SET polled_at = now() - interval '5.1 seconds'");
+
+            var claims = await Task.WhenAll(Enumerable.Range(0, 20).Select(_ => Task.Run(ClaimAsync)));
+
+            Assert.Equal("1 2", string.Join(' ', claims.SelectMany(claim => claim).Order()));
+        }
+    }
+
+    [PostgresFact]
+    public async Task A_poll_is_due_at_first_and_then_when_the_interval_is_over()
+    {
+        Assert.Equal("1 2", string.Join(' ', (await ClaimAsync()).Order()));
+        Assert.Empty(await ClaimAsync());
+
+        await database.ExecuteAsync("UPDATE processor_health SET polled_at = polled_at - interval '4 seconds'");
+        Assert.Empty(await ClaimAsync());
+        await database.ExecuteAsync(
+            "UPDATE processor_health SET polled_at = polled_at - interval '1.1 seconds' WHERE processor = 2");
+
+        Assert.Equal(2, Assert.Single(await ClaimAsync()));
+    }
+
+    [PostgresFact]
+    public async Task What_a_processor_said_is_read_by_all_with_its_age()
+    {
+        await database.Health.PublishAsync(new HealthArgs(2, true, 1234));
+        await database.ExecuteAsync(
+            "UPDATE processor_health SET observed_at = observed_at - interval '3 seconds' WHERE processor = 2");
+
+        var rows = await database.Health.ReadAsync();
+
+        var said = Assert.Single(rows, row => row.Processor == 2);
+        Assert.Equal((true, 1234), (said.Failing, said.MinResponseMs));
+        Assert.InRange(said.AgeSeconds, 3, 60);
+        Assert.True(Assert.Single(rows, row => row.Processor == 1).AgeSeconds > 1e8, "never said");
+    }
+
+    private async Task<IEnumerable<short>> ClaimAsync() =>
+        (await database.Health.ClaimAsync(Interval)).Select(claim => claim.Processor).ToList();
+}

@@ -1,0 +1,141 @@
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>How much of growing books prepared statements read by the plans that they keep.</summary>
+public sealed class KeptPlanTests : IAsyncLifetime
+{
+    private const int Many = 5_000;
+
+    // Npgsql prepares at the second use, and PostgreSQL plans five for their values before it may keep a plan.
+    private const int Calls = 12;
+
+    private readonly TestDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    // One statement at a time in a database of its own, on one connection for batches and one for the rest, and their
+    // plans with them.
+    [PostgresFact]
+    public async Task Neither_recording_nor_looking_for_the_unsettled_reads_what_is_settled()
+    {
+        var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var later = Batches.Noon.AddHours(1);
+        Task PageAsync() => database.Payments.OpenPageAsync(new OpenPageArgs(living, later, later.AddHours(1), 100));
+        Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
+        async Task EndAsync()
+        {
+            await database.ExecuteAsync(
+                $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
+            await database.Leases.MarkAdoptedAsync(dead);
+        }
+
+        // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.
+        var few = await SettleAsync(living, 5, Batches.Noon);
+        Task RecordAsync() => database.Ledger.RecordAsync(few);
+        Func<Task>[] statements = [PageAsync, EndAsync, AdoptAsync, RecordAsync];
+        await SettleAsync(living, 45, Batches.Noon.AddSeconds(1));
+        await database.ExecuteAsync("ANALYZE payments, settlements");
+        await CountReadAsync(statements);
+        await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
+        var before = await CountReadAsync(statements);
+        await database.ExecuteAsync("ANALYZE payments, settlements");
+        var after = await CountReadAsync(statements);
+
+        Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Many / 10));
+    }
+
+    // Once the table is larger than the cache that the planner hopes for, reading a whole backlog and sorting it looks
+    // cheaper to it than a page by the index: seen at 1.2 million payments, and each page took more than its time.
+    [PostgresFact]
+    public async Task A_page_of_a_backlog_reads_that_page_alone()
+    {
+        var name = await database.ScalarAsync<string>("SELECT current_database()::text");
+        await database.ExecuteAsync($"ALTER DATABASE {name} SET effective_cache_size = '80kB'");
+        database.Source.Clear();
+        Assert.Equal("80kB", await database.ScalarAsync<string>("SHOW effective_cache_size"));
+        var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        await SettleAsync(living, Many, Batches.Noon.AddHours(-1));
+        // In turn, as instances do: that an owner's rows lie apart makes the index look dear, too.
+        for (var batch = 0; batch < Many / 50; batch++)
+            foreach (var owner in (int[])[living, dead])
+                await database.Payments.StoreAsync(
+                    Batches.ToStore(Batches.SortedIds(50), owner, Batches.Noon.AddSeconds(batch)));
+        await database.Leases.CloseAsync(dead);
+        await database.ExecuteAsync("ANALYZE payments, settlements");
+        Task PageAsync() => database.Payments.OpenPageAsync(
+            new OpenPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), 50));
+        Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, 50));
+
+        var read = await CountReadAsync([PageAsync, AdoptAsync]);
+
+        // Adopting finds each of its rows again by the key, and passes those that it has moved before: all, each
+        // time, if something older still sees them (likely, once seen). The whole backlog would be 2,500 a call.
+        Assert.InRange(read[0], Calls * 50, Calls * 50 * 2);
+        Assert.InRange(read[1], Calls * 50, Calls * 50 * (2 + (Calls / 2)));
+    }
+
+    [PostgresFact]
+    public async Task A_summary_of_everything_reads_a_row_for_hours_not_for_seconds()
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(Many), await database.OpenEpochAsync());
+        await database.Payments.StoreAsync(batch);
+        var outcomes = Batches.ToRecord(batch);
+        for (var i = 0; i < Many; i++)
+            outcomes.RequestedAts[i] = Batches.Noon.AddSeconds(5 * i);
+        await database.Ledger.RecordAsync(outcomes);
+        await database.ExecuteAsync("ANALYZE settlements, settlement_totals");
+
+        var read = await CountReadAsync([() => database.Ledger.SumAsync(null, null)]);
+
+        Assert.InRange(read[0], Calls, Many / 10);
+    }
+
+    private async Task<RecordArgs> SettleAsync(int owner, int count, DateTime acceptedAt)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
+        await database.Payments.StoreAsync(batch);
+        var outcomes = Batches.ToRecord(batch);
+        Assert.Equal(count, await database.Ledger.RecordAsync(outcomes));
+        return outcomes;
+    }
+
+    private async Task<List<long>> CountReadAsync(Func<Task>[] calls)
+    {
+        var read = new List<long>();
+        foreach (var callAsync in calls)
+        {
+            var before = await RowsReadAsync();
+            for (var call = 0; call < Calls; call++)
+                await callAsync();
+            read.Add(await RowsReadAsync() - before);
+        }
+
+        return read;
+    }
+
+    // A backend hands over what it has counted when it is idle for a while; this makes it do so at once. Batches have a
+    // backend of their own.
+    private async Task<long> RowsReadAsync()
+    {
+        const string Flush = "SELECT pg_stat_force_next_flush()";
+        await database.ExecuteAsync(Flush);
+        await database.Connections.RunAsync(
+            static async (connection, sql) =>
+            {
+                await using var command = new NpgsqlCommand(sql, connection);
+                return await command.ExecuteNonQueryAsync();
+            },
+            Flush);
+        return await database.ScalarAsync<long>("""
+            SELECT sum(tuples)::bigint FROM (
+                SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
+                UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS scans
+            WHERE relname IN ('payments', 'settlements', 'settlement_totals')
+            """);
+    }
+}

@@ -1,0 +1,391 @@
+using System.Collections.Concurrent;
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class LeaseStoreTests : IAsyncLifetime
+{
+    private static readonly TimeSpan Lapsed = TimeSpan.FromSeconds(-1);
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    private readonly TestDatabase database = new();
+    private long turns;
+
+    private LeaseStore Leases => database.Leases;
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Nobody_is_an_owner_to_adopt_from_only_while_something_is_free()
+    {
+        await database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
+        Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+        var owner = await database.OpenEpochAsync();
+        await StoreAsync(owner, 1);
+
+        await Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
+
+        Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+    }
+
+    [PostgresFact]
+    public async Task Each_start_is_an_epoch_of_its_own()
+    {
+        var first = await Leases.OpenAsync("same", Minute);
+        var second = await Leases.OpenAsync("same", Minute);
+
+        Assert.True(first > 0);
+        Assert.True(second > first);
+    }
+
+    [PostgresFact]
+    public async Task A_renewal_prolongs_the_lease_and_says_what_is_settled()
+    {
+        var epoch = await Leases.OpenAsync("one", Lapsed);
+
+        Assert.True(await RenewAsync(epoch, Batches.Noon));
+
+        await CloseLapsedAsync();
+        Assert.Empty(await ClosedAsync());
+        await Leases.CloseAsync(epoch);
+        Assert.Equal(Batches.Noon, Assert.Single(await ClosedAsync()).SettledBefore);
+    }
+
+    [PostgresFact]
+    public async Task A_closed_epoch_cannot_be_renewed()
+    {
+        var epoch = await Leases.OpenAsync("one", Lapsed);
+        await CloseLapsedAsync();
+
+        Assert.False(await RenewAsync(epoch, Batches.Noon));
+        Assert.Equal(epoch, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task Only_lapsed_leases_are_closed_and_only_when_told_so()
+    {
+        var lapsed = await Leases.OpenAsync("one", Lapsed);
+        await Leases.OpenAsync("two", Minute);
+
+        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()));
+        Assert.Empty(await ClosedAsync());
+        await CloseLapsedAsync();
+
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task Earlier_epochs_of_an_instance_that_is_proven_gone_are_closed_at_once()
+    {
+        var earlier = await Leases.OpenAsync("one", Minute);
+        await Leases.OpenAsync("two", Minute);
+        var now = await Leases.OpenAsync("one", Minute);
+
+        await Leases.TurnAsync(Turn(now) with { ProvenGone = "one" });
+
+        Assert.Equal(earlier, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task A_turn_renews_closes_and_tells_the_state_of_the_books()
+    {
+        var lapsed = await Leases.OpenAsync("one", Lapsed);
+
+        var turn = await CloseLapsedAsync();
+
+        Assert.Equal((true, true, await database.Books.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Books));
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task Who_is_closed_itself_closes_nobody()
+    {
+        await Leases.OpenAsync("one", Lapsed);
+        var lost = await database.OpenEpochAsync();
+        await Leases.CloseAsync(lost);
+
+        var turn = await Leases.TurnAsync(Turn(lost) with { CloseLapsed = true });
+
+        Assert.Equal((false, false), (turn.Renewed, turn.IsOpen));
+        Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
+    public async Task A_lapsed_lease_that_another_one_holds_is_skipped_and_the_others_are_closed()
+    {
+        var (held, lapsed) = (await Leases.OpenAsync("one", Lapsed), await Leases.OpenAsync("two", Lapsed));
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await using var hold = other.CreateCommand();
+        hold.CommandText = $"SELECT FROM leases WHERE epoch = {held} FOR UPDATE";
+        await hold.ExecuteNonQueryAsync();
+
+        await CloseLapsedAsync();
+        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+
+        await transaction.CommitAsync();
+        await CloseLapsedAsync();
+        Assert.Equal(2, (await ClosedAsync()).Count);
+    }
+
+    // Of a server process that stood still, say: it knows nothing of what was adopted meanwhile.
+    [PostgresFact]
+    public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_bound()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 3);
+        await RenewAsync(heir, Batches.Noon.AddHours(1));
+        var late = Turn(heir) with { SettledBefore = Batches.Noon.AddHours(1) };
+
+        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100, ++turns));
+        var turn = await Leases.TurnAsync(late);
+
+        Assert.Equal((false, true), (turn.Renewed, turn.IsOpen));
+        await Leases.CloseAsync(heir);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
+    }
+
+    [PostgresFact]
+    public async Task What_a_dead_owner_has_not_settled_is_adopted_in_doubt()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 10);
+        var settled = Batches.ToStore(batch.Ids[..4], dead);
+        await database.Ledger.RecordAsync(Batches.ToRecord(settled));
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+
+        Assert.Equal(batch.Ids[4..].Order(), adopted.Select(row => row.CorrelationId).Order());
+        Assert.All(
+            adopted, row => Assert.Equal((heir, PaymentStates.InDoubtAtDefault), (row.OwnerEpoch, row.Handover)));
+        Assert.Empty(await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
+    }
+
+    [PostgresFact]
+    public async Task The_oldest_are_adopted_first_and_no_more_than_there_is_room_for()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 10);
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 3));
+
+        Assert.Equal(batch.Ids[..3].Order(), adopted.Select(row => row.CorrelationId).Order());
+    }
+
+    [PostgresFact]
+    public async Task What_the_dead_owner_said_is_settled_is_not_looked_for()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 10);
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, batch.AcceptedAts[7], 100));
+
+        Assert.Equal(batch.Ids[7..].Order(), adopted.Select(row => row.CorrelationId).Order());
+    }
+
+    [PostgresFact]
+    public async Task The_heirs_own_lease_is_widened_to_what_it_adopted()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 3);
+        await RenewAsync(heir, Batches.Noon.AddHours(1));
+
+        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+
+        await Leases.CloseAsync(heir);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
+        var next = await database.OpenEpochAsync();
+        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(heir, next, orphaned.SettledBefore, 100))).Count);
+    }
+
+    [PostgresFact]
+    public async Task An_adoption_of_nothing_does_not_widen_the_lease()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        await RenewAsync(heir, Batches.Noon);
+
+        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+
+        await Leases.CloseAsync(heir);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        Assert.Equal(Batches.Noon, orphaned.SettledBefore);
+    }
+
+    [PostgresFact]
+    public async Task Heirs_that_adopt_at_once_never_get_the_same_payment_and_never_deadlock()
+    {
+        var (dead, _) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 2_000);
+
+        var taken = new ConcurrentBag<Guid>();
+        var heirs = Enumerable.Range(0, 4).Select(_ => Task.Run(() => AdoptPagesAsync(dead, taken, 2_000)));
+        await Task.WhenAll(heirs).WaitAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal(batch.Ids, taken.Order());
+    }
+
+    // It holds its own lease meanwhile, which a renewal needs.
+    [PostgresFact]
+    public async Task An_adoption_waits_only_a_moment_for_a_payment_that_another_transaction_holds()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        var batch = await StoreAsync(dead, 3);
+        await using var connection = await database.Source.OpenConnectionAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await using var locking = connection.CreateCommand();
+        locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE";
+        await locking.ExecuteNonQueryAsync();
+
+        var refused = await Assert.ThrowsAsync<PostgresException>(
+            () => Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
+
+        Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
+        Assert.True(await RenewAsync(heir, Batches.Noon));
+    }
+
+    [PostgresFact]
+    public async Task An_heir_that_was_closed_itself_gets_nothing()
+    {
+        var (dead, heir) = await DeadAndHeirAsync();
+        await StoreAsync(dead, 3);
+        await Leases.CloseAsync(heir);
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+
+        Assert.Empty(adopted);
+        Assert.Equal(3, await database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
+    }
+
+    [PostgresFact]
+    public async Task The_search_in_an_epoch_does_not_end_while_it_has_unsettled_payments()
+    {
+        var (dead, _) = await DeadAndHeirAsync();
+        await StoreAsync(dead, 3);
+        await Leases.CloseAsync(dead);
+
+        // By an heir whose page was empty, because another one had the claim.
+        await Leases.MarkAdoptedAsync(dead);
+
+        Assert.Contains(await ClosedAsync(), orphaned => orphaned.Epoch == dead);
+    }
+
+    [PostgresFact]
+    public async Task A_clean_stop_frees_what_is_unsent_and_what_is_in_doubt_as_such()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var batch = await StoreAsync(epoch, 6);
+        await database.Ledger.RecordAsync(Batches.ToRecord(Batches.ToStore(batch.Ids[..2], epoch)));
+
+        var freed = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
+
+        Assert.Equal(4, freed);
+        Assert.False(await RenewAsync(epoch, Batches.Noon));
+        var heir = await database.OpenEpochAsync();
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
+        Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, PaymentStates.Unsent));
+        Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, PaymentStates.InDoubtAtDefault));
+    }
+
+    [PostgresFact]
+    public async Task What_was_freed_in_doubt_stays_so_and_what_an_heir_may_have_sent_becomes_so()
+    {
+        var first = await database.OpenEpochAsync();
+        var batch = await StoreAsync(first, 2);
+        await Leases.ReleaseAsync(new ReleaseArgs(first, Earliest, batch.Ids[1..]));
+        var second = await database.OpenEpochAsync();
+        await Leases.AdoptAsync(new AdoptArgs(0, second, Earliest, 100));
+        await Leases.CloseAsync(second); // It dies, and nobody knows whether it has sent the first one.
+        var third = await database.OpenEpochAsync();
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(second, third, Earliest, 100));
+
+        Assert.Equal(2, adopted.Count);
+        Assert.All(adopted, row => Assert.Equal(PaymentStates.InDoubtAtDefault, row.Handover));
+    }
+
+    [PostgresFact]
+    public async Task A_release_frees_nothing_of_others()
+    {
+        var (one, other) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        await StoreAsync(other, 3);
+
+        Assert.Equal(0, await Leases.ReleaseAsync(new ReleaseArgs(one, Earliest, [])));
+        Assert.Equal(3, await CountOwnedAsync(other));
+    }
+
+    [PostgresFact]
+    public async Task The_search_in_a_closed_epoch_ends_when_nothing_is_unsettled_there()
+    {
+        var (dead, _) = await DeadAndHeirAsync();
+        await Leases.MarkAdoptedAsync(dead);
+        await Leases.CloseAsync(dead);
+        Assert.Single(await ClosedAsync());
+
+        await Leases.MarkAdoptedAsync(dead);
+
+        Assert.Empty(await ClosedAsync());
+    }
+
+    [PostgresFact]
+    public async Task Who_only_reads_or_maintains_the_payments_is_no_writer()
+    {
+        await using var reader = await database.Source.OpenConnectionAsync();
+        await using var transaction = await reader.BeginTransactionAsync();
+        await using var command = reader.CreateCommand();
+        command.CommandText = "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments";
+        await command.ExecuteNonQueryAsync();
+
+        Assert.Empty(await Leases.WritersAsync());
+    }
+
+    private async Task<bool> RenewAsync(int epoch, DateTime settledBefore) =>
+        (await Leases.TurnAsync(Turn(epoch) with { SettledBefore = settledBefore })).Renewed;
+
+    private TurnArgs Turn(int epoch) =>
+        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false);
+
+    private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
+        rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
+
+    // A page that another heir took from under this one is empty, or lost to a deadlock; there may be more.
+    // Until all is taken: a heir that finds the lease row locked by another one gets an empty page.
+    private async Task AdoptPagesAsync(int dead, ConcurrentBag<Guid> taken, int all)
+    {
+        var heir = await database.OpenEpochAsync();
+        while (taken.Count < all)
+            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)))
+                taken.Add(row.CorrelationId);
+    }
+
+    // Without epoch 0: it owns what clean stops freed.
+    private async Task<List<OrphanedEpoch>> ClosedAsync() =>
+        (await Leases.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
+
+    private async Task<(int Dead, int Heir)> DeadAndHeirAsync()
+    {
+        var (dead, heir) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        await database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
+        return (dead, heir);
+    }
+
+    // Its last payments come before it is closed, as in life.
+    private async Task<StoreArgs> StoreAsync(int owner, int count)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner);
+        Assert.Equal(count, await database.Payments.StoreAsync(batch));
+        return batch;
+    }
+
+    private async Task<TurnRow> CloseLapsedAsync() =>
+        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()) with { CloseLapsed = true });
+
+    private Task<long> CountOwnedAsync(int owner) =>
+        database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");
+}

@@ -1,0 +1,130 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class ParkedStoreTests : IAsyncLifetime
+{
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    private readonly TestDatabase database = new();
+
+    private ParkedStore Parked => new(database.Shared);
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_parked_payment_is_listed_with_its_reason_and_adopted_by_nobody()
+    {
+        var (epoch, batch) = await StoreAsync();
+
+        await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
+
+        var parked = Assert.Single(await ListAsync());
+        Assert.Equal(new ParkedRow(batch.Ids[0], 1990, batch.AcceptedAts[0], "because"), parked);
+        var heir = await database.OpenEpochAsync();
+        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(epoch, heir, Earliest, 100));
+        Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
+        Assert.Empty(await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100)));
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_has_another_owner_or_acceptance_by_now_is_not_parked()
+    {
+        var (epoch, batch) = await StoreAsync();
+
+        await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch + 1, "late"));
+        await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[1], epoch, "late"));
+
+        Assert.Empty(await ListAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_replayed_payment_is_anyones_and_in_doubt()
+    {
+        var (epoch, batch) = await StoreAsync();
+        await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
+
+        Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
+        Assert.False(await Parked.ReplayAsync(batch.Ids[0]));
+        Assert.False(await Parked.ReplayAsync(batch.Ids[1]));
+
+        Assert.Empty(await ListAsync());
+        var heir = await database.OpenEpochAsync();
+        var adopted = Assert.Single(await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100)));
+        Assert.Equal((batch.Ids[0], (short)2), (adopted.CorrelationId, adopted.Handover));
+    }
+
+    [PostgresFact]
+    public async Task Pages_follow_each_other_without_a_gap_in_the_order_of_acceptance()
+    {
+        var (epoch, batch) = await StoreAsync(25);
+        await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
+
+        foreach (var (reason, count) in new[] { (null, 25), ("rare", 5), ("frequent", 20), ("unknown", 0) })
+        {
+            var listed = new List<Guid>();
+            for (var after = ParkedPlace.Start; ;)
+            {
+                var page = await Parked.PageAsync(ParkedPageArgs.After(after, reason, 4));
+                listed.AddRange(page.Select(row => row.CorrelationId));
+                if (page.Count < 4)
+                    break;
+
+                after = page[^1].Place;
+            }
+
+            Assert.Equal(count, listed.Count);
+            Assert.Equal(batch.Ids.Where(listed.Contains), listed);
+        }
+    }
+
+    [PostgresFact]
+    public async Task Payments_of_one_time_are_on_one_page_each()
+    {
+        var (epoch, batch) = await StoreAsync(6);
+        await database.ExecuteAsync("UPDATE payments SET accepted_at = '2025-07-15 12:00:00Z'");
+        await ParkAllAsync(
+            epoch, batch with { AcceptedAts = Array.ConvertAll(batch.Ids, _ => Batches.Noon) }, _ => "because");
+
+        var first = await Parked.PageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 3));
+        var second = await Parked.PageAsync(ParkedPageArgs.After(first[^1].Place, null, 4));
+
+        Assert.Equal(batch.Ids, first.Concat(second).Select(row => row.CorrelationId));
+    }
+
+    [PostgresFact]
+    public async Task Pages_are_replayed_by_reason_once_each_by_however_many()
+    {
+        var (epoch, batch) = await StoreAsync(25);
+        await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
+
+        var replayed = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(
+            () => Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedPlace.Start, "frequent", 100)))));
+
+        Assert.Equal(20, replayed.Sum(page => page.Count));
+        Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
+        var heir = await database.OpenEpochAsync();
+        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
+        Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
+        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 100))).Count);
+    }
+
+    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 100));
+
+    private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
+    {
+        for (var i = 0; i < batch.Ids.Length; i++)
+            await Parked.ParkAsync(new ParkArgs(batch.Ids[i], batch.AcceptedAts[i], epoch, reason(i)));
+    }
+
+    private async Task<(int Epoch, StoreArgs Batch)> StoreAsync(int payments = 2)
+    {
+        var epoch = await database.OpenEpochAsync();
+        var batch = Batches.ToStore(Batches.SortedIds(payments), epoch);
+        await database.Payments.StoreAsync(batch);
+        return (epoch, batch);
+    }
+}

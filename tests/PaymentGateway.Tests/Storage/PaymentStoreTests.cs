@@ -1,0 +1,154 @@
+using System.Diagnostics;
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<TestDatabase>
+{
+    private PaymentStore Store => database.Payments;
+
+    [PostgresFact]
+    public async Task A_batch_is_stored_once_however_often_it_comes()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var batch = Batches.ToStore(Batches.SortedIds(10), epoch);
+
+        Assert.Equal(10, await Store.StoreAsync(batch));
+        Assert.Equal(0, await Store.StoreAsync(batch));
+
+        var stored = await Store.FindAsync(batch.Ids);
+        Assert.Equal(10, stored.Count);
+        Assert.All(stored, row => Assert.Equal(
+            (1990L, epoch, PaymentStates.AsAccepted), (row.AmountCents, row.OwnerEpoch, row.Handover)));
+    }
+
+    [PostgresFact]
+    public async Task What_was_stored_first_stays_when_the_id_comes_again_with_another_amount_and_time()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var ids = Batches.SortedIds(2);
+        await Store.StoreAsync(Batches.ToStore(ids[..1], epoch, Batches.Noon));
+
+        var added = await Store.StoreAsync(Batches.ToStore(ids, epoch, Batches.Noon.AddHours(1), cents: 5));
+
+        Assert.Equal(1, added);
+        var row = Assert.Single(await Store.FindAsync(ids[..1]));
+        Assert.Equal((1990L, Batches.Noon), (row.AmountCents, row.AcceptedAt));
+    }
+
+    [PostgresFact]
+    public async Task An_id_that_is_twice_in_a_batch_is_stored_once()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var id = Guid.NewGuid();
+
+        var added = await Store.StoreAsync(Batches.ToStore([id, id], epoch));
+
+        Assert.Equal(1, added);
+        Assert.Single(await Store.FindAsync([id]));
+    }
+
+    [PostgresFact]
+    public async Task Acceptance_times_come_back_to_the_microsecond_and_in_UTC()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var acceptedAt = Batches.Noon.AddTicks(1_234_567 * TimeSpan.TicksPerMicrosecond);
+        var ids = Batches.SortedIds(1);
+
+        await Store.StoreAsync(Batches.ToStore(ids, epoch, acceptedAt));
+
+        var row = Assert.Single(await Store.FindAsync(ids));
+        Assert.Equal(acceptedAt, row.AcceptedAt);
+        Assert.Equal(DateTimeKind.Utc, row.AcceptedAt.Kind);
+    }
+
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task A_closed_epoch_stores_nothing(int count)
+    {
+        var epoch = await database.OpenEpochAsync();
+        await Store.StoreAsync(Batches.ToStore(Batches.SortedIds(count), epoch));
+        await database.Leases.CloseAsync(epoch);
+        var batch = Batches.ToStore(Batches.SortedIds(count), epoch);
+
+        var added = await Store.StoreAsync(batch);
+
+        Assert.Equal(0, added);
+        Assert.Empty(await Store.FindAsync(batch.Ids));
+    }
+
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task An_instance_without_an_epoch_stores_nothing(int count)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner: 0);
+
+        Assert.Equal(0, await Store.StoreAsync(batch));
+        Assert.Empty(await Store.FindAsync(batch.Ids));
+    }
+
+    [PostgresFact]
+    public async Task A_page_has_what_the_owner_has_open_in_the_range_oldest_first()
+    {
+        var (epoch, other) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var from = Batches.Noon.AddDays(1);
+        var batch = Batches.ToStore(Batches.SortedIds(10), epoch, from);
+        await Store.StoreAsync(batch);
+        await Store.StoreAsync(Batches.ToStore(Batches.SortedIds(5), other, from));
+        var settled = Batches.ToStore(batch.Ids[4..5], epoch, batch.AcceptedAts[4]);
+        await database.Ledger.RecordAsync(Batches.ToRecord(settled));
+
+        var page = await Store.OpenPageAsync(new OpenPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 100));
+        var start = await Store.OpenPageAsync(new OpenPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 2));
+
+        Guid[] open = [.. batch.Ids[1..4], .. batch.Ids[5..9]];
+        Assert.Equal(open, page.Select(row => row.CorrelationId));
+        Assert.Equal(open[..2], start.Select(row => row.CorrelationId));
+    }
+
+    [PostgresFact]
+    public async Task Two_instances_that_store_the_same_sorted_ids_never_deadlock()
+    {
+        var epoch = await database.OpenEpochAsync();
+
+        for (var round = 0; round < 150; round++)
+        {
+            var batch = Batches.ToStore(Batches.SortedIds(300), epoch);
+
+            var added = await Task.WhenAll(Enumerable.Range(0, 3).Select(_ => StoreElsewhereAsync(batch)));
+
+            Assert.Equal(300, added.Sum());
+        }
+    }
+
+    // What makes the test above able to fail: the order is all that keeps the instances apart.
+    [PostgresFact]
+    public async Task Unsorted_ids_do_deadlock()
+    {
+        var epoch = await database.OpenEpochAsync();
+        var limit = Stopwatch.StartNew();
+        PostgresException? deadlock = null;
+
+        while (deadlock is null && limit.Elapsed < TimeSpan.FromSeconds(20))
+        {
+            var batch = Batches.ToStore(Batches.SortedIds(500), epoch);
+            var reversed = batch with { Ids = [.. Enumerable.Reverse(batch.Ids)] };
+            try
+            {
+                await Task.WhenAll(StoreElsewhereAsync(batch), StoreElsewhereAsync(reversed));
+            }
+            catch (PostgresException lost)
+            {
+                deadlock = lost;
+            }
+        }
+
+        Assert.Equal(PostgresErrorCodes.DeadlockDetected, deadlock?.SqlState);
+    }
+
+    private Task<int> StoreElsewhereAsync(StoreArgs batch) => Task.Run(() => Store.StoreAsync(batch));
+}

@@ -1,0 +1,174 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Summarising;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>SettlementLedger.RecordAsync: once per payment, and only into the books of its own acceptance.</summary>
+public sealed class RecordingOnceTests : IAsyncLifetime
+{
+    private readonly TestDatabase database = new();
+
+    private SettlementLedger Ledger => database.Ledger;
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_settlement_that_comes_again_changes_nothing()
+    {
+        var batch = await StoreAsync(10);
+
+        Assert.Equal(10, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        var other = Batches.ToRecord(batch, Processor.Fallback, Batches.Noon.AddHours(1));
+        Assert.Equal(0, await Ledger.RecordAsync(other));
+
+        await AssertBooksAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
+    public async Task Of_a_batch_only_what_is_new_enters()
+    {
+        var batch = await StoreAsync(10);
+        var half = Batches.ToStore(batch.Ids[..5], batch.OwnerEpoch);
+        await Ledger.RecordAsync(Batches.ToRecord(half));
+
+        var entered = await Ledger.RecordAsync(Batches.ToRecord(batch));
+
+        Assert.Equal(5, entered);
+        await AssertBooksAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
+    public async Task Many_recorders_of_the_same_payments_enter_each_once()
+    {
+        var batches = new List<StoreArgs>();
+        for (var i = 0; i < 20; i++)
+            batches.Add(await StoreAsync(100));
+
+        // Four instances, each with every batch: as after repetitions, adoptions and answers that came late.
+        var instances = Enumerable.Range(1, 4).Select(instance => Task.Run(async () =>
+        {
+            var processor = instance == 4 ? Processor.Fallback : Processor.Default;
+            var entered = 0L;
+            foreach (var batch in instance % 2 == 0 ? batches : batches.AsEnumerable().Reverse())
+                entered += await Ledger.RecordAsync(Batches.ToRecord(batch, processor, epoch: instance));
+            return entered;
+        }));
+        var entered = await Task.WhenAll(instances);
+
+        Assert.Equal(2_000, entered.Sum());
+        Assert.Equal(2_000, await database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        await AssertTotalsAreTheSumOfTheSettlementsAsync();
+    }
+
+    [PostgresFact]
+    public async Task Random_batches_with_duplicates_leave_totals_that_are_the_sum_of_the_settlements()
+    {
+        var random = new Random(7);
+        var stored = await StoreAsync(500);
+
+        var recorders = Enumerable.Range(1, 3).Select(instance => Task.Run(async () =>
+        {
+            for (var i = 0; i < 60; i++)
+                await Ledger.RecordAsync(RandomPart(stored, random, instance));
+        }));
+        await Task.WhenAll(recorders);
+
+        Assert.True(await database.ScalarAsync<long>("SELECT count(*) FROM settlement_totals") > 10);
+        await AssertTotalsAreTheSumOfTheSettlementsAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_is_in_no_books_does_not_enter()
+    {
+        var unknown = Batches.ToStore(Batches.SortedIds(3), owner: 1);
+
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(unknown)));
+        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
+    public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_books()
+    {
+        var batch = await StoreAsync(3);
+        await database.Books.PurgeAsync();
+
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
+    public async Task An_id_that_is_posted_again_after_the_purge_is_not_settled_by_its_old_outcome()
+    {
+        var old = await StoreAsync(3);
+        await database.Books.PurgeAsync();
+        var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
+        await database.Payments.StoreAsync(anew);
+
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
+        Assert.Equal(3, await Ledger.RecordAsync(Batches.ToRecord(anew)));
+
+        await AssertBooksAsync(new ProcessorTotals(3, 59.70m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
+    public async Task A_purge_begins_the_next_generation_of_the_books()
+    {
+        var before = await database.ScalarAsync<int>("SELECT generation FROM books");
+        await Ledger.RecordAsync(Batches.ToRecord(await StoreAsync(3)));
+
+        await database.Books.PurgeAsync();
+
+        Assert.Equal(before + 1, await database.ScalarAsync<int>("SELECT generation FROM books"));
+        Assert.Equal(0, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    private static RecordArgs RandomPart(StoreArgs stored, Random random, int instance)
+    {
+        int[] places;
+        lock (random)
+            places = [.. Enumerable.Range(0, 50).Select(_ => random.Next(stored.Ids.Length)).Distinct().Order()];
+        return new RecordArgs(
+            Array.ConvertAll(places, at => stored.Ids[at]),
+            Array.ConvertAll(places, at => (short)(1 + (at + instance) % 2)),
+            Array.ConvertAll(places, at => stored.AmountsCents[at]),
+            Array.ConvertAll(places, at => Batches.Noon.AddMilliseconds(at * 200)),
+            Array.ConvertAll(places, at => stored.AcceptedAts[at]),
+            instance);
+    }
+
+    private async Task<StoreArgs> StoreAsync(int count)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), await database.OpenEpochAsync());
+        Assert.Equal(count, await database.Payments.StoreAsync(batch));
+        return batch;
+    }
+
+    private async Task AssertBooksAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
+    {
+        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await database.SummariseAsync(null, null));
+        await AssertTotalsAreTheSumOfTheSettlementsAsync();
+    }
+
+    private async Task AssertTotalsAreTheSumOfTheSettlementsAsync()
+    {
+        const string Differences = """
+            WITH raw AS (
+                SELECT width, processor, date_bin(width * interval '1 second', requested_at, 'epoch') AS bucket,
+                       count(*) AS requests, sum(amount_cents) AS cents
+                FROM settlements, (VALUES (5), (3600)) AS widths (width) GROUP BY 1, 2, 3
+            ), summed AS (
+                SELECT width_seconds AS width, processor, bucket, sum(requests) AS requests,
+                       sum(amount_cents) AS cents
+                FROM settlement_totals GROUP BY 1, 2, 3
+            )
+            SELECT count(*) FROM raw FULL JOIN summed USING (width, processor, bucket)
+            WHERE raw.requests IS DISTINCT FROM summed.requests OR raw.cents IS DISTINCT FROM summed.cents
+            """;
+        Assert.Equal(0, await database.ScalarAsync<long>(Differences));
+    }
+}

@@ -1,0 +1,176 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class SchemaSetupTests : IAsyncLifetime
+{
+    private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, books";
+
+    private readonly EmptyDurableDatabase database = new();
+
+    public Task InitializeAsync() => database.InitializeAsync();
+
+    public Task DisposeAsync() => database.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Instances_that_start_at_once_make_the_books_once()
+    {
+        var instances = Enumerable.Range(0, 8).Select(_ => Setup().EnsureAsync());
+
+        await Task.WhenAll(instances);
+
+        Assert.Equal(6, await CountTablesAsync("true"));
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM books"));
+        Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+    }
+
+    [PostgresFact]
+    public async Task Applying_it_again_keeps_what_is_in_the_books()
+    {
+        await Setup().EnsureAsync();
+        await database.ExecuteAsync("UPDATE books SET generation = 7");
+        await database.OpenEpochAsync();
+
+        await Setup().EnsureAsync();
+
+        Assert.Equal(7, await database.ScalarAsync<int>("SELECT generation FROM books"));
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM leases WHERE epoch <> 0"));
+    }
+
+    [PostgresFact]
+    public async Task The_unlogged_profile_logs_only_what_must_outlive_a_crash_of_the_database()
+    {
+        await Setup().EnsureAsync();
+
+        Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
+        Assert.Equal(
+            3, await CountTablesAsync("relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'books')"));
+    }
+
+    [PostgresFact]
+    public async Task The_durable_profile_makes_logged_tables_only()
+    {
+        await Setup("Durable").EnsureAsync();
+        await Setup("Durable").EnsureAsync();
+
+        Assert.Equal(6, await CountTablesAsync("relpersistence = 'p'"));
+    }
+
+    [PostgresTheory]
+    [InlineData("Unlogged", "Durable")]
+    [InlineData("Durable", "Unlogged")]
+    public async Task Tables_of_the_other_profile_are_a_wrong_setting(string made, string asked)
+    {
+        await Setup(made).EnsureAsync();
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(asked).EnsureAsync());
+
+        Assert.StartsWith($"Gateway__Storage__Profile: is {asked}", wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+        await Setup(made).EnsureAsync();
+    }
+
+    [PostgresTheory]
+    [InlineData("Unlogged", "settlements SET LOGGED")]
+    [InlineData("Durable", "settlement_totals SET UNLOGGED")]
+    [InlineData("Durable", "leases SET UNLOGGED")]
+    public async Task Books_that_a_crash_would_empty_in_part_are_a_wrong_setting(string profile, string change)
+    {
+        await Setup(profile).EnsureAsync();
+        await database.ExecuteAsync($"ALTER TABLE {change}");
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
+
+        Assert.StartsWith($"Gateway__Storage__Profile: is {profile}", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
+    [InlineData("fsync")]
+    [InlineData("full_page_writes")]
+    [InlineData("synchronous_commit")]
+    public async Task Durable_on_a_server_that_may_lose_what_it_confirmed_is_a_wrong_setting(string setting)
+    {
+        await Setup("Durable").EnsureAsync();
+        await SetAsync($"SET {setting} = off", setting, "off");
+        try
+        {
+            var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
+
+            Assert.StartsWith("Gateway__Storage__Profile: is Durable", wrong.Message, StringComparison.Ordinal);
+            Assert.Contains($"{setting}=off", wrong.Message, StringComparison.Ordinal);
+            Assert.DoesNotContain('\n', wrong.Message);
+        }
+        finally
+        {
+            await SetAsync($"RESET {setting}", setting, "on");
+        }
+    }
+
+    [PostgresFact]
+    public async Task Durable_on_a_wrong_server_leaves_no_tables_behind()
+    {
+        await SetAsync("SET fsync = off", "fsync", "off");
+        try
+        {
+            await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
+
+            Assert.True(await database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
+        }
+        finally
+        {
+            await SetAsync("RESET fsync", "fsync", "on");
+        }
+    }
+
+    [PostgresTheory]
+    [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner")]
+    [InlineData("ALTER TABLE settlement_totals RENAME epoch TO instance")]
+    [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE books")]
+    public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
+    {
+        await Setup().EnsureAsync();
+        await database.ExecuteAsync(earlier);
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
+
+        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
+    [InlineData("ALTER TABLE leases DROP COLUMN used_fallback")]
+    [InlineData("ALTER TABLE leases DROP COLUMN used_fallback, DROP COLUMN refused_until, DROP COLUMN renewal")]
+    public async Task Leases_of_an_earlier_version_get_their_columns_and_their_epochs_may_have_used_fallback(
+        string earlier)
+    {
+        await Setup().EnsureAsync();
+        var epoch = await database.OpenEpochAsync();
+        await database.ExecuteAsync(earlier);
+
+        await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
+
+        Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
+        var turn = await database.Leases.TurnAsync(new TurnArgs(
+            epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseLapsed: false));
+        Assert.True(turn.Renewed);
+    }
+
+    private SchemaSetup Setup(string profile = "Unlogged") =>
+        new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+
+    // Of the whole server, which no other class uses; a connection hears of it at its next statement.
+    private async Task SetAsync(string change, string setting, string expected)
+    {
+        await database.ExecuteAsync($"ALTER SYSTEM {change}");
+        await database.ExecuteAsync("SELECT pg_reload_conf()");
+        await Eventually.HoldsAsync(
+            async () => await database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
+            $"{setting} is {expected}");
+    }
+
+    private Task<long> CountTablesAsync(string condition) => database.ScalarAsync<long>(
+        $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");
+}

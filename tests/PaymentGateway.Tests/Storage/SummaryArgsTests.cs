@@ -1,0 +1,124 @@
+using System.Globalization;
+using FsCheck;
+using FsCheck.Xunit;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Tests.Storage;
+
+public sealed class SummaryArgsTests
+{
+    private const string Infinite = "infinite";
+
+    // Raw rows from the first to before the second, buckets to before the third, raw rows to the fourth.
+    [Theory]
+    [InlineData("12:00:00", "12:00:20", "12:00:00|12:00:00|12:00:20|12:00:20")]
+    [InlineData("12:00:01", "12:00:19", "12:00:01|12:00:05|12:00:15|12:00:19")]
+    [InlineData("12:00:00.000001", "12:00:10", "12:00:00.000001|12:00:05|12:00:10|12:00:10")]
+    [InlineData("12:00:04.9", "12:00:09.999999", "12:00:04.9|12:00:04.9|12:00:04.9|12:00:09.999999")]
+    [InlineData("12:00:04.999999", "12:00:10", "12:00:04.999999|12:00:05|12:00:10|12:00:10")]
+    [InlineData("12:00:01", "12:00:02", "12:00:01|12:00:01|12:00:01|12:00:02")]
+    [InlineData("12:00:01", "12:00:06", "12:00:01|12:00:01|12:00:01|12:00:06")]
+    [InlineData("12:00:05", "12:00:05", "12:00:05|12:00:05|12:00:05|12:00:05")]
+    [InlineData("12:00:00", "12:00:05", "12:00:00|12:00:00|12:00:05|12:00:05")]
+    public void A_window_has_two_raw_edges_and_whole_buckets_between(string from, string to, string expected)
+    {
+        var args = SummaryArgs.Of(At(from), At(to));
+
+        var bounds = expected.Split('|').Select(At).ToArray();
+        Assert.Equal(bounds, new[] { args.From, args.HeadEnd, args.TailStart, args.To });
+        Assert.Equal((args.TailStart, args.TailStart), (args.HoursFrom, args.HoursTo));
+    }
+
+    // Buckets of 5 seconds from the first to before the second, of an hour to before the third, of 5 seconds again.
+    [Theory]
+    [InlineData("09:59:58", "13:00:02", "10:00:00|10:00:00|13:00:00|13:00:00")]
+    [InlineData("10:00:00.000001", "13:59:59", "10:00:05|11:00:00|13:00:00|13:59:55")]
+    [InlineData("10:00:01", "11:00:00", "10:00:05|11:00:00|11:00:00|11:00:00")]
+    [InlineData("10:00:00", "11:00:00", "10:00:00|10:00:00|11:00:00|11:00:00")]
+    [InlineData("10:00:05", "11:59:59", "10:00:05|11:59:55|11:59:55|11:59:55")]
+    [InlineData(null, "12:30:07", "infinite|infinite|12:00:00|12:30:05")]
+    [InlineData("12:30:07", null, "12:30:10|13:00:00|infinite|infinite")]
+    public void Whole_hours_within_a_window_are_read_as_such(string? from, string? to, string expected)
+    {
+        var args = SummaryArgs.Of(from is null ? null : At(from), to is null ? null : At(to));
+
+        var bounds = expected.Split('|').Select(at => at == Infinite ? At(at, from is not null) : At(at)).ToArray();
+        Assert.Equal(bounds, new[] { args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart });
+    }
+
+    [Fact]
+    public void An_absent_bound_has_no_raw_edge()
+    {
+        var (from, to) = (At("12:00:01"), At("12:00:19"));
+        var (never, ever) = (At(Infinite, false), At(Infinite, true));
+
+        Assert.Equal(
+            new SummaryArgs(never, never, never, ever, ever, ever), SummaryArgs.Of(null, null));
+        Assert.Equal(
+            new SummaryArgs(from, At("12:00:05"), At("13:00:00"), ever, ever, ever), SummaryArgs.Of(from, null));
+        Assert.Equal(
+            new SummaryArgs(never, never, never, At("12:00:00"), At("12:00:15"), to), SummaryArgs.Of(null, to));
+    }
+
+    [Theory]
+    [InlineData("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z")]
+    [InlineData("0001-01-01T00:00:00Z", "0001-01-01T00:00:03Z")]
+    [InlineData("0001-01-01T00:00:02Z", "9998-12-31T23:59:59.999999Z")]
+    [InlineData("0001-01-01T00:00:00.000001Z", null)]
+    [InlineData(null, "0001-01-01T00:00:00.000001Z")]
+    [InlineData("1969-12-31T23:59:57Z", "1970-01-01T00:00:01Z")]
+    [InlineData("9999-12-31T23:59:58Z", "9999-12-31T23:59:59.999999Z")]
+    [InlineData("9999-12-31T23:59:58Z", null)]
+    [InlineData("9999-12-31T22:59:58Z", null)]
+    [InlineData(null, "9999-12-31T23:59:59.999999Z")]
+    public void Extreme_years_have_borders_in_order_too(string? from, string? to)
+    {
+        var args = SummaryArgs.Of(Parse(from), Parse(to));
+
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        Assert.Equal(borders.Order(), borders);
+        Assert.All(borders, at => Assert.Equal(DateTimeKind.Utc, at.Kind));
+    }
+
+    [Property]
+    public void Whole_buckets_leave_raw_edges_that_are_shorter_than_one(DoNotSize<uint> start, DoNotSize<uint> length)
+    {
+        // Within two days or so, to microseconds: windows of no bucket, of some, and of hours.
+        var from = At("12:00:00").AddMicroseconds(40.0 * start.Item);
+        var to = from.AddMicroseconds(length.Item % 3 == 0 ? length.Item / 300.0 : 40.0 * length.Item);
+        var bucket = TimeSpan.FromSeconds(5);
+
+        var args = SummaryArgs.Of(from, to);
+
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        Assert.Equal(borders.Order(), borders);
+        Assert.Equal((from, to), (args.From, args.To));
+        Assert.True(args.To - args.TailStart < 2 * bucket && args.HeadEnd - args.From < bucket);
+        if (args.HeadEnd == args.TailStart)
+            return;
+        Assert.All([args.HeadEnd, args.TailStart], at => Assert.Equal(0, at.Ticks % bucket.Ticks));
+        Assert.True(args.To - args.TailStart < bucket);
+        if (args.HoursFrom < args.HoursTo)
+            Assert.All([args.HoursFrom, args.HoursTo], at => Assert.Equal(0, at.Ticks % TimeSpan.TicksPerHour));
+    }
+
+    [Theory]
+    [InlineData("1969-12-31T23:59:57Z", "1970-01-01T00:00:00Z")]
+    [InlineData("1969-12-31T23:59:55Z", "1969-12-31T23:59:55Z")]
+    [InlineData("1969-12-31T23:59:55.000001Z", "1970-01-01T00:00:00Z")]
+    public void Buckets_before_1970_have_the_same_borders(string from, string headEnd)
+    {
+        var args = SummaryArgs.Of(Parse(from), Parse("1980-01-01T00:00:00Z"));
+
+        Assert.Equal(Parse(headEnd), args.HeadEnd);
+    }
+
+    private static DateTime At(string time, bool late) =>
+        DateTime.SpecifyKind(late ? DateTime.MaxValue : DateTime.MinValue, DateTimeKind.Utc);
+
+    private static DateTime At(string time) => Parse($"2025-07-15T{time}Z")!.Value;
+
+    private static DateTime? Parse(string? time) => time is null
+        ? null
+        : DateTime.Parse(time, CultureInfo.InvariantCulture, DateTimeStyles.AdjustToUniversal);
+}

@@ -1,0 +1,48 @@
+using System.Text.RegularExpressions;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>Which folders of a program use which, read from its using lines and qualified names.</summary>
+internal static partial class FolderUses
+{
+    /// <summary>The folders that a source names; a comment or a string is no use.</summary>
+    public static IEnumerable<string> Of(IEnumerable<string> lines, IReadOnlyCollection<string> folders) => lines
+        .Where(line => !line.StartsWith("namespace ", StringComparison.Ordinal))
+        .SelectMany(line => Qualified().Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
+        .Where(folders.Contains).Distinct();
+
+    /// <summary>A way from a folder back to itself; null when there is none.</summary>
+    public static IReadOnlyList<string>? FindCircle(IReadOnlyDictionary<string, IReadOnlySet<string>> uses)
+    {
+        var done = new HashSet<string>();
+        return uses.Keys.Order().Select(folder => Walk(folder, [])).FirstOrDefault(circle => circle is not null);
+
+        IReadOnlyList<string>? Walk(string folder, List<string> way)
+        {
+            if (way.IndexOf(folder) is >= 0 and var at)
+                return [.. way[at..], folder];
+            if (done.Contains(folder))
+                return null;
+
+            var circle = uses[folder].Order().Select(used => Walk(used, [.. way, folder]))
+                .FirstOrDefault(found => found is not null);
+            done.Add(folder);
+            return circle;
+        }
+    }
+
+    private static string WithoutProse(string line)
+    {
+        var code = line.IndexOf("//", StringComparison.Ordinal) is >= 0 and var at && !line.Contains("://")
+            ? line[..at]
+            : line;
+        return Text().Replace(code, "");
+    }
+
+    // What a property has is none: options.Settling.MaxRate. PaymentGateway.Settling is.
+    [GeneratedRegex(@"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(?=[.;])")]
+    private static partial Regex Qualified();
+
+    [GeneratedRegex(@"""(?:[^""\\]|\\.)*""")]
+    private static partial Regex Text();
+}

@@ -1,0 +1,127 @@
+using System.Diagnostics;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Timing;
+
+public sealed class TickerTests
+{
+    private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(50);
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+
+    [Fact]
+    public async Task At_rest_the_wait_is_a_whole_period_and_so_is_every_one_from_tick_to_tick()
+    {
+        using var ticker = new Ticker(Period, "test");
+        var since = Stopwatch.GetTimestamp();
+
+        for (var tick = 0; tick < 4; tick++)
+            await ticker.NextAsync().AsTask().WaitAsync(Patience);
+
+        // A sleep may end a moment early by the other clock.
+        Assert.True(Stopwatch.GetElapsedTime(since) > 4 * 0.9 * Period);
+    }
+
+    [Fact]
+    public async Task It_rests_after_a_tick_that_nobody_waited_for_and_begins_a_whole_period_then()
+    {
+        using var ticker = new Ticker(Period, "test");
+
+        // Again, because a starved thread ticks late and then is not at rest when it should be.
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                await ticker.NextAsync();
+                await Task.Delay(2.5 * Period);
+                var since = Stopwatch.GetTimestamp();
+                await ticker.NextAsync();
+                return Stopwatch.GetElapsedTime(since) > 0.9 * Period;
+            },
+            "a whole period from a rest on");
+    }
+
+    [Fact]
+    public async Task All_who_wait_run_on_in_its_thread_at_the_same_tick()
+    {
+        using var ticker = new Ticker(TimeSpan.FromSeconds(1), "test");
+
+        // A hundred ticks would outlast the patience.
+        var threads = await Task.WhenAll(Enumerable.Range(0, 100).Select(_ => Task.Run(async () =>
+        {
+            await ticker.NextAsync();
+            return Thread.CurrentThread.Name;
+        }))).WaitAsync(Patience);
+
+        Assert.All(threads, thread => Assert.Equal("test", thread));
+    }
+
+    [Fact]
+    public async Task Without_a_period_nobody_waits()
+    {
+        using var ticker = new Ticker(TimeSpan.Zero, "test");
+
+        await ticker.NextAsync();
+        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
+    }
+
+    [Fact]
+    public async Task Disposed_it_gives_the_tick_that_is_awaited_no_later_one_and_ends_its_thread()
+    {
+        const string Name = "disposed-ticker";
+        var ticker = new Ticker(Period, Name);
+        await Eventually.HoldsAsync(() => HasThread(Name), "the thread begins");
+        var awaited = ticker.NextAsync().AsTask();
+
+        ticker.Dispose();
+
+        await awaited.WaitAsync(Patience);
+        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
+        await Eventually.HoldsAsync(() => !HasThread(Name), "the thread ends");
+    }
+
+    [Fact]
+    public async Task Hurried_it_ticks_for_whoever_waits_and_goes_on_resting_afterwards()
+    {
+        using var ticker = new Ticker(TimeSpan.FromHours(1), "test");
+        for (var i = 0; i < 3; i++)
+        {
+            var awaited = ticker.NextAsync().AsTask();
+            Assert.False(awaited.IsCompleted);
+
+            ticker.Hurry();
+
+            await awaited.WaitAsync(Patience);
+        }
+    }
+
+    [Fact]
+    public async Task Hurried_while_nobody_waits_it_lets_the_next_one_pass_whether_it_rests_or_ticks()
+    {
+        using var resting = new Ticker(TimeSpan.FromHours(1), "test");
+        resting.Hurry();
+        Assert.True(resting.NextAsync().AsTask().IsCompletedSuccessfully);
+
+        // After a tick it goes on for one that nobody waits for; a hurry ends that one, and is not used up by it.
+        var ticking = resting.NextAsync().AsTask();
+        resting.Hurry();
+        await ticking.WaitAsync(Patience);
+        resting.Hurry();
+        await resting.NextAsync().AsTask().WaitAsync(Patience);
+        Assert.False(resting.NextAsync().AsTask().IsCompleted);
+    }
+
+    private static bool HasThread(string name) =>
+        Directory.GetDirectories("/proc/self/task").Any(thread => NameOf(thread) == name);
+
+    private static string? NameOf(string thread)
+    {
+        try
+        {
+            return File.ReadAllText($"{thread}/comm").TrimEnd();
+        }
+        catch (IOException)
+        {
+            return null;  // it has just ended
+        }
+    }
+}

@@ -1,0 +1,50 @@
+using FsCheck;
+using FsCheck.Xunit;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Timing;
+
+public sealed class TimestampsTests
+{
+    private static readonly DateTime Whole = Batches.Noon.AddTicks(1_234_560);
+
+    [Theory]
+    [InlineData(0, 0, 0)]
+    [InlineData(1, 0, 10)]
+    [InlineData(9, 0, 10)]
+    [InlineData(10, 10, 10)]
+    public void An_instant_is_cut_to_microseconds_down_and_up(int ticks, int down, int up)
+    {
+        var instant = Whole.AddTicks(ticks);
+
+        Assert.Equal(Whole.AddTicks(down), Timestamps.Cut(instant));
+        Assert.Equal(Whole.AddTicks(up), Timestamps.CutUp(instant));
+    }
+
+    [Property]
+    public void A_cut_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
+    {
+        var instant = new DateTime((long)(any.Item % (ulong)(DateTime.MaxValue.Ticks - 10)), DateTimeKind.Utc);
+        var (down, up) = (Timestamps.Cut(instant), Timestamps.CutUp(instant));
+
+        Assert.Equal((0L, 0L), (down.Ticks % TimeSpan.TicksPerMicrosecond, up.Ticks % TimeSpan.TicksPerMicrosecond));
+        Assert.InRange(instant - down, TimeSpan.Zero, TimeSpan.FromTicks(TimeSpan.TicksPerMicrosecond - 1));
+        Assert.InRange(up - instant, TimeSpan.Zero, TimeSpan.FromTicks(TimeSpan.TicksPerMicrosecond - 1));
+    }
+
+    [Fact]
+    public void What_is_cut_is_UTC()
+    {
+        Assert.Equal(DateTimeKind.Utc, Timestamps.Cut(Whole).Kind);
+        Assert.Equal(DateTimeKind.Utc, Timestamps.CutUp(Whole.AddTicks(1)).Kind);
+    }
+
+    [Fact]
+    public void The_clock_is_read_in_whole_microseconds()
+    {
+        var clock = new SteppedClock { Now = new DateTimeOffset(Whole).AddTicks(7) };
+
+        Assert.Equal(Whole, clock.UtcMicroseconds());
+    }
+}

@@ -1,0 +1,147 @@
+namespace PaymentGateway.Tests.Tools.Comparing;
+
+/// <summary>The comparison finds each thing that may be wrong. BooksCheckTests ask it of a whole system.</summary>
+public sealed class BooksComparisonTests
+{
+    private static readonly Guid Id = Guid.Parse("11111111-1111-4111-8111-111111111111");
+    private static readonly DateTime Stamp = new(2026, 11, 23, 6, 0, 0, DateTimeKind.Utc);
+
+    private readonly LoadLedger sent = new();
+    private readonly Dictionary<Guid, BooksEntry> books = [];
+    private readonly List<ProcessorPayment> byDefault = [];
+    private readonly List<ProcessorPayment> byFallback = [];
+
+    public BooksComparisonTests()
+    {
+        Send(LoadOutcome.Acknowledged);
+        books[Id] = new BooksEntry(1, 9.90m, Stamp);
+        byDefault.Add(new ProcessorPayment(Id, 9.90m, Stamp));
+    }
+
+    [Fact]
+    public void Nothing_is_found_where_all_agree() => Finds();
+
+    [Fact]
+    public void An_acknowledged_payment_that_is_nowhere_is_found()
+    {
+        books.Clear();
+        byDefault.Clear();
+
+        Finds("1 acknowledged, and not in the books");
+    }
+
+    [Theory]
+    [InlineData(LoadOutcome.Unavailable)]
+    [InlineData(LoadOutcome.Failed)]
+    public void One_without_an_answer_may_be_nowhere(LoadOutcome outcome)
+    {
+        Send(outcome);
+        books.Clear();
+        byDefault.Clear();
+
+        Finds();
+    }
+
+    [Fact]
+    public void A_refused_payment_that_is_settled_is_found()
+    {
+        Send(LoadOutcome.Refused);
+
+        Finds("1 in the books, and not as it was sent");
+    }
+
+    [Fact]
+    public void A_settlement_that_its_processor_does_not_know_is_found()
+    {
+        byDefault.Clear();
+
+        Finds("1 in the books, and not so at their processor");
+    }
+
+    [Fact]
+    public void A_settlement_at_the_other_processor_is_found()
+    {
+        byFallback.AddRange(byDefault);
+        byDefault.Clear();
+
+        Finds("1 in the books, and not so at their processor");
+    }
+
+    [Fact]
+    public void Another_amount_at_the_processor_is_found()
+    {
+        byDefault[0] = byDefault[0] with { Amount = 9.91m };
+
+        Finds("1 in the books, and not so at their processor");
+    }
+
+    [Fact]
+    public void Another_requestedAt_at_the_processor_is_found()
+    {
+        byDefault[0] = byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
+
+        Finds("1 in the books, and not so at their processor");
+    }
+
+    [Fact]
+    public void A_charge_that_the_books_do_not_know_is_found()
+    {
+        byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
+
+        Finds("1 charged, and not in the books");
+    }
+
+    [Fact]
+    public void A_payment_that_both_processors_charged_is_found()
+    {
+        byFallback.AddRange(byDefault);
+
+        Finds("1 charged by both processors");
+    }
+
+    [Fact]
+    public void A_payment_that_a_processor_charged_before_and_after_its_restart_is_found()
+    {
+        byDefault.Add(byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) });
+
+        Finds("1 charged twice by one processor");
+    }
+
+    [Fact]
+    public void After_a_loss_what_is_missing_is_no_difference()
+    {
+        books.Clear();
+
+        Assert.Empty(Comparison().DifferencesAfterLoss());
+    }
+
+    [Fact]
+    public void After_a_loss_a_settlement_without_a_charge_and_a_double_charge_are_found()
+    {
+        books[Guid.NewGuid()] = books[Id];
+        byFallback.AddRange(byDefault);
+
+        Assert.Equal(
+            ["1 in the books, and not so at their processor", "1 charged by both processors"],
+            Comparison().DifferencesAfterLoss().Select(difference => difference.Count));
+    }
+
+    [Fact]
+    public void The_first_ten_of_a_difference_are_shown_and_all_are_counted()
+    {
+        var twelve = new Difference("strange", [.. Enumerable.Range(1, 12).Select(each => $"payment {each}")]);
+
+        var lines = $"{twelve}".Split('\n');
+
+        Assert.Equal("12 strange:", lines[0]);
+        Assert.Equal(11, lines.Length);
+    }
+
+    private void Send(LoadOutcome outcome) =>
+        sent.Note(new LoadEntry(Id, 9.90m, outcome, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
+
+    private BooksComparison Comparison() => new(sent, books, byDefault, byFallback);
+
+    private void Finds(params string[] expected) =>
+        Assert.Equal(expected, Comparison().Differences().Select(difference => difference.Count));
+}

@@ -1,0 +1,82 @@
+using PaymentGateway.Tools.Containers;
+
+namespace PaymentGateway.Tests.Tools.Containers;
+
+/// <summary>What is read from Docker's answers, from psql's rows and from the files that pin images.</summary>
+public sealed class ContainerReadingTests
+{
+    private const string Running = """
+        [{"Id":"abc","RestartCount":2,"Name":"/api1","State":
+        {"Status":"running","Pid":417,"Health":{"Status":"healthy","FailingStreak":0}}}]
+        """;
+
+    [Fact]
+    public void A_container_that_runs_is_read()
+    {
+        var state = ContainerState.Parse(Running);
+
+        Assert.Equal(("abc", 2, 417), (state.Id, state.RestartCount, state.State.Pid));
+        Assert.True(state.IsHealthy);
+        Assert.False(state.IsDown);
+    }
+
+    [Fact]
+    public void A_container_that_ended_and_has_no_health_check_is_read()
+    {
+        var state = ContainerState.Parse("""[{"Id":"abc","RestartCount":0,"State":{"Status":"exited","Pid":0}}]""");
+
+        Assert.True(state.IsDown);
+        Assert.False(state.IsHealthy);
+    }
+
+    [Fact]
+    public void Rows_of_the_ledger_are_read_to_the_microsecond()
+    {
+        var rows = SettlementRows.Parse(["2 11111111-1111-4111-8111-111111111111 1990 1763877600000001"]);
+
+        var (id, entry) = Assert.Single(rows);
+        Assert.Equal(Guid.Parse("11111111-1111-4111-8111-111111111111"), id);
+        Assert.Equal(
+            new BooksEntry(2, 19.90m, DateTime.UnixEpoch.AddSeconds(1_763_877_600).AddMicroseconds(1)), entry);
+    }
+
+    [Fact]
+    public void A_summary_is_expected_to_the_letter()
+    {
+        var stores = new ProcessorStores([Stored(1.1m), Stored(2m)], []);
+
+        Assert.Equal(
+            """{"default":{"totalRequests":2,"totalAmount":3.10},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
+            stores.Summary);
+    }
+
+    [Fact]
+    public void Stores_of_simulators_that_have_ended_are_added()
+    {
+        var stores = new ProcessorStores([Stored(1m)], []).With(new ProcessorStores([Stored(2m)], [Stored(3m)]));
+
+        Assert.Equal((2, 1), (stores.Default.Count, stores.Fallback.Count));
+    }
+
+    [Fact]
+    public void The_pinned_images_are_those_of_the_repository()
+    {
+        var images = PinnedImages.Read();
+
+        Assert.StartsWith("mcr.microsoft.com/dotnet/sdk:", images.Sdk, StringComparison.Ordinal);
+        Assert.StartsWith("mcr.microsoft.com/dotnet/runtime-deps:", images.Runtime, StringComparison.Ordinal);
+        Assert.StartsWith("nginx:", images.Nginx, StringComparison.Ordinal);
+        Assert.StartsWith("postgres:", images.Postgres, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void An_image_that_nothing_pins_is_missed()
+    {
+        var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "services:\n  nginx:\n    image: nginx:2\n");
+
+        Assert.Equal(("some/sdk:1", "nginx:2"), (images.Sdk, images.Nginx));
+        Assert.Throws<ToolException>(() => images.Postgres);
+    }
+
+    private static ProcessorPayment Stored(decimal amount) => new(Guid.NewGuid(), amount, DateTimeOffset.UtcNow);
+}

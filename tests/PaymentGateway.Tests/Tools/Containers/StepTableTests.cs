@@ -1,0 +1,126 @@
+using PaymentGateway.Tools.Containers;
+
+namespace PaymentGateway.Tests.Tools.Containers;
+
+/// <summary>The table that `make compose-test` prints, and what it counts.</summary>
+public sealed class StepTableTests : IDisposable
+{
+    private readonly StringWriter written = new();
+    private readonly List<string> killed = [];
+    private readonly StepTable table;
+
+    public StepTableTests() => table = new StepTable(written, () =>
+    {
+        var taken = killed.ToList();
+        killed.Clear();
+        return taken;
+    });
+
+    [Fact]
+    public async Task A_step_without_a_fault_has_passed()
+    {
+        await table.PlayAsync("2,000 payments", step =>
+        {
+            step.Note("ready after 3.0 s");
+            step.Note("MB 3");
+            step.Ledgers = "equal (2000)";
+            return Task.CompletedTask;
+        });
+
+        Assert.Equal(["| 2,000 payments | passed | equal (2000) | ready after 3.0 s MB 3 | 0 |"], Lines());
+        Assert.True(table.Succeeded);
+    }
+
+    [Fact]
+    public async Task All_faults_of_a_step_are_in_its_row()
+    {
+        await table.PlayAsync("some", step =>
+        {
+            Assert.False(step.Must(false, "api1 is not down"));
+            Assert.True(step.Must(true, "this holds"));
+            step.Must(false, "the ledgers differ");
+            step.Explain(["1 charged twice:\n  that one"]);
+            return Task.CompletedTask;
+        });
+
+        Assert.Equal(
+            ["| some | failed: api1 is not down; the ledgers differ |  |  | 0 |", "  1 charged twice:", "    that one"],
+            Lines());
+        Assert.False(table.Succeeded);
+    }
+
+    [Fact]
+    public async Task What_a_step_throws_is_its_fault()
+    {
+        await table.PlayAsync("some", _ => throw new IOException("no answer"));
+
+        Assert.Equal("| some | failed: no answer |  |  | 0 |", Lines()[0]);
+    }
+
+    [Fact]
+    public async Task A_run_that_is_broken_off_has_no_row()
+    {
+        var over = new CancellationToken(canceled: true);
+
+        await Assert.ThrowsAsync<OperationCanceledException>(() =>
+            table.PlayAsync("some", _ => throw new OperationCanceledException(over), over));
+
+        Assert.Empty(Lines());
+    }
+
+    [Fact]
+    public async Task A_kill_for_memory_is_a_fault_of_the_step_in_which_it_came()
+    {
+        killed.AddRange(["nginx", "api1"]);
+
+        await PassAsync("first");
+        await PassAsync("second");
+
+        Assert.Equal(
+            ["| first | failed: killed for memory: nginx api1 |  |  | 0 |", "| second | passed |  |  | 0 |"], Lines());
+    }
+
+    [Fact]
+    public async Task Steps_after_the_end_are_skipped_until_it_is_taken_back()
+    {
+        table.End("not without the `up` above");
+        await table.PlayAsync("first", _ => throw new InvalidOperationException("it is not played"));
+        table.End(null);
+        await PassAsync("second");
+
+        Assert.Equal(
+            ["| first | skipped |  | not without the `up` above | 0 |", "| second | passed |  |  | 0 |"], Lines());
+    }
+
+    [Fact]
+    public async Task A_fault_counts_for_more_than_a_skip()
+    {
+        await table.PlayAsync("some", step =>
+        {
+            step.Skip("not here");
+            step.Must(false, "broken");
+            return Task.CompletedTask;
+        });
+
+        Assert.Equal("| some | failed: broken |  | not here | 0 |", Lines()[0]);
+    }
+
+    [Fact]
+    public async Task The_last_line_counts_passed_and_failed()
+    {
+        await PassAsync("first");
+        await table.PlayAsync("second", _ => throw new IOException("no answer"));
+        table.End("over");
+        await PassAsync("third");
+
+        table.WriteEnd(TimeSpan.FromSeconds(353.9));
+
+        Assert.Equal(["353 s in all, 1 skipped", "1 passed, 1 failed"], Lines()[^2..]);
+    }
+
+    public void Dispose() => written.Dispose();
+
+    private Task PassAsync(string name) => table.PlayAsync(name, _ => Task.CompletedTask);
+
+    private string[] Lines() => $"{written}".Split('\n', StringSplitOptions.RemoveEmptyEntries);
+}

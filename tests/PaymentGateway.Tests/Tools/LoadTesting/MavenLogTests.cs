@@ -1,0 +1,64 @@
+using PaymentGateway.Tools.LoadTesting;
+
+namespace PaymentGateway.Tests.Tools.LoadTesting;
+
+/// <summary>Which failures of Maven are the machine's, so that a load may be left out, and which are ours.</summary>
+public sealed class MavenLogTests
+{
+    private const string NoNetwork =
+        "[ERROR] Plugin io.gatling:gatling-maven-plugin:4.21.12 or one of its dependencies could not be resolved: "
+        + "Failed to read artifact descriptor: Could not transfer artifact "
+        + "io.gatling:gatling-maven-plugin:pom:4.21.12 from/to central "
+        + "(https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution";
+
+    private const string NoSuchVersion =
+        "[ERROR] Failed to execute goal on project gatling: Could not resolve dependencies for project "
+        + "paymentgateway:gatling:jar:1: Could not find artifact "
+        + "io.gatling.highcharts:gatling-charts-highcharts:jar:99 in shared (file:///repository)";
+
+    [Theory]
+    [InlineData(NoNetwork)]
+    [InlineData("[ERROR] Cannot access central (https://repo.maven.apache.org/maven2) in offline mode")]
+    [InlineData("[ERROR] Could not transfer artifact a:b:pom:1 from/to central: status code: 503, reason phrase: busy")]
+    public void Where_no_repository_answers_it_is_the_machine(string log) =>
+        Assert.Equal(MavenFailure.NoRepositoryReachable, MavenLog.ReasonIn(log));
+
+    [Theory]
+    [InlineData(NoSuchVersion)]
+    [InlineData(NoNetwork + "\n" + NoSuchVersion)]
+    [InlineData("[ERROR] Could not transfer artifact a:b:pom:1 from/to central: status code: 403, reason phrase: no")]
+    [InlineData("[FATAL] Non-parseable POM gatling/pom.xml: end tag name </project> must match start tag name <build>")]
+    [InlineData("[FATAL] Non-resolvable parent POM: Could not find artifact a:parent:pom:1 in central")]
+    [InlineData("[ERROR] Unknown lifecycle phase \"test-compiled\".")]
+    public void Where_one_answers_or_the_pom_is_wrong_it_is_ours(string log) =>
+        Assert.Equal(MavenFailure.Other, MavenLog.ReasonIn(log));
+
+    [Fact]
+    public void A_simulation_that_does_not_compile_is_ours_whatever_else_is_said() =>
+        Assert.Equal(MavenFailure.DoesNotCompile, MavenLog.ReasonIn($"{NoNetwork}\n[ERROR] COMPILATION ERROR :"));
+
+    [Fact]
+    public void Progress_is_what_the_simulation_says_of_itself()
+    {
+        Assert.Equal("  10 s: 50 accepted", MavenLog.ProgressIn("run:   10 s: 50 accepted"));
+        Assert.Null(MavenLog.ProgressIn("[INFO] run: something"));
+    }
+
+    [Fact]
+    public void The_report_is_where_Gatling_said_last()
+    {
+        const string log = "Please open the following file: file:///old/index.html\n"
+            + "Please open the following file: file:///target/gatling/official-1/index.html\n";
+
+        Assert.Equal("/target/gatling/official-1", MavenLog.ReportFolderIn(log.Replace('P', 'p')));
+        Assert.Null(MavenLog.ReportFolderIn("BUILD FAILURE"));
+    }
+
+    [Theory]
+    [InlineData("javac 17.0.15", 17)]
+    [InlineData("javac 21", 21)]
+    [InlineData("javac 1.8.0_402", 8)]
+    [InlineData("javac: command not found", 0)]
+    public void The_version_of_Java_is_its_major_one(string said, int expected) =>
+        Assert.Equal(expected, MavenLog.JavaMajor(said));
+}

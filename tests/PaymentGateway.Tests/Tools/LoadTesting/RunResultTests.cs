@@ -1,0 +1,32 @@
+using PaymentGateway.Tools.LoadTesting;
+
+namespace PaymentGateway.Tests.Tools.LoadTesting;
+
+/// <summary>The figures that a simulation leaves.</summary>
+public sealed class RunResultTests
+{
+    private static readonly RunResult Official = RunResult.Of(
+        """
+        {
+          "simulation": "OfficialLoad", "accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, "lag": 0, "inconsistencies": 0
+        }
+        """);
+
+    [Fact]
+    public void The_headline_has_what_the_challenge_counts() => Assert.Equal(
+        "OfficialLoad (Stored): 16745 payments, p50 0.44 ms, p99 3.5 ms, lag 0, inconsistencies 0",
+        Official.Headline("OfficialLoad", "Stored"));
+
+    [Fact]
+    public void What_keeps_no_ledger_has_no_lag_in_its_headline() => Assert.Equal(
+        "OfficialLoad (stub): 10 payments, p50 0.2 ms, p99 1 ms",
+        RunResult.Of("""{"accepted": 10, "p50Ms": 0.2, "p99Ms": 1}""").Headline("OfficialLoad", "stub"));
+
+    [Fact]
+    public void A_figure_that_a_run_does_not_have_is_none()
+    {
+        Assert.Equal(3.5, Official.Number("p99Ms"));
+        Assert.Null(Official.Number("cpuSecondsPer1000"));
+        Assert.Null(Official.Number("simulation"));
+    }
+}

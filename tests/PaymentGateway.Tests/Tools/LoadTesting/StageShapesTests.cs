@@ -1,0 +1,43 @@
+using PaymentGateway.Tools.LoadTesting;
+
+namespace PaymentGateway.Tests.Tools.LoadTesting;
+
+/// <summary>The bands and the words of the picture.</summary>
+public sealed class StageShapesTests
+{
+    private const string Head = "from,to,defaultDelay,defaultFailing,fallbackDelay,fallbackFailing";
+
+    [Theory]
+    [InlineData("20.00,30.00,100,1,0,0", "#fae0e2", @"default fails\nfallback ok")]
+    [InlineData("30.00,40.00,2000,1,1000,1", "#f2c4c8", @"default fails\nfallback fails")]
+    [InlineData("10.00,20.00,100,0,0,0", "#fdf1d8", @"default 100 ms\nfallback ok")]
+    [InlineData("50.00,60.00,0,0,5000,0", "#eef3fa", @"default ok\nfallback 5000 ms")]
+    public void A_stage_that_hurts_has_a_colour_and_its_words(string stage, string colour, string words)
+    {
+        var times = stage.Split(',');
+
+        var shapes = StageShapes.Of([Head, stage]).ToArray();
+
+        Assert.Equal(
+            [$"set object 2 rect from {times[0]}, graph 0 to {times[1]}, graph 1 behind fc rgb \"{colour}\" fs solid "
+                + "noborder",
+                $"set label 101 \"{words}\" at {times[0]}, graph 1 offset 0.4,1.6 font \"DejaVu Sans,8\" "
+                + "textcolor rgb \"#5c626b\""],
+            shapes);
+    }
+
+    [Fact]
+    public void A_calm_stage_has_words_only() =>
+        Assert.StartsWith("set label", Assert.Single(StageShapes.Of([Head, "1.00,10.00,20,0,20,0"])));
+
+    [Fact]
+    public void Only_the_first_round_of_stages_has_words()
+    {
+        var table = Enumerable.Range(0, 12).Select(at => $"{at}.00,{at + 1}.00,0,0,0,0").Prepend(Head);
+
+        Assert.Equal(6, StageShapes.Of(table).Count());
+    }
+
+    [Fact]
+    public void A_run_without_stages_has_no_shapes() => Assert.Empty(StageShapes.Of([Head]));
+}

@@ -1,0 +1,66 @@
+using PaymentGateway.Tools.Mutating;
+
+namespace PaymentGateway.Tests.Tools.Mutating;
+
+/// <summary>The head of a mutant's patch, and the filter for the test runner that follows from it.</summary>
+public sealed class MutantTests
+{
+    private const string Patch = """
+        A 422 is success: an earlier call was stored.
+        Caught by: .ProcessorClientTests. | .LookUpTests.A_422
+
+        diff --git a/x b/x
+        """;
+
+    [Fact]
+    public void The_first_line_is_the_invariant_and_the_second_names_the_tests()
+    {
+        var mutant = Mutant.Parse("some", Patch);
+
+        Assert.Equal("A 422 is success: an earlier call was stored.", mutant.Invariant);
+        Assert.Equal([".ProcessorClientTests.", ".LookUpTests.A_422"], mutant.CaughtBy);
+    }
+
+    [Fact]
+    public void The_filter_takes_any_of_the_tests() => Assert.Equal(
+        "FullyQualifiedName~.LookUpTests.A_422|FullyQualifiedName~.ProcessorClientTests.",
+        Mutant.Parse("some", Patch).Filter);
+
+    [Fact]
+    public void The_filter_of_several_names_each_test_once()
+    {
+        var one = new Mutant("one", "", [".BTests.", ".ATests."]);
+        var two = new Mutant("two", "", [".ATests.", ".CTests."]);
+
+        Assert.Equal(
+            "FullyQualifiedName~.ATests.|FullyQualifiedName~.BTests.|FullyQualifiedName~.CTests.",
+            Mutant.FilterOf([one, two]));
+    }
+
+    [Theory]
+    [InlineData("An invariant.\n\ndiff --git a/x b/x")]
+    [InlineData("An invariant.")]
+    public void A_patch_that_names_no_tests_is_refused(string patch) =>
+        Assert.Throws<ToolException>(() => Mutant.Parse("some", patch));
+
+    [Fact]
+    public void A_name_that_no_patch_has_is_refused()
+    {
+        var failure = Assert.Throws<ToolException>(() => Mutant.Read(["nonesuch"]));
+
+        Assert.Equal("no mutant is called nonesuch", failure.Message);
+    }
+
+    [Fact]
+    public void Each_patch_of_the_repository_names_tests_that_exist()
+    {
+        var tests = typeof(MutantTests).Assembly.GetTypes()
+            .SelectMany(type => type.GetMethods().Select(method => $"{type.FullName}.{method.Name}")).ToList();
+
+        var mutants = Mutant.Read([]);
+
+        Assert.NotEmpty(mutants);
+        Assert.All(mutants, mutant => Assert.All(mutant.CaughtBy, wanted =>
+            Assert.Contains(tests, test => test.Contains(wanted, StringComparison.Ordinal))));
+    }
+}

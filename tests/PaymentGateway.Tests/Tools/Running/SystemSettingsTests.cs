@@ -1,0 +1,103 @@
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tests.Tools.Running;
+
+/// <summary>The variables of `make help`: their defaults, and who has the last word.</summary>
+public sealed class SystemSettingsTests
+{
+    private static readonly string[] AllParts = ["default", "fallback", "postgres", "api1", "api2", "nginx"];
+
+    [Fact]
+    public void Without_any_variable_it_is_the_system_of_make_run()
+    {
+        var settings = Of();
+
+        Assert.Equal((9999, 8001, 8002), (settings.Port, settings.DefaultPort, settings.FallbackPort));
+        Assert.Equal("http://127.0.0.1:8001", settings.DefaultUrl);
+        Assert.Equal(("unlogged", false), (settings.Profile, settings.Durable));
+        Assert.Equal("Stored", settings.Acknowledge);
+        Assert.Equal(TimeSpan.FromSeconds(30), settings.ReadyLimit);
+        Assert.Equal(Repository.PathOf(".run"), settings.RunDirectory);
+        Assert.Equal(AllParts, settings.Parts);
+        Assert.True(settings.Fresh);
+        Assert.True(settings.Publishes);
+        Assert.False(settings.Limits);
+    }
+
+    [Fact]
+    public void Set_to_nothing_is_as_not_set() =>
+        Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
+
+    [Fact]
+    public void An_outside_processor_needs_no_simulator_and_keeps_the_ledger()
+    {
+        var settings = Of(("DEFAULT_URL", "http://elsewhere:8080"));
+
+        Assert.Equal("http://elsewhere:8080", settings.DefaultUrl);
+        Assert.Equal(AllParts.Except(["default"]), settings.Parts);
+        Assert.False(settings.Fresh);
+        Assert.True(settings.With(("FRESH", "1")).Fresh);
+    }
+
+    [Theory]
+    [InlineData("PROFILE", "quick", "unlogged or durable")]
+    [InlineData("LIMITS", "2", "1, or 0")]
+    public void A_value_that_means_nothing_is_refused(string name, string value, string allowed)
+    {
+        var refused = Assert.Throws<ToolException>(() => Of((name, value)));
+
+        Assert.Contains(name, refused.Message, StringComparison.Ordinal);
+        Assert.Contains(allowed, refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_port_that_is_no_number_is_refused() =>
+        Assert.Throws<ToolException>(() => Of(("PORT", "http")).Port);
+
+    [Fact]
+    public void A_later_call_has_the_last_word_over_what_was_saved_and_also_when_it_says_nothing()
+    {
+        var saved = Of(("PORT", "7000"), ("POOL", "4"), ("TOKEN", "secret")).ToSave();
+
+        var later = Of(("POOL", "6"), ("TOKEN", "")).Over(saved);
+
+        Assert.Equal(7000, later.Port);
+        Assert.Contains("Maximum Pool Size=6;", later.ConnectionString("/nowhere"));
+        Assert.Null(later.Token);
+    }
+
+    [Fact]
+    public void Settings_of_the_gateway_are_saved_in_any_case_of_their_name_and_replaced_in_any()
+    {
+        var saved = Of(("GATEWAY__ROUTING__PATIENCE", "3s"), ("HOME", "/root")).ToSave();
+        Assert.Equal("3s", saved["GATEWAY__ROUTING__PATIENCE"]);
+        Assert.DoesNotContain("HOME", saved.Keys);
+
+        var later = Of(("Gateway__Routing__Patience", "5s")).Over(saved);
+
+        Assert.Equal("5s", Assert.Single(later.OfGateway()).Value);
+    }
+
+    [Fact]
+    public void What_is_saved_has_the_defaults_of_the_start_in_it()
+    {
+        var saved = Of(("DEFAULT_URL", "http://elsewhere")).ToSave();
+
+        // Else a later start without DEFAULT_URL would empty the ledger.
+        Assert.Equal("0", saved["FRESH"]);
+        Assert.Equal("9999", saved["PORT"]);
+        Assert.DoesNotContain("TOKEN", saved.Keys);
+    }
+
+    [Fact]
+    public void A_variable_that_is_taken_away_is_gone()
+    {
+        var settings = Of(("TOKEN", "secret")).With(("TOKEN", null), ("PORT", "5"));
+
+        Assert.Null(settings.Token);
+        Assert.Equal(5, settings.Port);
+    }
+
+    private static SystemSettings Of(params (string Name, string Value)[] variables) =>
+        SystemSettings.From(variables.Select(one => KeyValuePair.Create(one.Name, one.Value)));
+}

@@ -1,8 +1,0 @@
-namespace PaymentGateway.Tests.WholeWay;
-
-/// <summary>Tests on whole systems run one after another and beside nothing else: they are about time.</summary>
-[CollectionDefinition(Name, DisableParallelization = true)]
-public sealed class OneAfterAnother : ICollectionFixture<RunningSystem>
-{
-    public const string Name = "Whole way";
-}

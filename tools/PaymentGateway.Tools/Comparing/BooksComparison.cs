@@ -1,0 +1,66 @@
+using PaymentGateway.Tools.Paying;
+
+namespace PaymentGateway.Tools.Comparing;
+
+/// <summary>
+/// Compares every single payment: what clients were told, what the gateway's books hold, and what both processors have
+/// stored.
+/// </summary>
+public sealed class BooksComparison(
+    LoadLedger ledger,
+    IReadOnlyDictionary<Guid, BooksEntry> books,
+    IEnumerable<ProcessorPayment> byDefault,
+    IEnumerable<ProcessorPayment> byFallback)
+{
+    private const short Default = 1;
+
+    // Not by id alone: a simulator that was started anew may have charged what the one before it had charged.
+    private readonly ILookup<Guid, ProcessorPayment> byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
+    private readonly ILookup<Guid, ProcessorPayment> byFallback = byFallback.ToLookup(stored => stored.CorrelationId);
+
+    /// <summary>All differences, none when the books agree.</summary>
+    public IReadOnlyList<Difference> Differences() => Those(
+        Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheBooks(), ChargedByBoth(), ChargedAgain());
+
+    /// <summary>The same of books that were lost on the way: what they hold must be true all the same.</summary>
+    public IReadOnlyList<Difference> DifferencesAfterLoss() =>
+        Those(NotAtTheirProcessor(), ChargedByBoth(), ChargedAgain());
+
+    private static List<Difference> Those(params Difference[] all) =>
+        all.Where(difference => difference.Found.Count > 0).ToList();
+
+    private Difference Unsettled() => new("acknowledged, and not in the books", ledger.Entries
+        .Where(entry => entry.Outcome == LoadOutcome.Acknowledged && !books.ContainsKey(entry.Id))
+        .Select(entry => $"{entry}, {Stored(entry.Id)}").ToList());
+
+    private Difference NotAsSent() => new("in the books, and not as it was sent", books
+        .Where(row => !WasSent(ledger.Find(row.Key), row.Value))
+        .Select(row => $"{row.Key} {row.Value}, sent {ledger.Find(row.Key)}").ToList());
+
+    private Difference NotAtTheirProcessor() => new("in the books, and not so at their processor", books
+        .Where(row => !(row.Value.Processor == Default ? byDefault : byFallback)[row.Key]
+            .Any(stored => IsSame(row.Value, stored)))
+        .Select(row => $"{row.Key} {row.Value}, {Stored(row.Key)}").ToList());
+
+    private Difference NotInTheBooks() => new("charged, and not in the books", byDefault.Concat(byFallback)
+        .SelectMany(stored => stored)
+        .Where(stored => !books.ContainsKey(stored.CorrelationId))
+        .Select(stored => $"{stored}, sent {ledger.Find(stored.CorrelationId)}").ToList());
+
+    private Difference ChargedByBoth() => new("charged by both processors", byDefault
+        .Where(stored => byFallback.Contains(stored.Key))
+        .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
+
+    private Difference ChargedAgain() => new("charged twice by one processor", byDefault.Concat(byFallback)
+        .Where(stored => stored.Count() > 1)
+        .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
+
+    private string Stored(Guid id) =>
+        $"at default {string.Join(" and ", byDefault[id])}, at fallback {string.Join(" and ", byFallback[id])}";
+
+    private static bool WasSent(LoadEntry? sent, BooksEntry row) =>
+        sent is not null && sent.Outcome != LoadOutcome.Refused && sent.Amount == row.Amount;
+
+    private static bool IsSame(BooksEntry row, ProcessorPayment stored) =>
+        stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
+}

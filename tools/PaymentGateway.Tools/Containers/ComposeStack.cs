@@ -1,0 +1,55 @@
+using System.Globalization;
+using PaymentGateway.Tools.Comparing;
+
+namespace PaymentGateway.Tools.Containers;
+
+/// <summary>The containers that some of the compose files describe.</summary>
+internal sealed class ComposeStack(Docker docker, params string[] files)
+{
+    public const string Main = "docker-compose.yml";
+
+    // A payment's time to the microsecond, as PostgreSQL holds it.
+    private const string Settlements = "SELECT processor, correlation_id, amount_cents, "
+        + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements";
+
+    private const string Counts = "SELECT count(*) FILTER (WHERE s.accepted_at IS NULL), count(s.accepted_at) "
+        + "FROM payments p LEFT JOIN settlements s USING (correlation_id)";
+
+    /// <summary>As a plain `docker compose` reads them.</summary>
+    public static ComposeStack WithSimulators(Docker docker) => new(docker);
+
+    public static ComposeStack Durable(Docker docker) =>
+        new(docker, Main, "docker-compose.override.yml", "docker-compose.durable.yml");
+
+    /// <summary>What the challenge counts; the processors are elsewhere.</summary>
+    public static ComposeStack Challenge(Docker docker) => new(docker, Main);
+
+    public Task<ShellResult> RunAsync(params string[] arguments) =>
+        docker.RunAsync(["compose", .. files.SelectMany(file => new[] { "-f", file }), .. arguments]);
+
+    public async Task<string> IdOfAsync(string service) => (await RunAsync("ps", "-aq", service)).Output.Trim();
+
+    /// <summary>Null when it has no container.</summary>
+    public async Task<ContainerState?> StateOfAsync(string service) =>
+        await IdOfAsync(service) is { Length: > 0 } id ? await docker.InspectAsync(id) : null;
+
+    public async Task<bool> IsHealthyAsync(string service) => await StateOfAsync(service) is { IsHealthy: true };
+
+    /// <summary>Payments without a settlement, and payments with one; null when the database cannot be asked.</summary>
+    public async Task<(long Unsettled, long Settled)?> CountAsync() => await AskAsync(Counts) is [var row]
+        ? (Number(row.Split(' ')[0]), Number(row.Split(' ')[1]))
+        : null;
+
+    /// <summary>The gateway's ledger; null when it cannot be read.</summary>
+    public async Task<Dictionary<Guid, BooksEntry>?> SettlementsAsync() =>
+        await AskAsync(Settlements) is { } rows ? SettlementRows.Parse(rows) : null;
+
+    private async Task<string[]?> AskAsync(string sql)
+    {
+        var result = await RunAsync(
+            "exec", "-T", "postgres", "psql", "-U", "gateway", "-d", "gateway", "-AtF", " ", "-c", sql);
+        return result.Succeeded ? result.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries) : null;
+    }
+
+    private static long Number(string text) => long.Parse(text, CultureInfo.InvariantCulture);
+}

@@ -1,0 +1,110 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Http.Json;
+using System.Net.Sockets;
+using PaymentGateway.Tools.Comparing;
+
+namespace PaymentGateway.Tools.Containers;
+
+/// <summary>HTTP to the ports that the containers publish: the gateway's and the two simulators'.</summary>
+internal sealed class EngineClients : IDisposable
+{
+    public static readonly IReadOnlyList<int> Ports = [9999, 8001, 8002];
+
+    private readonly HttpClient patient;
+    private readonly HttpClient[] processors;
+
+    public EngineClients(IEngine engine)
+    {
+        Clients = To(engine, Ports[0], TimeSpan.FromSeconds(3));
+        patient = To(engine, Ports[0], TimeSpan.FromSeconds(10));
+        processors = Ports.Skip(1).Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
+        foreach (var processor in processors)
+            processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
+    }
+
+    /// <summary>The gateway as payers see it: they wait for 3 s.</summary>
+    public HttpClient Clients { get; }
+
+    public async Task<bool> IsReadyAsync() => await TryAsync(async () =>
+    {
+        using var answer = await Clients.GetAsync("readyz");
+        return answer.IsSuccessStatusCode;
+    });
+
+    public Task<string> SayReadyAsync() => patient.GetStringAsync("readyz");
+
+    public Task<string> SummariseAsync() => patient.GetStringAsync("payments-summary");
+
+    /// <summary>What both processors have stored.</summary>
+    public async Task<ProcessorStores> StoresAsync() =>
+        new(await StoredAsync(processors[0]), await StoredAsync(processors[1]));
+
+    /// <summary>Empties all three.</summary>
+    public async Task PurgeAsync()
+    {
+        using var purged = await patient.PostAsync("purge-payments", null);
+        purged.EnsureSuccessStatusCode();
+        foreach (var processor in processors)
+        {
+            using var forgotten = await processor.PostAsync("admin/purge-payments", null);
+            forgotten.EnsureSuccessStatusCode();
+        }
+    }
+
+    public async Task SetFailureAsync(bool failure)
+    {
+        foreach (var processor in processors)
+        {
+            using var set = await processor.PutAsJsonAsync("admin/configurations/failure", new { failure });
+            set.EnsureSuccessStatusCode();
+        }
+    }
+
+    public void Dispose()
+    {
+        Clients.Dispose();
+        patient.Dispose();
+        foreach (var processor in processors)
+            processor.Dispose();
+    }
+
+    private static async Task<List<ProcessorPayment>> StoredAsync(HttpClient processor) =>
+        (await processor.GetFromJsonAsync<List<ProcessorPayment>>("admin/payments"))!;
+
+    private static async Task<bool> TryAsync(Func<Task<bool>> ask)
+    {
+        try
+        {
+            return await ask();
+        }
+        catch (Exception away) when (away is HttpRequestException or OperationCanceledException or IOException)
+        {
+            return false;
+        }
+    }
+
+    private static HttpClient To(IEngine engine, int port, TimeSpan limit) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        ConnectCallback = async (_, cancellation) =>
+        {
+            var socket = engine.NewSocket();
+            try
+            {
+                socket.NoDelay = true;
+                await socket.ConnectAsync(new IPEndPoint(IPAddress.Loopback, port), cancellation);
+                return new NetworkStream(socket, ownsSocket: true);
+            }
+            catch
+            {
+                socket.Dispose();
+                throw;
+            }
+        },
+    })
+    {
+        BaseAddress = new Uri(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}")),
+        Timeout = limit,
+    };
+}

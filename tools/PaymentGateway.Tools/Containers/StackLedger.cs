@@ -1,0 +1,100 @@
+using PaymentGateway.Tools.Comparing;
+using PaymentGateway.Tools.Paying;
+
+namespace PaymentGateway.Tools.Containers;
+
+/// <summary>
+/// Loads on the gateway's port, and the comparison of every payment: the clients' answers, the gateway's ledger, the
+/// processors' stores.
+/// </summary>
+internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> http)
+{
+    private const int Clients = 8;
+    private const int PerSecond = 400;
+
+    private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1) * Clients / PerSecond;
+    private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
+
+    private LoadLedger sent = new();
+    private ProcessorStores kept = ProcessorStores.Empty;
+
+    public void Begin()
+    {
+        sent = new LoadLedger();
+        kept = ProcessorStores.Empty;
+    }
+
+    /// <summary>400 payments a second for so many seconds; a failed one is not repeated.</summary>
+    /// <returns>How many were acknowledged, and how many sent.</returns>
+    public async Task<(int Acknowledged, int Sent)> LoadAsync(int seconds)
+    {
+        var (acknowledged, count) = (sent.Acknowledged, PerSecond * seconds);
+        await LoadDriver.RunClientsAsync(http().Clients, sent, Clients, count, Pause);
+        return (sent.Acknowledged - acknowledged, count);
+    }
+
+    /// <summary>Nothing is wrong meanwhile, so every payment is acknowledged.</summary>
+    public async Task LoadHereAsync(ContainerStep step, int seconds)
+    {
+        var (acknowledged, count) = await LoadAsync(seconds);
+        step.Must(acknowledged == count, $"{acknowledged} of {count} payments were acknowledged");
+    }
+
+    /// <summary>
+    /// Simulators that are about to end forget; what they hold now still counts. Only while nothing is in flight.
+    /// </summary>
+    public async Task KeepAsync() => kept = kept.With(await http().StoresAsync());
+
+    /// <summary>Begins new ledgers at all three.</summary>
+    public async Task ForgetAsync()
+    {
+        await http().PurgeAsync();
+        Begin();
+    }
+
+    /// <summary>Waits until all is settled, and compares.</summary>
+    public async Task CompareAsync(ContainerStep step)
+    {
+        await Waiting.HoldsAsync(DrainLimit, IsDrainedAsync);
+        if (await ReadAsync(step) is not var (books, stored))
+            return;
+        var differences = Comparison(books, stored).Differences().ToList();
+        if (await http().SummariseAsync() is var said && said != stored.Summary)
+            differences.Add(new Difference("summary is wrong", [$"it says {said} for {stored.Summary}"]));
+        Report(step, differences);
+        if (differences.Count == 0)
+            step.Ledgers = $"equal ({books.Count})";
+    }
+
+    /// <summary>After a loss by design: what is left must be true, and nothing is charged twice.</summary>
+    public async Task CompareAfterLossAsync(ContainerStep step)
+    {
+        if (await ReadAsync(step) is var (books, stored))
+            Report(step, Comparison(books, stored).DifferencesAfterLoss());
+    }
+
+    public async Task<bool> NothingIsUnsettledAsync() => await stack().CountAsync() is { Unsettled: 0 };
+
+    private static void Report(ContainerStep step, IReadOnlyList<Difference> differences)
+    {
+        if (differences.Count == 0)
+            return;
+        step.Must(false, "the ledgers differ");
+        step.Ledgers = string.Join("; ", differences.Select(difference => difference.Count));
+        step.Explain(differences.Select(difference => $"{difference}"));
+    }
+
+    private async Task<bool> IsDrainedAsync() =>
+        await stack().CountAsync() is { Unsettled: 0 } counts && counts.Settled >= sent.Acknowledged;
+
+    private async Task<(Dictionary<Guid, BooksEntry> Books, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
+    {
+        if (await stack().SettlementsAsync() is { } books)
+            return (books, kept.With(await http().StoresAsync()));
+        step.Must(false, "the gateway's ledger cannot be read");
+        return null;
+    }
+
+    private BooksComparison Comparison(Dictionary<Guid, BooksEntry> books, ProcessorStores stored) =>
+        new(sent, books, stored.Default, stored.Fallback);
+}

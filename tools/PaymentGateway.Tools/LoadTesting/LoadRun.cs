@@ -1,0 +1,86 @@
+using CliWrap;
+using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tools.LoadTesting;
+
+/// <summary>One run of a simulation: its figures, Gatling's report and a picture in a folder.</summary>
+internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string folder, TextWriter output)
+{
+    private const string RowHead =
+        "| date | commit | mode | p50 / p99 ms | lag | inconsistencies | score | CPU s / 1,000 | peak memory |";
+
+    private readonly string log = Path.Combine(folder, "gatling.log");
+
+    private string Mode => plan.Mode + (settings.Limits ? ", limits" : "");
+
+    /// <returns>Maven's own status: not 0 when the simulation found something wrong.</returns>
+    public async Task<int> RunAsync(CancellationToken cancellation)
+    {
+        Directory.CreateDirectory(folder);
+        await using var systemLog = TextWriter.Synchronized(File.AppendText(Path.Combine(folder, "system.log")));
+        await using var target = await LoadTarget.StartAsync(plan.Side, settings, folder, systemLog, cancellation);
+        await output.WriteLineAsync($"{plan.Simulation} against {target.Url}");
+        var status = await SimulateAsync(target, cancellation);
+        KeepReport();
+        if (RunResult.In(folder) is not { } result)
+        {
+            foreach (var line in File.ReadLines(log).TakeLast(20))
+                await Console.Error.WriteLineAsync(line);
+            throw new ToolException($"the run left no result; log: {log}");
+        }
+
+        await Picture.DrawAsync(folder, result.Headline(plan.Simulation, Mode), output, cancellation);
+        await ShowAsync(result);
+        return status;
+    }
+
+    private async Task<int> SimulateAsync(LoadTarget target, CancellationToken cancellation)
+    {
+        await using var lines = TextWriter.Synchronized(File.CreateText(log));
+        string[] properties =
+        [
+            $"-Dgatling.simulationClass=paymentgateway.{plan.Simulation}", $"-Durl={target.Url}",
+            $"-DdefaultUrl={target.DefaultUrl}", $"-DfallbackUrl={target.FallbackUrl}",
+            $"-Dtoken={settings.Token ?? "123"}", $"-Dresults={folder}",
+            $"-Dcommit={await Commit.ReadAsync(cancellation)}", $"-Dmode={Mode}",
+            $"-DsystemEnv={target.EnvironmentFile}", $"-DcpuFiles={target.CpuFiles}",
+        ];
+        // Cancelled it is killed with its children: Maven by itself does not take Gatling along.
+        var maven = await Cli.Wrap(Maven.Command[0])
+            .WithArguments([.. Maven.Command.Skip(1), "gatling:test", .. properties, .. plan.Properties])
+            .WithWorkingDirectory(Repository.Root)
+            .WithEnvironmentVariables(Maven.Variables)
+            .WithValidation(CommandResultValidation.None)
+            .WithStandardOutputPipe(PipeTarget.ToDelegate(line => Note(lines, line)))
+            .WithStandardErrorPipe(PipeTarget.ToDelegate(lines.WriteLine))
+            .ExecuteAsync(cancellation);
+        return maven.ExitCode;
+    }
+
+    private void Note(TextWriter lines, string line)
+    {
+        lines.WriteLine(line);
+        if (MavenLog.ProgressIn(line) is { } progress)
+            output.WriteLine("  " + progress);
+    }
+
+    private void KeepReport()
+    {
+        if (MavenLog.ReportFolderIn(File.ReadAllText(log)) is { } report && Directory.Exists(report))
+            Directory.Move(report, Path.Combine(folder, "report"));
+    }
+
+    private async Task ShowAsync(RunResult result)
+    {
+        await output.WriteLineAsync($"\n{result.Json}");
+        await output.WriteLineAsync(RowHead);
+        await output.WriteLineAsync(Rows.Line(RowHead.Split('|')[1..^1].Select(_ => "---")));
+        await output.WriteLineAsync(await File.ReadAllTextAsync(Path.Combine(folder, "row.md")));
+        await output.WriteLineAsync($"figures  {folder}/result.json");
+        if (Directory.Exists(Path.Combine(folder, "report")))
+            await output.WriteLineAsync($"report   {folder}/report/index.html");
+        if (File.Exists(Path.Combine(folder, "picture.png")))
+            await output.WriteLineAsync($"picture  {folder}/picture.png");
+    }
+}

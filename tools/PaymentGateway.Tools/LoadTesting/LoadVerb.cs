@@ -1,0 +1,149 @@
+using System.CommandLine;
+using System.Globalization;
+using PaymentGateway.Tools.Measuring;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tools.LoadTesting;
+
+/// <summary>
+/// The load tests: a system of its own, or what URL= names, under one simulation of gatling/; figures, Gatling's report
+/// and a picture in artifacts/gatling.
+/// </summary>
+public static class LoadVerb
+{
+    private const string Settings =
+        """
+        -Dname=value goes to the simulation (seconds, users, minutes, multiple, hours, rate, …).
+        URL DEFAULT_URL FALLBACK_URL TOKEN use what runs; LIMITS=1 puts the parts under the split of docker-compose.yml
+        (the heaps only of a system that it starts)
+        """;
+
+    public static Command Create()
+    {
+        var verb = new Command("load", $"Load tests by Gatling. {Settings}");
+        verb.Add(Official());
+        verb.Add(Of("stress", "Three times the official volume for 20 minutes."));
+        verb.Add(Of("saturation", "More arrivals per second until it refuses or is slow: the knee."));
+        verb.Add(Of("soak", "Few payments for hours, an outage every minute."));
+        verb.Add(Of("audit", "Summaries fifty times a second while paying: never wrong, never late."));
+        verb.Add(Baseline());
+        verb.Add(Compare());
+        var selfTest = new Command("self-test", "The simulations' own arithmetic, checked.");
+        selfTest.SetAction(async (_, cancellation) =>
+        {
+            await DemandBuildAsync(cancellation);
+            return await Maven.SelfTestAsync(cancellation);
+        });
+        verb.Add(selfTest);
+        return verb;
+    }
+
+    private static Command Official()
+    {
+        var shortened = new Option<bool>("--short") { Description = "Thirty seconds of it, scaled, as .ci/run does." };
+        var properties = Properties();
+        var verb = new Command("official", "The challenge's load and its score.") { shortened, properties };
+        verb.SetAction((parsed, cancellation) => parsed.GetValue(shortened)
+            ? ShortAsync(parsed.GetValue(properties)!, cancellation)
+            : RunAsync("official", parsed.GetValue(properties)!, cancellation));
+        return verb;
+    }
+
+    private static Command Of(string name, string description)
+    {
+        var properties = Properties();
+        var verb = new Command(name, description) { properties };
+        verb.SetAction((parsed, cancellation) => RunAsync(name, parsed.GetValue(properties)!, cancellation));
+        return verb;
+    }
+
+    private static Command Baseline()
+    {
+        var side = new Argument<string>("side");
+        side.AcceptOnlyFromAmong("stub", "nginx");
+        var properties = Properties();
+        var verb = new Command("baseline", "The official payments alone against what only answers 202.")
+        {
+            side, properties,
+        };
+        verb.SetAction(async (parsed, cancellation) =>
+        {
+            if (parsed.GetValue(side) == "stub")
+                await TestPrograms.PublishStubAsync(SystemSettings.FromEnvironment(), cancellation);
+            return await RunAsync(parsed.GetValue(side)!, parsed.GetValue(properties)!, cancellation);
+        });
+        return verb;
+    }
+
+    private static Command Compare()
+    {
+        var arguments = new Argument<string[]>("rounds and properties") { Arity = ArgumentArity.ZeroOrMore };
+        var verb = new Command("compare", "SIDES=\"official stub nginx\" in turn, medians; five rounds or as many.")
+        {
+            arguments,
+        };
+        verb.SetAction(async (parsed, cancellation) =>
+        {
+            var settings = SystemSettings.FromEnvironment();
+            var given = parsed.GetValue(arguments)!;
+            var rounds = 5;
+            if (given is [var first, ..] && int.TryParse(first, CultureInfo.InvariantCulture, out var asked))
+                (rounds, given) = (asked, given[1..]);
+            DemandProperties(given);
+            var sides = (settings["SIDES"] ?? "official stub nginx")
+                .Split(' ', StringSplitOptions.RemoveEmptyEntries);
+            await DemandBuildAsync(cancellation);
+            await Publishing.PrepareAsync(settings, cancellation);
+            if (sides.Contains("stub"))
+                await TestPrograms.PublishStubAsync(settings, cancellation);
+            settings = settings.With(("NO_PUBLISH", "1"));
+            return await new Comparison(sides, rounds, given, settings).RunAsync(cancellation);
+        });
+        return verb;
+    }
+
+    private static async Task<int> RunAsync(string load, string[] properties, CancellationToken cancellation)
+    {
+        DemandProperties(properties);
+        await DemandBuildAsync(cancellation);
+        return await RunAsync(Loads.Of(load, properties, SystemSettings.FromEnvironment()), cancellation);
+    }
+
+    /// <summary>A load that this machine cannot run is no load that passed: the last lines say so.</summary>
+    private static async Task<int> ShortAsync(string[] properties, CancellationToken cancellation)
+    {
+        DemandProperties(properties);
+        var settings = SystemSettings.FromEnvironment();
+        if (await Maven.BuildAsync(cancellation) is { } lacking)
+        {
+            Console.WriteLine($"\nNOT RUN: the official load. {lacking}\nNothing of it was tested.");
+            return settings["PAYMENTGATEWAY_REQUIRE_PARTS"] == "1" ? 1 : 0;
+        }
+
+        var selfTest = await Maven.SelfTestAsync(cancellation);
+        return selfTest != 0 ? selfTest : await RunAsync(Loads.Short(properties, settings), cancellation);
+    }
+
+    private static Task<int> RunAsync(LoadPlan plan, CancellationToken cancellation)
+    {
+        var settings = SystemSettings.FromEnvironment();
+        var folder = settings["OUT"]
+            ?? Repository.PathOf("artifacts", "gatling", $"{plan.Name}-{DateTime.UtcNow:yyyyMMdd-HHmmss}");
+        return new LoadRun(plan, settings, Path.GetFullPath(folder), Console.Out).RunAsync(cancellation);
+    }
+
+    private static async Task DemandBuildAsync(CancellationToken cancellation)
+    {
+        if (await Maven.BuildAsync(cancellation) is { } lacking)
+            throw new ToolException(lacking);
+    }
+
+    private static Argument<string[]> Properties() =>
+        new("properties") { Arity = ArgumentArity.ZeroOrMore, Description = "-Dname=value for the simulation." };
+
+    private static void DemandProperties(IEnumerable<string> given)
+    {
+        if (given.FirstOrDefault(each => !each.StartsWith("-D", StringComparison.Ordinal)) is { } other)
+            throw new ToolException($"'{other}' is no -Dname=value for the simulation", 64);
+    }
+}

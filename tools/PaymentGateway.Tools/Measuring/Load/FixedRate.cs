@@ -1,0 +1,122 @@
+using System.Diagnostics;
+
+namespace PaymentGateway.Tools.Measuring.Load;
+
+/// <summary>What came of a load; the times are of the answers after its first seconds.</summary>
+internal sealed record LoadResult(
+    int Sent, int Accepted, int Failed, double P50Ms, double P99Ms, double MaxMs, double Seconds);
+
+/// <summary>
+/// Calls at a fixed rate, however slow the answers are, each timed from the moment at which it was due. So an answer
+/// that stalls makes the ones behind it late in the figures too (no coordinated omission).
+/// </summary>
+internal static class FixedRate
+{
+    // nginx takes 1,024 connections; what would make more than this wait is counted as failed and not sent.
+    private const int UnderWayMax = 900;
+
+    // The first seconds compile the generator's own way; their answers are not counted.
+    private const double LeadSeconds = 2;
+
+    /// <summary>Runs for the seconds after the lead, or until the end is asked for, which is no failure.</summary>
+    public static async Task<LoadResult> RunAsync(
+        Uri gateway, double perSecond, double seconds, ICall call, CancellationToken end)
+    {
+        using var http = new HttpClient(new SocketsHttpHandler
+        {
+            UseProxy = false,
+            UseCookies = false,
+            ActivityHeadersPropagator = null,
+            MaxConnectionsPerServer = UnderWayMax,
+        })
+        {
+            BaseAddress = gateway, Timeout = TimeSpan.FromSeconds(10),
+        };
+        var lead = new Arrivals(http, call, perSecond, LeadSeconds);
+        await lead.RunAsync(end);
+        var counted = new Arrivals(http, call, perSecond, seconds);
+        await counted.RunAsync(end);
+        return counted.Result(lead);
+    }
+
+    /// <summary>One stretch of arrivals and what came of them.</summary>
+    private sealed class Arrivals(HttpClient http, ICall call, double perSecond, double seconds)
+    {
+        private readonly object gate = new();
+        private readonly List<double> latenciesMs = [];
+        private int underWay;
+        private int sent;
+        private int failed;
+        private double elapsed;
+
+        public async Task RunAsync(CancellationToken end)
+        {
+            var pacer = new Thread(() => Pace(end)) { IsBackground = true, Name = "pacer" };
+            pacer.Start();
+            while (pacer.IsAlive || Volatile.Read(ref underWay) > 0)
+                await Task.Delay(5, CancellationToken.None);
+        }
+
+        public LoadResult Result(Arrivals lead)
+        {
+            latenciesMs.Sort();
+            return new LoadResult(sent + lead.sent, latenciesMs.Count + lead.latenciesMs.Count, failed + lead.failed,
+                Statistics.Percentile(latenciesMs, 0.50), Statistics.Percentile(latenciesMs, 0.99),
+                Statistics.Percentile(latenciesMs, 1), elapsed);
+        }
+
+        // A thread of its own: a timer's millisecond would be read as the gateway's.
+        private void Pace(CancellationToken end)
+        {
+            var start = Now;
+            while (!end.IsCancellationRequested)
+            {
+                var due = start + sent / perSecond * 1000;
+                if (due - start >= seconds * 1000)
+                    break;
+
+                if (Pause.UntilMs(due - Now))
+                    continue;
+
+                sent++;
+                if (Interlocked.Increment(ref underWay) > UnderWayMax)
+                    Note(null);
+                else
+                    _ = SendAsync(due);
+            }
+
+            elapsed = (Now - start) / 1000;
+        }
+
+        private async Task SendAsync(double due)
+        {
+            // Off the pacer's thread: it must be on time for the next one.
+            await Task.Yield();
+            try
+            {
+                using var request = call.Make();
+                using var answer = await http.SendAsync(request);
+                Note(answer.IsSuccessStatusCode ? Now - due : null);
+            }
+            catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException)
+            {
+                Note(null);
+            }
+        }
+
+        private void Note(double? latencyMs)
+        {
+            lock (gate)
+            {
+                if (latencyMs is { } took)
+                    latenciesMs.Add(took);
+                else
+                    failed++;
+            }
+
+            Interlocked.Decrement(ref underWay);
+        }
+
+        private static double Now => Stopwatch.GetTimestamp() * 1000.0 / Stopwatch.Frequency;
+    }
+}

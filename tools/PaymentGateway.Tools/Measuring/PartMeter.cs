@@ -1,0 +1,29 @@
+using System.Globalization;
+using PaymentGateway.Tools.Limiting;
+
+namespace PaymentGateway.Tools.Measuring;
+
+/// <summary>CPU and memory of running parts; their limits, when they are wanted, until it is disposed.</summary>
+internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limited) : IDisposable
+{
+    private readonly PartLimits? limits = limited ? PartLimits.Put(pids) : null;
+
+    /// <summary>Where CPU time is counted under limits; else nothing.</summary>
+    public string CpuFiles => limits?.CpuFiles ?? "";
+
+    /// <summary>What each part may use; nothing without limits.</summary>
+    public IReadOnlyList<string> Limits => limits?.Lines ?? [];
+
+    /// <summary>Of a system that somebody else started: key=value lines.</summary>
+    public static Dictionary<string, int> PidsIn(string environmentFile) => File.ReadLines(environmentFile)
+        .Select(line => line.Split("_pid=")).Where(pair => pair is [_, { Length: > 0 }])
+        .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture));
+
+    /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
+    public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
+        : limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
+
+    public MemoryUse Memory() => MemoryUse.Of(pids);
+
+    public void Dispose() => limits?.Dispose();
+}

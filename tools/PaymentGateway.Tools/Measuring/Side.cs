@@ -1,0 +1,110 @@
+using System.Globalization;
+using PaymentGateway.Tools.Limiting;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tools.Measuring;
+
+/// <summary>A running system of one's own with its limits, its CPU and its memory, until it is disposed.</summary>
+internal sealed class Side : IAsyncDisposable
+{
+    private readonly string folder;
+    private readonly TextWriter log;
+    private NginxAlone? nginx;
+    private PartMeter? meter;
+
+    private Side(SystemSettings settings, TextWriter log)
+    {
+        folder = settings.RunDirectory;
+        this.log = log;
+        System = new NativeSystem(settings, log);
+        (Url, Limited) = (new Uri(settings.Url), settings.Limits);
+    }
+
+    public NativeSystem System { get; }
+
+    public Uri Url { get; }
+
+    /// <summary>key=value lines, for other programs.</summary>
+    public string EnvironmentFile => System.EnvironmentFile;
+
+    public PartMeter Meter => meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
+
+    private bool Limited { get; }
+
+    /// <summary>Ready for payments and, with LIMITS=1, limited.</summary>
+    public static async Task<Side> StartAsync(
+        SideKind kind, SystemSettings settings, TextWriter log, CancellationToken cancellation)
+    {
+        var side = Of(kind, settings, log);
+        try
+        {
+            await side.StartAsync(kind, cancellation);
+            return side;
+        }
+        catch
+        {
+            await side.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>With nothing running yet: the caller starts the database, and does something before the rest.</summary>
+    public static Side Of(SideKind kind, SystemSettings settings, TextWriter log)
+    {
+        // Before anything starts: the runtime reads it then.
+        if (settings.Limits)
+            settings = settings.With(("HEAP_LIMIT", ComposeSplit.HeapLimit()));
+        if (kind == SideKind.Stub)
+            settings = settings.With(("GATEWAY_BIN", TestPrograms.Stub(settings)));
+        return new Side(settings, log);
+    }
+
+    /// <summary>What there is beside the database, which runs already; then the limits.</summary>
+    public async Task StartTheRestAsync(CancellationToken cancellation)
+    {
+        await System.StartAsync(
+            [PartNames.Default, PartNames.Fallback, .. PartNames.Instances, PartNames.Nginx], cancellation);
+        Measure(System.Pids());
+    }
+
+    public CpuUse Cpu() => Meter.Cpu();
+
+    public async ValueTask DisposeAsync()
+    {
+        if (nginx is not null)
+            await nginx.DisposeAsync();
+        await System.DownAsync();
+        meter?.Dispose();
+        // A measurement's data may be gigabytes; the logs stay.
+        if (Directory.Exists(folder))
+            foreach (var data in Directory.GetDirectories(folder, "postgres-*"))
+                Directory.Delete(data, recursive: true);
+    }
+
+    private async Task StartAsync(SideKind kind, CancellationToken cancellation)
+    {
+        switch (kind)
+        {
+            case SideKind.Gateway:
+                await System.UpAsync(cancellation);
+                break;
+            case SideKind.Stub:
+                await System.StartAsync([.. PartNames.Instances, PartNames.Nginx], cancellation);
+                break;
+            default:
+                nginx = await NginxAlone.StartAsync(folder, Url.Port, log, cancellation);
+                var line = string.Create(CultureInfo.InvariantCulture, $"{PartNames.Nginx}_pid={nginx.Pid}\n");
+                await File.WriteAllTextAsync(EnvironmentFile, $"url={Url}\n{line}", cancellation);
+                break;
+        }
+
+        Measure(PartMeter.PidsIn(EnvironmentFile));
+    }
+
+    private void Measure(IReadOnlyDictionary<string, int> pids)
+    {
+        meter = new PartMeter(pids, Limited);
+        foreach (var line in meter.Limits)
+            log.WriteLine(line);
+    }
+}

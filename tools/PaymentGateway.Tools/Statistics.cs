@@ -1,0 +1,41 @@
+namespace PaymentGateway.Tools;
+
+/// <summary>The mean of ratios (their geometric one), and how far it may be off.</summary>
+public readonly record struct Ratio(double Mean, double StandardError);
+
+/// <summary>What repeated measurements say together.</summary>
+public static class Statistics
+{
+    /// <summary>The middle one, or the mean of the two in the middle.</summary>
+    public static double Median(IEnumerable<double> values)
+    {
+        var sorted = values.Order().ToArray();
+        if (sorted.Length == 0)
+            throw new ArgumentException("There is no median of nothing.", nameof(values));
+
+        var middle = sorted.Length / 2;
+        return sorted.Length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    }
+
+    /// <summary>The value that a share of all others is below; 0 where there are none.</summary>
+    public static double Percentile(IReadOnlyList<double> sorted, double share) =>
+        sorted.Count == 0 ? 0 : sorted[Math.Min(sorted.Count - 1, (int)(sorted.Count * share))];
+
+    /// <summary>
+    /// How much of the base the values are, each pair taken from one round: a round's drift is in both and cancels out.
+    /// </summary>
+    public static Ratio RatioOf(IEnumerable<(double Value, double Base)> rounds)
+    {
+        // Logarithms, so that twice as much and half as much are equally far from no difference.
+        var logarithms = rounds.Select(round => Math.Log(round.Value / round.Base)).ToArray();
+        if (logarithms.Length == 0)
+            throw new ArgumentException("There is no ratio without a round.", nameof(rounds));
+
+        var mean = logarithms.Average();
+        var squares = logarithms.Sum(each => (each - mean) * (each - mean));
+        var error = logarithms.Length == 1
+            ? 0
+            : Math.Sqrt(squares / (logarithms.Length - 1) / logarithms.Length);
+        return new Ratio(Math.Exp(mean), Math.Exp(mean) * error);
+    }
+}

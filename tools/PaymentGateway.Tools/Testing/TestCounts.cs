@@ -1,0 +1,39 @@
+using System.Globalization;
+using System.Xml.Linq;
+
+namespace PaymentGateway.Tools.Testing;
+
+/// <summary>How many tests passed, failed and were skipped, as the result files of `dotnet test` count them.</summary>
+internal sealed record TestCounts(int Passed, int Failed, int Skipped)
+{
+    public bool AnyRan => Passed + Failed > 0;
+
+    public string Summary => $"{Passed} passed, {Failed} failed, {Skipped} skipped";
+
+    /// <param name="directory">What is below it in *.trx files is added up.</param>
+    /// <exception cref="ToolException">There is none.</exception>
+    public static TestCounts Read(string directory)
+    {
+        var files = Directory.Exists(directory) ? Directory.GetFiles(directory, "*.trx") : [];
+        return files.Length > 0
+            ? Add(files.Select(XDocument.Load))
+            : throw new ToolException("the tests left no result file");
+    }
+
+    public static TestCounts Add(IEnumerable<XDocument> files)
+    {
+        var (total, executed, passed) = (0, 0, 0);
+        foreach (var counters in files.SelectMany(file => file.Descendants())
+            .Where(element => element.Name.LocalName == "Counters"))
+        {
+            total += Count(counters, "total");
+            executed += Count(counters, "executed");
+            passed += Count(counters, "passed");
+        }
+
+        return new TestCounts(passed, executed - passed, total - executed);
+    }
+
+    private static int Count(XElement counters, string what) =>
+        int.Parse(counters.Attribute(what)!.Value, CultureInfo.InvariantCulture);
+}
