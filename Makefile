@@ -64,5 +64,5 @@ compare: ## gateway, stub and nginx alone under the same load, interleaved, medi
 	@eng/tool load compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built
-	@eng/tool down
+	@[ ! -d "$${RUN_DIR:-.run}/pids" ] || eng/tool down
 	@rm -rf artifacts .run
