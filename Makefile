@@ -9,16 +9,16 @@ help: ## this list
 	@echo "          MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
-	@eng/run
+	@eng/tool run
 
 up: ## the same in the background
-	@eng/system up
+	@eng/tool up
 
 down: ## stop what `make up` or `make run` started
-	@eng/system down
+	@eng/tool down
 
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
-	@eng/test $(ARGS)
+	@eng/tool test $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
 	@eng/tool compose-test $(ARGS)
@@ -64,5 +64,5 @@ compare: ## gateway, stub and nginx alone under the same load, interleaved, medi
 	@eng/tool load compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built
-	@eng/system down
+	@[ ! -d "$${RUN_DIR:-.run}/pids" ] || eng/tool down
 	@rm -rf artifacts .run

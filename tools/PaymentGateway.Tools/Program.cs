@@ -3,8 +3,8 @@ using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.LoadTesting;
-using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Measuring.AbTesting;
+using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Running;
 using PaymentGateway.Tools.Testing;
@@ -17,18 +17,13 @@ internal static class Program
     public static async Task<int> Main(string[] args)
     {
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
-        root.Add(RunVerb.Create());
-        root.Add(AbVerb.Create());
-        root.Add(BenchVerb.Create());
-        root.Add(LoadVerb.Create());
-        foreach (var verb in SystemVerbs.Create())
+        Command[] verbs =
+        [
+            RunVerb.Create(), .. SystemVerbs.Create(), LimitsVerb.Create(), TestVerb.Create(), ContainersVerb.Create(),
+            MutantsVerb.Create(), ChaosVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+        ];
+        foreach (var verb in verbs)
             root.Add(verb);
-        root.Add(LimitsVerb.Create());
-        root.Add(TestVerb.Create());
-
-        root.Add(ContainersVerb.Create());
-        root.Add(MutantsVerb.Create());
-        root.Add(ChaosVerb.Create());
 
         using var interruption = new Interruption();
         // No time limit: a verb that is broken off still puts away what it has started.

@@ -123,12 +123,9 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
         }
 
         // The SDK's and the project's names for where eng/publish leaves them.
-        Assert.Contains(
-            "output=$artifacts/publish/$project/release_linux-x64",
-            File.ReadAllText(Repository.PathOf("eng", "publish")), StringComparison.Ordinal);
-        Assert.Contains(
-            "\nartifacts=$root/artifacts${FRAMEWORK:+/$FRAMEWORK} ",
-            File.ReadAllText(Repository.PathOf("eng", "lib.sh")), StringComparison.Ordinal);
+        var publish = File.ReadAllText(Repository.PathOf("eng", "publish"));
+        Assert.Contains("output=$artifacts/publish/$project/release_linux-x64", publish, StringComparison.Ordinal);
+        Assert.Contains("\nartifacts=$root/artifacts${FRAMEWORK:+/$FRAMEWORK} ", publish, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -1,5 +1,3 @@
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What a whole system is made of: the published programs, and those that are installed.</summary>
@@ -34,7 +32,7 @@ public static class GatewaySystemParts
             || !File.Exists(Path.Combine(programs, "postgres")))
             yield return "PostgreSQL";
         foreach (var tool in new[] { "nginx", "setsid" })
-            if (!SystemEnvironment.Has(GatewaySystemSettings.OfShell, tool))
+            if (!Programs.Has(tool))
                 yield return tool;
     }
 }

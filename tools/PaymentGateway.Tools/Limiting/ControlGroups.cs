@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Limiting;
 
-/// <summary>This machine's control groups: version 1 where the cpu controller is mounted by itself, else version 2.</summary>
+/// <summary>This machine's control groups: version 1 where it mounts the cpu controller by itself, else 2.</summary>
 internal abstract class ControlGroups
 {
     /// <summary>Docker's, in microseconds: a part is throttled here as it is there.</summary>

@@ -10,7 +10,7 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
 
     public override void Check(SystemLayout system)
     {
-        if (!SystemEnvironment.Has(system.Settings, "nginx"))
+        if (!Programs.Has("nginx"))
             throw new ToolException("nginx is missing: eng/setup");
         Readiness.RefuseTaken("nginx", system.Settings.Port);
     }

@@ -45,7 +45,7 @@ internal static class TestVerb
             cancellation: cancellation);
         cancellation.ThrowIfCancellationRequested();
 
-        var counted = TestResults.Read(results);
+        var counted = TestCounts.Read(results);
         Console.WriteLine(counted.Summary);
         return counted.AnyRan ? status : throw new ToolException("no test ran: nothing matches the filter");
     }

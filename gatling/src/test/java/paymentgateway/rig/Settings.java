@@ -26,7 +26,7 @@ public final class Settings {
   /** Where result.json and the tables for the picture go. */
   public final Path results = Path.of(text("results", "target/result"));
 
-  /** system.env of `eng/system up`: its pids tell whose CPU and memory to measure; empty measures none. */
+  /** system.env of `make up`: its pids tell whose CPU and memory to measure; empty measures none. */
   public final String systemEnv = text("systemEnv", "");
 
   /** Files that count a part's CPU, such as `nginx=/sys/fs/…/cpuacct.usage,…`; without them its processes do. */

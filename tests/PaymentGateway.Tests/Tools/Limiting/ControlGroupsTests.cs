@@ -1,6 +1,6 @@
 using PaymentGateway.Tools.Limiting;
 
-namespace PaymentGateway.Tests.Tools;
+namespace PaymentGateway.Tests.Tools.Limiting;
 
 /// <summary>What the machine says of its control groups.</summary>
 public sealed class ControlGroupsTests

@@ -1,6 +1,6 @@
 using PaymentGateway.Tools.Running;
 
-namespace PaymentGateway.Tests.Tools;
+namespace PaymentGateway.Tests.Tools.Running;
 
 /// <summary>The variables of `make help`: their defaults, and who has the last word.</summary>
 public sealed class SystemSettingsTests

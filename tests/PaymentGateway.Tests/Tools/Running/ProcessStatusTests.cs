@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using PaymentGateway.Tools.Running;
 
-namespace PaymentGateway.Tests.Tools;
+namespace PaymentGateway.Tests.Tools.Running;
 
 /// <summary>What the kernel's line of a process says.</summary>
 public sealed class ProcessStatusTests

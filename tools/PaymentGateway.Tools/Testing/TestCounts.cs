@@ -4,7 +4,7 @@ using System.Xml.Linq;
 namespace PaymentGateway.Tools.Testing;
 
 /// <summary>How many tests passed, failed and were skipped, as the result files of `dotnet test` count them.</summary>
-internal sealed record TestResults(int Passed, int Failed, int Skipped)
+internal sealed record TestCounts(int Passed, int Failed, int Skipped)
 {
     public bool AnyRan => Passed + Failed > 0;
 
@@ -12,7 +12,7 @@ internal sealed record TestResults(int Passed, int Failed, int Skipped)
 
     /// <param name="directory">What is below it in *.trx files is added up.</param>
     /// <exception cref="ToolException">There is none.</exception>
-    public static TestResults Read(string directory)
+    public static TestCounts Read(string directory)
     {
         var files = Directory.Exists(directory) ? Directory.GetFiles(directory, "*.trx") : [];
         return files.Length > 0
@@ -20,7 +20,7 @@ internal sealed record TestResults(int Passed, int Failed, int Skipped)
             : throw new ToolException("the tests left no result file");
     }
 
-    public static TestResults Add(IEnumerable<XDocument> files)
+    public static TestCounts Add(IEnumerable<XDocument> files)
     {
         var (total, executed, passed) = (0, 0, 0);
         foreach (var counters in files.SelectMany(file => file.Descendants())
@@ -31,7 +31,7 @@ internal sealed record TestResults(int Passed, int Failed, int Skipped)
             passed += Count(counters, "passed");
         }
 
-        return new TestResults(passed, executed - passed, total - executed);
+        return new TestCounts(passed, executed - passed, total - executed);
     }
 
     private static int Count(XElement counters, string what) =>

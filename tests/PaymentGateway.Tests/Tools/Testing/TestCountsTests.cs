@@ -1,28 +1,28 @@
 using System.Xml.Linq;
 using PaymentGateway.Tools.Testing;
 
-namespace PaymentGateway.Tests.Tools;
+namespace PaymentGateway.Tests.Tools.Testing;
 
 /// <summary>The last line of `make test`.</summary>
-public sealed class TestResultsTests
+public sealed class TestCountsTests
 {
     private const string Namespace = "http://microsoft.com/schemas/VisualStudio/TeamTest/2010";
 
     [Fact]
     public void Files_are_added_up_and_what_was_not_executed_was_skipped()
     {
-        var results = TestResults.Add([File(10, 8, 7), File(5, 5, 5)]);
+        var results = TestCounts.Add([File(10, 8, 7), File(5, 5, 5)]);
 
         Assert.Equal("12 passed, 1 failed, 2 skipped", results.Summary);
         Assert.True(results.AnyRan);
     }
 
     [Fact]
-    public void Nothing_but_skipped_tests_is_no_run() => Assert.False(TestResults.Add([File(3, 0, 0)]).AnyRan);
+    public void Nothing_but_skipped_tests_is_no_run() => Assert.False(TestCounts.Add([File(3, 0, 0)]).AnyRan);
 
     [Fact]
     public void No_result_file_is_a_failure() =>
-        Assert.Throws<ToolException>(() => TestResults.Read("/nowhere/at/all"));
+        Assert.Throws<ToolException>(() => TestCounts.Read("/nowhere/at/all"));
 
     private static XDocument File(int total, int executed, int passed) => XDocument.Parse($"""
         <TestRun xmlns="{Namespace}"><ResultSummary outcome="Completed">

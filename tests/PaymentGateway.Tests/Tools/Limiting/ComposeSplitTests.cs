@@ -1,6 +1,6 @@
 using PaymentGateway.Tools.Limiting;
 
-namespace PaymentGateway.Tests.Tools;
+namespace PaymentGateway.Tests.Tools.Limiting;
 
 /// <summary>The shares that are read from a compose file.</summary>
 public sealed class ComposeSplitTests
