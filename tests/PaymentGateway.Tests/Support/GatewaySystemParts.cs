@@ -34,7 +34,7 @@ public static class GatewaySystemParts
         if (!HasPostgres(Environment.GetEnvironmentVariable("PG_BIN"), "/usr/lib/postgresql"))
             yield return "PostgreSQL";
         var path = $"{Environment.GetEnvironmentVariable("PATH")}:/usr/sbin:/sbin";
-        foreach (var tool in new[] { "nginx", "curl", "setsid" })
+        foreach (var tool in new[] { "nginx", "curl", "setsid", "make" })
             if (!path.Split(':').Any(folder => File.Exists(Path.Combine(folder, tool))))
                 yield return tool;
     }

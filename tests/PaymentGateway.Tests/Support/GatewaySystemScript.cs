@@ -91,7 +91,19 @@ public sealed partial class GatewaySystemScript
     /// <summary>Runs the script to its end; what it says is in the failure when it fails.</summary>
     public async Task RunAsync(string[] arguments)
     {
-        var start = new ProcessStartInfo(GatewaySystemParts.Script, arguments)
+        using var script = Start(GatewaySystemParts.Script, arguments);
+        using var limit = new CancellationTokenSource(TimeLimit);
+        var output = script.StandardOutput.ReadToEndAsync(limit.Token);
+        var errors = script.StandardError.ReadToEndAsync(limit.Token);
+        await script.WaitForExitAsync(limit.Token);
+        var said = await output + await errors;
+        Assert.True(script.ExitCode == 0, $"eng/system {string.Join(' ', arguments)} failed:\n{said}");
+    }
+
+    /// <summary>Starts a program with the variables of this system.</summary>
+    public Process Start(string program, params string[] arguments)
+    {
+        var start = new ProcessStartInfo(program, arguments)
         {
             WorkingDirectory = Repository.Root,
             RedirectStandardInput = true,
@@ -101,14 +113,7 @@ public sealed partial class GatewaySystemScript
         Clean(start.Environment);
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
-
-        using var script = Process.Start(start)!;
-        using var limit = new CancellationTokenSource(TimeLimit);
-        var output = script.StandardOutput.ReadToEndAsync(limit.Token);
-        var errors = script.StandardError.ReadToEndAsync(limit.Token);
-        await script.WaitForExitAsync(limit.Token);
-        var said = await output + await errors;
-        Assert.True(script.ExitCode == 0, $"eng/system {string.Join(' ', arguments)} failed:\n{said}");
+        return Process.Start(start)!;
     }
 
     /// <summary>Addresses and pids as the script has written them.</summary>
