@@ -62,7 +62,11 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
             clock.Jump(offset);
             await Task.Delay(TimeSpan.FromSeconds(0.6));
             if (offset > 0)
+            {
+                await system.Database.CarriesLoadAsync(GatewaySystem.First);
                 await system.KillAsync(GatewaySystem.First);
+            }
+
             await Task.Delay(TimeSpan.FromSeconds(0.6));
             if (offset > 0)
                 await system.StartAsync(GatewaySystem.First);

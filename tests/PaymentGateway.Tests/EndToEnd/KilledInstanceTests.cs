@@ -28,6 +28,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(5));
         await ChargesAreInFlightAsync();
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
         await system.KillAsync(GatewaySystem.First);
         await Task.Delay(TimeSpan.FromSeconds(1));
         await system.StartAsync(GatewaySystem.First);
@@ -43,6 +44,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(3));
         await ChargesAreInFlightAsync();
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
         await system.KillAsync(GatewaySystem.First);
         await load;
         var drained = await BooksCheck.AgreesAsync(system, ledger);
@@ -54,13 +56,18 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     [GatewaySystemFact]
     public async Task Kills_of_both_instances_in_turn_lose_nothing()
     {
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(6));
-        foreach (var part in new[] { GatewaySystem.First, GatewaySystem.Second, GatewaySystem.First })
-        {
-            await Task.Delay(TimeSpan.FromSeconds(1));
-            await system.KillAsync(part);
-            await system.StartAsync(part);
-        }
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(8));
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await system.KillAsync(GatewaySystem.First);
+        // Alone it has the load, and dies as soon as the other one is back.
+        await system.Database.CarriesLoadAsync(GatewaySystem.Second);
+        await system.StartAsync(GatewaySystem.First);
+        await system.KillAsync(GatewaySystem.Second);
+        await system.StartAsync(GatewaySystem.Second);
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await system.KillAsync(GatewaySystem.First);
+        await system.StartAsync(GatewaySystem.First);
+        Assert.False(load.IsCompleted, "the load was over before the last kill");
 
         await load;
         var drained = await BooksCheck.AgreesAsync(system, ledger);
@@ -75,7 +82,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         // What it was asked while it stood still it may refuse when it goes on; the client asks again.
         var retry = new LoadRetry(Times: 10, TimeSpan.FromMilliseconds(200));
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(7), retry);
-        await Task.Delay(TimeSpan.FromSeconds(1));
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
         GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
         await Task.Delay(TimeSpan.FromSeconds(8));
         GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);

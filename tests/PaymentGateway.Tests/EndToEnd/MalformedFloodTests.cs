@@ -1,5 +1,6 @@
 using System.Net.Http.Headers;
 using System.Text;
+using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
@@ -55,6 +56,10 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         // One body kept for each would be all of the bodies. A third is left to a heap that grows in regions of 4 MiB,
         // in two processes: a step or two is no slope.
         Assert.True(memory[^1] - memory[0] < leakable / 3, $"grew by {Mib(memory[^1] - memory[0])}");
+        var limits = ComposeProject.Challenge.Services
+            .Where(service => service.Name is GatewaySystem.First or GatewaySystem.Second)
+            .Sum(service => service.MemoryMegabytes * 1024L * 1024);
+        Assert.All(memory, bytes => Assert.InRange(bytes, 1, limits));
     }
 
     private Task FloodAsync(int from, int to)

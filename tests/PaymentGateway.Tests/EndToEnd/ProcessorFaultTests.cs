@@ -41,8 +41,17 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
         IsSettledOnceAtDefaultAsync(new { garbage = true, times = 1 });
 
     [GatewaySystemFact]
-    public Task A_429_is_obeyed_and_the_payment_is_settled_once() =>
-        IsSettledOnceAtDefaultAsync(new { tooMany = true, times = 1 });
+    public async Task A_429_is_obeyed_and_the_payment_is_settled_once()
+    {
+        var before = DateTimeOffset.UtcNow;
+        await IsSettledOnceAtDefaultAsync(new { tooMany = true, times = 1 });
+
+        var calls = await System.Default.CallsAsync();
+        Assert.Equal((2, 1), (calls.Posts, calls.Refused429));
+        // Retry-After says 1 s, and the call that was refused came after this test had begun.
+        var stored = Assert.Single(await System.Default.PaymentsAsync()).Value;
+        Assert.True(stored.RequestedAt - before >= TimeSpan.FromSeconds(1), $"{stored.RequestedAt - before}");
+    }
 
     [GatewaySystemFact]
     public async Task A_call_that_hangs_before_the_insert_and_comes_late_is_charged_once()

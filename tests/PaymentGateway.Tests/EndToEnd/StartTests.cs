@@ -81,7 +81,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     public async Task An_instance_is_ready_soon_and_small()
     {
         await using var system = await GatewaySystem.UpAsync();
-        var (times, bare) = (new List<double>(), new List<double>());
+        var (times, bare, residents) = (new List<double>(), new List<double>(), new List<long>());
         for (var i = 0; i < 5; i++)
         {
             await system.StopAsync(GatewaySystem.Second);
@@ -93,6 +93,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             await using var instance = system.StartChild(GatewaySystem.Second);
             await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance is ready");
             times.Add(waited.Elapsed.TotalMilliseconds);
+            residents.Add(instance.ResidentBytes());
             instance.Signal(GatewaySystemInstance.Terminate);
             Assert.Equal(0, (await instance.EndAsync(TimeSpan.FromSeconds(60))).ExitCode);
         }
@@ -100,6 +101,10 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         output.WriteLine(
             $"start to ready: {string.Join(", ", times.Select(time => $"{time:0} ms"))}; bare {bare.Min():0} ms");
         Assert.True(times.Min() < 2_000 + (20 * bare.Min()));
+        // Half of its container's memory, at least, is for payments.
+        output.WriteLine($"resident when ready: {string.Join(", ", residents.Select(bytes => $"{bytes >> 20} MB"))}");
+        var limit = ComposeProject.Challenge[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
+        Assert.All(residents, bytes => Assert.InRange(bytes, 1, limit / 2));
     }
 
     [GatewaySystemFact]

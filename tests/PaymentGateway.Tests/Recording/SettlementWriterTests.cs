@@ -1,32 +1,261 @@
-using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Leasing;
+using Npgsql;
 using PaymentGateway.Recording;
 using PaymentGateway.Tests.Support;
+using Settlement = PaymentGateway.Recording.Settlement;
 
-namespace PaymentGateway.Tests.Recording;
+namespace PaymentGateway.Tests.Settling;
 
 /// <summary>What outcomes wait for on their way into the ledger, and a summary with them.</summary>
-public sealed class SettlementWriterTests(TestDatabase database) : IClassFixture<TestDatabase>
+public sealed class SettlementWriterTests : IAsyncLifetime
 {
+    private const string Failed = "1 outcomes could not be written";
+
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
+
+    private readonly TestDatabase database = new();
+    private readonly WatchedClock clock = new();
+    private Stations stations = null!;
+
+    private SettlementWriter Writer => stations.Part<SettlementWriter>();
+
+    public async Task InitializeAsync()
+    {
+        await database.InitializeAsync();
+        if (PostgresServer.IsInstalled)
+            stations = Stations.Build(
+                database.ConnectionString, clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (stations is not null)
+            await stations.DisposeAsync();
+        await database.DisposeAsync();
+    }
+
     [PostgresFact]
     public async Task An_outcome_that_the_ledger_has_already_waits_for_no_renewal()
     {
-        var options = TestSettings.Read();
-        var stored = Batches.ToStore(Batches.SortedIds(1), await database.OpenEpochAsync());
-        await database.Payments.StoreAsync(stored);
-        await database.Ledger.RecordAsync(Batches.ToRecord(stored));
-        // Nobody renews it, so whoever waits for that waits for ever.
-        var lease = new Lease(TimeProvider.System, options.Owning);
-        using var outcomes = new UnwrittenOutcomes(options.Recording, TimeProvider.System);
-        using var writer = new SettlementWriter(
-            database.Ledger, database.Payments, outcomes, new OpenPayments(), lease, TimeProvider.System,
-            NullLogger<SettlementWriter>.Instance);
-        await writer.StartAsync(CancellationToken.None);
+        var payment = await StoreAsync();
+        await database.Ledger.RecordAsync(Batches.ToRecord(
+            Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
+        // Nobody renews the lease, so whoever waits for that waits for ever.
+        await stations.StartAsync<SettlementWriter>();
 
-        var payment = new Payment(stored.Ids[0], stored.AmountsCents[0], stored.AcceptedAts[0], stored.OwnerEpoch);
-        writer.Add(new Settlement(payment, Processor.Default, payment.AmountCents, Batches.Noon));
+        Add(payment);
 
-        await outcomes.WrittenAsync(null).WaitAsync(TimeSpan.FromSeconds(30));
-        await writer.StopAsync(CancellationToken.None);
+        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
     }
+
+    [PostgresFact]
+    public async Task What_is_written_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
+    {
+        var (paid, other) = (await StoreAsync(), await StoreAsync());
+        await stations.StartAsync<SettlementWriter>();
+
+        Add(paid, Processor.Fallback);
+
+        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        Assert.Equal([other], stations.Open.Snapshot());
+        Assert.Equal(
+            $"{paid.Id} 2 1990 {Batches.Noon:O}",
+            await database.ScalarAsync<string>($"""
+                SELECT correlation_id || ' ' || processor || ' ' || amount_cents || ' '
+                  || to_char(requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"0Z"') FROM settlements
+                """));
+    }
+
+    [PostgresFact]
+    public async Task An_outcome_is_tried_again_after_growing_waits_until_the_ledger_takes_it_once()
+    {
+        var payment = await StoreAsync();
+        await stations.StartAsync<SettlementWriter>();
+        await TakeLedgerAwayAsync();
+
+        Add(payment);
+
+        var tries = 0;
+        foreach (var wait in new[] { 100, 200, 400, 500, 500 })
+        {
+            await HasFailedAsync(++tries);
+            Assert.Contains($"next try in {TimeSpan.FromMilliseconds(wait)}", Log.Last(), StringComparison.Ordinal);
+            clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
+            Assert.Equal(1, clock.ArmedTimers);
+            Assert.Equal(([payment], 1), (stations.Open.Snapshot(), stations.Outcomes.Count));
+            clock.Advance(Millisecond);
+        }
+
+        await HasFailedAsync(++tries);
+        await BringLedgerBackAsync();
+        clock.Advance(TimeSpan.FromMilliseconds(500));
+        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        Assert.Equal((1, tries), (await CountSettledAsync(), Log.Count));
+        Assert.Equal(0, stations.Open.Count);
+    }
+
+    [PostgresFact]
+    public async Task While_the_ledger_is_behind_there_is_no_room_for_charges_and_afterwards_there_is()
+    {
+        var (first, second) = (await StoreAsync(), await StoreAsync());
+        await stations.StartAsync<SettlementWriter>();
+        await TakeLedgerAwayAsync();
+
+        Add(first);
+        Assert.True(Writer.HasRoom);
+        Add(second);
+        Assert.False(Writer.HasRoom);
+
+        await HasFailedAsync(1);
+        await BringLedgerBackAsync();
+        clock.Advance(TimeSpan.FromMilliseconds(100));
+        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        Assert.True(Writer.HasRoom);
+    }
+
+    // Another order than that of the ids deadlocks two instances with the same payments.
+    [PostgresFact]
+    public async Task A_batch_asks_for_its_rows_in_the_order_of_the_ids()
+    {
+        var payments = new[] { await StoreAsync(), await StoreAsync() }.OrderBy(payment => payment.Id).ToList();
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var transaction = await other.BeginTransactionAsync();
+        await SettleElsewhereAsync(other, payments[0]);
+        Add(payments[1]);
+        Add(payments[0]);
+        await stations.StartAsync<SettlementWriter>();
+        await WaitsForLockAsync();
+
+        // The writer would have this one by now, and wait for the other: a deadlock.
+        await SettleElsewhereAsync(other, payments[1]);
+
+        await transaction.RollbackAsync();
+        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        Assert.Empty(Log);
+        Assert.Equal(2, await CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task The_outcome_of_a_purged_payment_waits_for_the_keepers_word_and_enters_no_ledger()
+    {
+        var purged = NewPayment(await database.OpenEpochAsync());
+        await stations.StartAsync<SettlementWriter>();
+
+        Add(purged);
+
+        await AsksTheKeeperAsync();
+        Assert.Equal((1, 1), (stations.Open.Count, stations.Outcomes.Count));
+        await KeeperLooksAsync();
+        Assert.Equal((0, 0L), (stations.Open.Count, await CountSettledAsync()));
+    }
+
+    [PostgresFact]
+    public async Task What_a_crash_has_taken_and_the_keeper_stores_again_enters_at_the_second_try()
+    {
+        var payment = NewPayment(await database.OpenEpochAsync());
+        await stations.StartAsync<SettlementWriter>();
+        Add(payment);
+        await AsksTheKeeperAsync();
+
+        await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        await KeeperLooksAsync();
+
+        Assert.Equal((0, 1L), (stations.Open.Count, await CountSettledAsync()));
+    }
+
+    [PostgresFact]
+    public async Task A_stop_ends_when_the_last_outcomes_are_written()
+    {
+        var payment = await StoreAsync();
+        var writer = await stations.StartAsync<SettlementWriter>();
+        await TakeLedgerAwayAsync();
+        Add(payment);
+        await HasFailedAsync(1);
+
+        var stop = writer.StopAsync(CancellationToken.None);
+
+        Assert.False(stop.IsCompleted);
+        await BringLedgerBackAsync();
+        clock.Advance(TimeSpan.FromMilliseconds(100));
+        await stop.WaitAsync(Patience);
+        Assert.Equal((0, 1L), (stations.Open.Count, await CountSettledAsync()));
+    }
+
+    [PostgresFact]
+    public async Task Past_the_hosts_limit_a_stop_leaves_what_is_not_written_to_the_next_owner()
+    {
+        var payment = await StoreAsync();
+        var writer = await stations.StartAsync<SettlementWriter>();
+        await TakeLedgerAwayAsync();
+        Add(payment);
+        await HasFailedAsync(1);
+        using var limit = new CancellationTokenSource();
+
+        var stop = writer.StopAsync(limit.Token);
+        Assert.False(stop.IsCompleted);
+        await limit.CancelAsync();
+        await stop.WaitAsync(Patience);
+
+        Assert.Equal([payment], stations.Open.Snapshot());
+    }
+
+    private IReadOnlyCollection<string> Log => stations.LogOf<SettlementWriter>();
+
+    private static Payment NewPayment(int epoch) => new(Guid.NewGuid(), 1990, Batches.Noon, epoch);
+
+    private async Task<Payment> StoreAsync()
+    {
+        var payment = NewPayment(await database.OpenEpochAsync());
+        await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        stations.Open.Add(payment);
+        return payment;
+    }
+
+    private void Add(Payment payment, Processor processor = Processor.Default)
+    {
+        stations.Open.Add(payment);
+        Writer.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
+    }
+
+    private Task<long> CountSettledAsync() => database.ScalarAsync<long>("SELECT count(*) FROM settlements");
+
+    private Task TakeLedgerAwayAsync() => database.ExecuteAsync("ALTER TABLE settlements RENAME TO taken_away");
+
+    private Task BringLedgerBackAsync() => database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
+
+    // Beside the wait for the next try nothing has a timer then.
+    private Task HasFailedAsync(int times) => Eventually.HoldsAsync(
+        () => Log.Count(line => line.StartsWith(Failed, StringComparison.Ordinal)) == times
+            && clock.ArmedTimers == 1,
+        $"it has failed {times} times");
+
+    private Task AsksTheKeeperAsync() =>
+        stations.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Patience);
+
+    // As often as it takes: a look that ends before the writer waits for it is none.
+    private Task KeeperLooksAsync() => Eventually.HoldsAsync(
+        () =>
+        {
+            stations.Lease.Checked();
+            return stations.Outcomes.Count == 0;
+        },
+        "the keeper's looks let the outcome go on");
+
+    private static async Task SettleElsewhereAsync(NpgsqlConnection connection, Payment payment)
+    {
+        await using var command = new NpgsqlCommand(
+            $"""
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            SELECT correlation_id, accepted_at, 1, 1990, now() FROM payments WHERE correlation_id = '{payment.Id}'
+            """,
+            connection);
+        await command.ExecuteNonQueryAsync();
+    }
+
+    private Task WaitsForLockAsync() => Eventually.HoldsAsync(
+        () => database.ScalarAsync<bool>("""
+            SELECT count(*) = 1 FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """),
+        "the writer waits for the other's row");
 }

@@ -63,6 +63,19 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return (long)(await command.ExecuteScalarAsync())!;
     }
 
+    /// <summary>
+    /// Waits until an instance, by the epoch that it has now, has accepted more than before: it carries the load.
+    /// </summary>
+    public async Task CarriesLoadAsync(string part)
+    {
+        const int More = 20;
+        var accepted =
+            $"payments WHERE owner_epoch = (SELECT max(epoch) FROM leases WHERE instance LIKE '%/{part}.sock@%')";
+        var before = await CountAsync(accepted);
+        await Eventually.HoldsAsync(
+            async () => await CountAsync(accepted) >= before + More, $"{part} carries the load");
+    }
+
     /// <summary>A lock that purges wait for and nothing else does, until what is given is disposed.</summary>
     public async Task<IAsyncDisposable> LockPaymentsAsync()
     {

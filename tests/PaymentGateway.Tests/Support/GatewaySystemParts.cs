@@ -31,7 +31,7 @@ public static class GatewaySystemParts
         if (GatewaySystemSettings.OfShell.PostgresBinaries is not { } programs
             || !File.Exists(Path.Combine(programs, "postgres")))
             yield return "PostgreSQL";
-        foreach (var tool in new[] { "nginx", "setsid" })
+        foreach (var tool in new[] { "nginx", "setsid", "make" })
             if (!Programs.Has(tool))
                 yield return tool;
     }

@@ -67,4 +67,55 @@ public sealed class InTimeTests
 
         Assert.Equal(7, answer);
     }
+
+    [Fact]
+    public async Task A_pause_of_the_whole_machine_is_not_the_calls_time()
+    {
+        var clock = new WatchedClock();
+        var call = new TaskCompletionSource<int>();
+        var limit = TimeSpan.FromSeconds(2);
+        var judged = InTime.EndsAsync(
+            limit, call.Task, _ => throw new InvalidOperationException("The limit has not passed."), "it", clock);
+
+        await PassAsync(clock, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(50));
+        await PassAsync(clock, TimeSpan.FromMinutes(1), TimeSpan.FromMinutes(1));
+        await Eventually.HoldsAsync(() => clock.ArmedTimers == 1 || judged.IsCompleted, "the rest is waited for");
+        call.SetResult(7);
+
+        Assert.Equal(7, await judged);
+    }
+
+    [Fact]
+    public async Task Without_a_pause_the_limit_is_kept_to_the_step()
+    {
+        var clock = new WatchedClock();
+        var call = new TaskCompletionSource<int>();
+        var asked = false;
+        var judged = InTime.EndsAsync(
+            TimeSpan.FromSeconds(2),
+            call.Task,
+            _ =>
+            {
+                asked = true;
+                return Task.CompletedTask;
+            },
+            "it",
+            clock);
+
+        await PassAsync(clock, TimeSpan.FromSeconds(1.95), TimeSpan.FromMilliseconds(50));
+        Assert.False(asked);
+        await PassAsync(clock, TimeSpan.FromMilliseconds(50), TimeSpan.FromMilliseconds(50));
+
+        await Assert.ThrowsAsync<TrueException>(() => judged);
+        Assert.True(asked);
+    }
+
+    private static async Task PassAsync(WatchedClock clock, TimeSpan time, TimeSpan step)
+    {
+        for (var passed = TimeSpan.Zero; passed < time; passed += step)
+        {
+            await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the next step is waited for");
+            clock.Advance(step);
+        }
+    }
 }

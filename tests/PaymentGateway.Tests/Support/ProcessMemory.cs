@@ -13,4 +13,25 @@ public static class ProcessMemory
         return long.Parse(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1], CultureInfo.InvariantCulture)
             * 1024;
     }
+
+    /// <summary>The same of a process and those that it has forked, as PostgreSQL and nginx do.</summary>
+    public static long PssWithForkedBytes(int pid)
+    {
+        var forked = File.ReadAllText($"/proc/{pid}/task/{pid}/children")
+            .Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        return PssBytes(pid) + forked.Sum(child => PssOrNothingBytes(int.Parse(child, CultureInfo.InvariantCulture)));
+    }
+
+    // A server process may end between two looks.
+    private static long PssOrNothingBytes(int pid)
+    {
+        try
+        {
+            return PssBytes(pid);
+        }
+        catch (Exception gone) when (gone is IOException or InvalidOperationException)
+        {
+            return 0;
+        }
+    }
 }

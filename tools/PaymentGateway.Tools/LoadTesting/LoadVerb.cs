@@ -109,14 +109,14 @@ public static class LoadVerb
         return await RunAsync(Loads.Of(load, properties, SystemSettings.FromEnvironment()), cancellation);
     }
 
-    /// <summary>A load that this machine cannot run is no load that passed: the last lines say so.</summary>
+    /// <summary>A load that this machine cannot run is no load that passed: the last line says so.</summary>
     private static async Task<int> ShortAsync(string[] properties, CancellationToken cancellation)
     {
         DemandProperties(properties);
         var settings = SystemSettings.FromEnvironment();
         if (await Maven.BuildAsync(cancellation) is { } lacking)
         {
-            Console.WriteLine($"\nNOT RUN: the official load. {lacking}\nNothing of it was tested.");
+            Console.WriteLine($"NOT RUN: the official load, so nothing of it was tested: {lacking}");
             return settings["PAYMENTGATEWAY_REQUIRE_PARTS"] == "1" ? 1 : 0;
         }
 

@@ -27,7 +27,7 @@ internal static class Maven
     /// <exception cref="ToolException">The fault is in gatling/ itself.</exception>
     public static async Task<string?> BuildAsync(CancellationToken cancellation)
     {
-        if (await LackingAsync(cancellation) is { } lacking)
+        if (await MissingAsync(cancellation) is { } lacking)
             return lacking;
 
         var log = Repository.PathOf("artifacts", "gatling", "build.log");
@@ -56,17 +56,6 @@ internal static class Maven
     public static Task<int> SelfTestAsync(CancellationToken cancellation) => Shell.ShowAsync(
         ["java", "-cp", Repository.PathOf("gatling", "target", "test-classes"), "paymentgateway.rig.SelfTest"],
         cancellation: cancellation);
-
-    private static async Task<string?> LackingAsync(CancellationToken cancellation)
-    {
-        if (await MissingAsync(cancellation) is null)
-            return null;
-
-        var setup = await Shell.RunAsync([Repository.PathOf("eng", "setup"), "maven"], cancellation: cancellation);
-        return await MissingAsync(cancellation) is { } missing
-            ? $"{missing} ({(setup.Errors + setup.Output).Trim().Split('\n')[^1]})"
-            : null;
-    }
 
     private static async Task<string?> MissingAsync(CancellationToken cancellation)
     {

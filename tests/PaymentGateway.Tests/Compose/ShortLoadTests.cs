@@ -1,0 +1,70 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>`make official-short` where its load cannot be run: what is wrong with the clone is red.</summary>
+public sealed class ShortLoadTests : IDisposable
+{
+    private const string Java = "echo 'javac 17.0.1'";
+
+    private readonly DirectoryInfo tools = Directory.CreateTempSubdirectory("tools");
+
+    public void Dispose() => tools.Delete(recursive: true);
+
+    [GatewaySystemTheory]
+    [InlineData("Could not find artifact io.gatling:gatling-app:jar:0 in central (https://repo.maven.apache.org)")]
+    [InlineData("Non-parseable POM gatling/pom.xml: unexpected markup")]
+    [InlineData("COMPILATION ERROR :")]
+    public async Task A_pom_or_a_simulation_that_is_wrong_is_red(string said)
+    {
+        Write("javac", Java);
+        Write("mvn", $"echo '[ERROR] {said}'; exit 1");
+
+        var run = await RunAsync($"{tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}");
+
+        Assert.NotEqual(0, run.ExitCode);
+        Assert.DoesNotContain("NOT RUN", run.Output, StringComparison.Ordinal);
+    }
+
+    [GatewaySystemFact]
+    public async Task Without_a_network_the_last_line_says_that_nothing_was_run()
+    {
+        Write("javac", Java);
+        Write("mvn", "echo '[ERROR] Could not transfer artifact a:b:pom:1 from/to central: Unknown host'; exit 1");
+
+        SaysNotRun(await RunAsync($"{tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}"));
+    }
+
+    [GatewaySystemTheory]
+    [InlineData("mvn")]
+    [InlineData("javac")]
+    public async Task Without_Maven_or_Java_the_last_line_says_that_nothing_was_run(string missing)
+    {
+        Write("javac", Java);
+        Write("mvn", "exit 1");
+        File.Delete(Path.Combine(tools.FullName, missing));
+        foreach (var folder in Environment.GetEnvironmentVariable("PATH")!.Split(':').Where(Directory.Exists))
+            foreach (var tool in Directory.GetFiles(folder).Where(tool => Path.GetFileName(tool) != missing))
+                if (Path.Combine(tools.FullName, Path.GetFileName(tool)) is var link && !File.Exists(link))
+                    File.CreateSymbolicLink(link, tool);
+
+        SaysNotRun(await RunAsync(tools.FullName));
+    }
+
+    private static Task<ProgramRun> RunAsync(string path) =>
+        ProgramRun.RunAsync(["make", "official-short"], null, ("PATH", path), ("MAKEFLAGS", null), ("PAYMENTGATEWAY_REQUIRE_PARTS", null));
+
+    private static void SaysNotRun(ProgramRun run)
+    {
+        Assert.Equal(0, run.ExitCode);
+        Assert.StartsWith(
+            "NOT RUN", run.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries)[^1], StringComparison.Ordinal);
+    }
+
+    private void Write(string tool, string command)
+    {
+        var path = Path.Combine(tools.FullName, tool);
+        File.WriteAllText(path, $"#!/bin/sh\n{command}\n");
+        File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
+    }
+}

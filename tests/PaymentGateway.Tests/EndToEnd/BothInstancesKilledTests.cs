@@ -1,0 +1,53 @@
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>kill -9 of both instances: nginx says so by itself, and goes on with the first that is back.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class BothInstancesKilledTests : IAsyncLifetime
+{
+    private static readonly string[] Both = [GatewaySystem.First, GatewaySystem.Second];
+
+    private readonly LoadLedger ledger = new();
+    private GatewaySystem system = null!;
+
+    public async Task InitializeAsync() => system = await GatewaySystem.UpAsync();
+
+    public async Task DisposeAsync() => await system.DisposeAsync();
+
+    [GatewaySystemTheory]
+    [InlineData(GatewaySystem.First)]
+    [InlineData(GatewaySystem.Second)]
+    public async Task With_both_instances_killed_503_comes_at_once_and_goes_on_with_the_first_to_return(string first)
+    {
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        foreach (var part in Both)
+            await system.KillAsync(part);
+
+        // More than nginx counts before it leaves an instance alone.
+        var refused = Enumerable.Range(0, 12).Select(_ => Guid.NewGuid()).ToList();
+        foreach (var id in refused)
+            await RefusesAsync(HttpMethod.Post, "payments", LoadDriver.Body(id, 1));
+        await RefusesAsync(HttpMethod.Get, "payments-summary");
+        await RefusesAsync(HttpMethod.Post, "purge-payments");
+        await RefusesAsync(HttpMethod.Get, "readyz");
+
+        await system.StartAsync(first);
+        var retry = new LoadRetry(Times: 10, TimeSpan.FromSeconds(1));
+        foreach (var id in refused)
+            await LoadDriver.PostAsync(system.Client, ledger, id, amount: 1, retry);
+        await system.StartAsync(Both.Single(part => part != first));
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
+        await BooksCheck.AgreesAsync(system, ledger);
+
+        Assert.Equal(50 + refused.Count + 50, ledger.Acknowledged);
+        Assert.Equal(ledger.Count, await system.Database.CountAsync("settlements"));
+    }
+
+    private async Task RefusesAsync(HttpMethod method, string path, HttpContent? body = null)
+    {
+        using var request = new HttpRequestMessage(method, path) { Content = body };
+        using var answer = await system.Client.RefusesAsync(request, 503);
+        Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
+    }
+}

@@ -1,0 +1,93 @@
+using System.Net;
+using System.Net.Sockets;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>`make run`: how it ends, what it says when it cannot begin, and that it leaves nothing behind.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class MakeRunTests
+{
+    private const string Ours = "payment-gateway: ";
+
+    [GatewaySystemFact]
+    public async Task Ctrl_C_ends_it_and_leaves_nothing()
+    {
+        await using var run = MakeRun.Start([]);
+        await run.IsReadyAsync();
+        using var client = new HttpClient { BaseAddress = run.Address };
+        using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
+        using var paid = await client.PostAsync("payments", body);
+        Assert.Equal(HttpStatusCode.Accepted, paid.StatusCode);
+
+        run.PressControlC();
+
+        Assert.DoesNotContain(await run.EndAsync(), line => line.StartsWith(Ours, StringComparison.Ordinal));
+        await run.LeavesNothingAsync();
+    }
+
+    [GatewaySystemTheory]
+    [InlineData("default")]
+    [InlineData("postgres")]
+    [InlineData(GatewaySystem.Second)]
+    [InlineData("nginx")]
+    public async Task A_part_that_dies_ends_it_with_a_line_that_names_the_part(string part)
+    {
+        await using var run = MakeRun.Start([]);
+        await run.IsReadyAsync();
+
+        run.Kill(part);
+
+        var errors = await run.EndAsync();
+        var line = Assert.Single(errors, line => line.StartsWith(Ours, StringComparison.Ordinal));
+        Assert.StartsWith($"{Ours}{part} ended", line, StringComparison.Ordinal);
+        EndsWithOne(errors);
+        await run.LeavesNothingAsync();
+    }
+
+    [GatewaySystemTheory]
+    [InlineData("PORT")]
+    [InlineData("DEFAULT_PORT")]
+    [InlineData("FALLBACK_PORT")]
+    public async Task A_port_in_use_is_one_line(string variable)
+    {
+        TcpListener? taken = null;
+        var port = 0;
+        await using var run = MakeRun.Start([], settings =>
+        {
+            port = MakeRun.PortOf(settings, variable);
+            taken = new TcpListener(IPAddress.Loopback, port);
+            taken.Start();
+        });
+        using var owned = taken;
+
+        var errors = await run.EndAsync();
+
+        Assert.EndsWith($"port {port} is in use", Single(errors), StringComparison.Ordinal);
+        await run.LeavesNothingAsync(variable);
+    }
+
+    [GatewaySystemTheory]
+    [InlineData("PG_BIN", "PostgreSQL")]
+    [InlineData("GATEWAY_BIN", "/nowhere/at/all")]
+    [InlineData("SIMULATOR_BIN", "/nowhere/at/all")]
+    public async Task A_missing_tool_is_one_line_that_names_it(string variable, string named)
+    {
+        await using var run = MakeRun.Start([(variable, "/nowhere/at/all")]);
+
+        var errors = await run.EndAsync();
+
+        Assert.StartsWith($"{Ours}{named} is missing", Single(errors), StringComparison.Ordinal);
+        await run.LeavesNothingAsync();
+    }
+
+    // Beside make's own.
+    private static string Single(string[] errors)
+    {
+        EndsWithOne(errors);
+        return Assert.Single(errors[..^1]);
+    }
+
+    private static void EndsWithOne(string[] errors) =>
+        Assert.Matches(@"^make: \*\*\* \[.*run\] Error 1$", errors[^1]);
+}

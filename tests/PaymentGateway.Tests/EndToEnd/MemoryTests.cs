@@ -1,0 +1,50 @@
+using System.Globalization;
+using PaymentGateway.Tests.Compose;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>Each part beside the memory limit of its container, with the settings that are shipped.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class MemoryTests(ITestOutputHelper output)
+{
+    private const int Payments = 10_000;
+    private const long Megabyte = 1024 * 1024;
+
+    private static readonly string[] Parts = ["nginx", GatewaySystem.First, GatewaySystem.Second, "postgres"];
+
+    private readonly LoadLedger ledger = new();
+
+    [GatewaySystemFact]
+    public async Task Every_part_fits_into_its_container_while_payments_wait_and_after_they_are_settled()
+    {
+        await using var system = await GatewaySystem.UpAsync(("DOTNET_GCHeapHardLimit", HeapLimit()));
+        await system.Default.SetFailureAsync(true);
+        await system.Fallback.SetFailureAsync(true);
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 64, Payments, TimeSpan.Zero);
+        ledger.NoClientSawAnError();
+        Assert.Equal(Payments, await system.Database.CountUnsettledAsync());
+        AllFit(system, "while all wait");
+
+        await system.Default.SetFailureAsync(false);
+        await system.Fallback.SetFailureAsync(false);
+        await BooksCheck.AgreesAsync(system, ledger);
+        AllFit(system, "after all are settled");
+    }
+
+    // What .NET allows its heap where a container limits the memory: three quarters.
+    private static string HeapLimit() => (ComposeProject.Challenge[GatewaySystem.First].MemoryMegabytes
+        * Megabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
+
+    private void AllFit(GatewaySystem system, string when)
+    {
+        foreach (var part in Parts)
+        {
+            var used = ProcessMemory.PssWithForkedBytes(system.PidOf(part));
+            var limit = ComposeProject.Challenge[part].MemoryMegabytes * Megabyte;
+            output.WriteLine($"{part} {when}: {used / Megabyte} of {limit / Megabyte} MB");
+            Assert.InRange(used, 1, limit);
+        }
+    }
+}

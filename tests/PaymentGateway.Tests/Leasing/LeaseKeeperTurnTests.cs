@@ -1,0 +1,289 @@
+using Npgsql;
+using PaymentGateway.Leasing;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>LeaseKeeper turn by turn, on a clock of the test's: what it tells the database, and what follows.</summary>
+public sealed class LeaseKeeperTurnTests : IAsyncLifetime
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+
+    // Below the 0.8 s that a statement of the lease may take, so that none on its way ends by it.
+    private static readonly TimeSpan Step = TimeSpan.FromMilliseconds(700);
+
+    private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
+
+    private readonly TestDatabase database = new();
+    private readonly WatchedClock clock = new();
+    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("keeper");
+    private Stations stations = null!;
+    private string? name;
+
+    public async Task InitializeAsync()
+    {
+        await database.InitializeAsync();
+        // A wall clock as the database's: what is accepted is stored by it.
+        clock.SetUtcNow(DateTimeOffset.UtcNow);
+        if (PostgresServer.IsInstalled)
+            stations = Stations.Build(
+                database.ConnectionString, clock, $"http://unix:{directory.FullName}/api.sock");
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (stations is not null)
+            await stations.DisposeAsync();
+        directory.Delete(recursive: true);
+        await database.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task The_first_lease_is_there_when_the_start_returns()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+
+        Assert.True(stations.Lease.IsHeld);
+        Assert.Equal(stations.Lease.Epoch, await OpenEpochAsync());
+    }
+
+    [PostgresFact]
+    public async Task Without_PostgreSQL_the_start_goes_on_and_the_lease_comes_with_it_and_one_line_says_so()
+    {
+        await AllowAsync(false);
+
+        await stations.StartAsync<LeaseKeeper>();
+        Assert.Equal((0, false), (stations.Lease.Epoch, stations.Lease.IsHeld));
+        await Eventually.HoldsAsync(TurnAndAsync(() => CountRefusedAsync(3)), "three turns were refused");
+        Assert.Equal(0, stations.Lease.Epoch);
+        await AllowAsync(true);
+
+        await Eventually.HoldsAsync(
+            TurnAndAsync(() => Task.FromResult(stations.Lease.IsHeld)), "the lease is there");
+        Assert.Single(Log, line => line.StartsWith("PostgreSQL is away", StringComparison.Ordinal));
+    }
+
+    [PostgresFact]
+    public async Task Tables_that_are_gone_with_their_server_are_made_again()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+        await database.ExecuteAsync(
+            "DROP TABLE settlement_totals, settlements, payments, books, books_intact, leases, processor_health");
+
+        await Eventually.HoldsAsync(
+            TurnAndAsync(() => database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
+            "the tables are there again");
+        await Eventually.HoldsAsync(
+            TurnAndAsync(async () => await OpenEpochAsync() == stations.Lease.Epoch && stations.Lease.IsHeld),
+            "it holds a lease there");
+    }
+
+    [PostgresFact]
+    public async Task A_turn_comes_with_each_interval_and_renews_for_a_whole_lease()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+        var epoch = stations.Lease.Epoch;
+        var first = await RenewalAsync();
+        clock.Advance(Step);
+        Assert.Equal(first, await RenewalAsync());
+        clock.Advance(TimeSpan.FromSeconds(1) - Step);
+        await Eventually.HoldsAsync(async () => await RenewalAsync() > first, "the next turn has come");
+
+        for (var time = TimeSpan.Zero; time < 3 * LeaseDuration; time += Step)
+        {
+            await PassAsync(Step);
+            Assert.True(stations.Lease.IsHeld);
+        }
+
+        Assert.Equal((epoch, epoch), (stations.Lease.Epoch, await OpenEpochAsync()));
+    }
+
+    [PostgresFact]
+    public async Task The_bound_of_a_turn_is_the_oldest_of_what_is_not_settled_wherever_it_is()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+        var acceptances = stations.Part<AcceptanceClock>();
+        acceptances.End(acceptances.Begin(1));
+        var anHourAgo = Timestamps.Cut(clock.GetUtcNow().UtcDateTime.AddHours(-1));
+
+        var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, stations.Lease.Epoch);
+        stations.Open.Add(open);
+        Assert.Equal(open.AcceptedAt, await BoundAsync());
+        var waiting = new AcceptanceBatch(1, open.AcceptedAt.AddHours(-1), open.AcceptedAt.AddHours(-1));
+        stations.Part<StoredBacklog>().AddOverflow(waiting);
+        Assert.Equal(waiting.From, await BoundAsync());
+
+        stations.Open.Remove(open);
+        stations.Part<StoredBacklog>().Clear();
+        var accepting = acceptances.Begin(1);
+        clock.Advance(Step);
+        acceptances.Begin(1);
+        Assert.Equal(accepting.From, await BoundAsync());
+        acceptances.End(accepting);
+        Assert.True(await BoundAsync() > accepting.From);
+    }
+
+    [PostgresFact]
+    public async Task The_database_hears_of_fallback_when_it_is_wanted_and_not_before()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, stations.Lease.Epoch);
+        await NextTurnAsync();
+        Assert.False(await UsesFallbackAsync());
+
+        Assert.False(stations.Lease.MayUseFallback(payment));
+        await Eventually.HoldsAsync(() => stations.Lease.MayUseFallback(payment), "fallback may be used");
+
+        Assert.True(await UsesFallbackAsync());
+    }
+
+    [PostgresFact]
+    public async Task An_epoch_that_another_closed_is_given_up_and_a_new_one_begins()
+    {
+        await stations.StartAsync<LeaseKeeper>();
+        var lost = stations.Lease.Epoch;
+        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost);
+        stations.Open.Add(payment);
+        stations.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
+        await database.Leases.CloseAsync(lost);
+
+        await NextTurnAsync();
+
+        Assert.True(stations.Lease.Epoch > lost);
+        Assert.True(stations.Lease.IsHeld);
+        Assert.False(stations.Lease.Owns(payment));
+        Assert.Null(stations.Part<StoredBacklog>().Oldest());
+        Assert.Contains($"Epoch {lost} was closed by another instance; 1 payments are theirs now", Log);
+    }
+
+    // Its process is proven to be gone by the lock beside the socket; another identity's is not.
+    [PostgresFact]
+    public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_anothers_is_left_its_lease()
+    {
+        var identity = stations.Part<InstanceLock>().Identity;
+        var before = await database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
+        var another = await database.Leases.OpenAsync("another", TimeSpan.FromMinutes(5));
+
+        await stations.StartAsync<LeaseKeeper>();
+
+        Assert.True(await IsClosedAsync(before));
+        Assert.False(await IsClosedAsync(another));
+    }
+
+    // After an outage every lease has lapsed, and the others get the time to renew theirs.
+    [PostgresFact]
+    public async Task A_lapsed_lease_is_closed_after_a_steady_lease_and_no_pause_counts_as_steady()
+    {
+        var lapsed = await database.Leases.OpenAsync("another", TimeSpan.Zero);
+        await stations.StartAsync<LeaseKeeper>();
+        for (var time = Step; time < LeaseDuration; time += Step)
+            await PassAsync(Step);
+        Assert.False(await IsClosedAsync(lapsed));
+
+        // Time that passed in one piece was no turn's.
+        clock.Advance(10 * LeaseDuration);
+        await NextTurnAsync();
+        Assert.False(await IsClosedAsync(lapsed));
+
+        for (var time = TimeSpan.Zero; time <= LeaseDuration; time += Step)
+            await PassAsync(Step);
+        Assert.True(await IsClosedAsync(lapsed));
+    }
+
+    [PostgresFact]
+    public async Task A_clean_stop_closes_the_epoch_and_frees_what_is_open_the_unsent_and_the_doubtful_as_such()
+    {
+        var keeper = await stations.StartAsync<LeaseKeeper>();
+        var stored = Batches.ToStore(Batches.SortedIds(3), stations.Lease.Epoch);
+        await database.Payments.StoreAsync(stored);
+        var payments = stored.Ids.Select((id, at) =>
+            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
+        payments.ForEach(stations.Open.Add);
+        await database.Ledger.RecordAsync(Batches.ToRecord(
+            Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
+
+        await keeper.StopAsync(CancellationToken.None);
+
+        Assert.Equal((0, false), (stations.Lease.Epoch, stations.Lease.IsHeld));
+        Assert.True(await IsClosedAsync(stored.OwnerEpoch));
+        Assert.Equal(
+            $"0/1 0/3 {stored.OwnerEpoch}/0",
+            await database.ScalarAsync<string>(
+                "SELECT string_agg(owner_epoch || '/' || handover, ' ' ORDER BY accepted_at) FROM payments"));
+        Assert.Contains($"Epoch {stored.OwnerEpoch} ends, 2 payments are free for others, 1 in doubt", Log);
+    }
+
+    [PostgresFact]
+    public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_lapse()
+    {
+        var keeper = await stations.StartAsync<LeaseKeeper>();
+        var epoch = stations.Lease.Epoch;
+        await AllowAsync(false);
+
+        await keeper.StopAsync(CancellationToken.None).WaitAsync(Patience);
+
+        await AllowAsync(true);
+        Assert.Equal(0, stations.Lease.Epoch);
+        Assert.False(await IsClosedAsync(epoch));
+        Assert.Contains(Log, line => line.StartsWith($"Epoch {epoch} ends without release", StringComparison.Ordinal));
+    }
+
+    private IReadOnlyCollection<string> Log => stations.LogOf<LeaseKeeper>();
+
+    /// <summary>Time in which the keeper makes its turns; the statements that were on their way then are over.</summary>
+    /// <summary>Time in which the keeper makes its turns; statements that were on their way then are over.</summary>
+    {
+        clock.Advance(time);
+        await NextTurnAsync();
+    }
+
+    private Task NextTurnAsync() => stations.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Patience);
+
+    // With the database away no turn ends in a look that could be waited for.
+    private Func<Task<bool>> TurnAndAsync(Func<Task<bool>> conditionAsync) => () =>
+    {
+        stations.Lease.CheckSoon.Set();
+        return conditionAsync();
+    };
+
+    /// <summary>Lets the server take connections to this database, or ends those that are there.</summary>
+    private async Task AllowAsync(bool allow)
+    {
+        name ??= await database.ScalarAsync<string>("SELECT current_database()::text");
+        await using var connection = new NpgsqlConnection(
+            database.Server.ConnectionString("postgres") + ";Pooling=false");
+        await connection.OpenAsync();
+        await using var command = new NpgsqlCommand(
+            $"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {allow}; "
+            + $"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND {!allow}",
+            connection);
+        await command.ExecuteNonQueryAsync();
+        database.Source.Clear();
+    }
+
+    private async Task<bool> CountRefusedAsync(int atLeast)
+    {
+        var log = await File.ReadAllTextAsync(Path.Combine(database.Server.Directory, "log"));
+        return log.Split($"database \"{name}\" is not currently accepting connections").Length > atLeast;
+    }
+
+    private Task<long> RenewalAsync() =>
+        database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {stations.Lease.Epoch}");
+
+    private async Task<DateTime> BoundAsync()
+    {
+        await NextTurnAsync();
+        return await database.ScalarAsync<DateTime>(
+            $"SELECT settled_before FROM leases WHERE epoch = {stations.Lease.Epoch}");
+    }
+
+    private Task<int> OpenEpochAsync() =>
+        database.ScalarAsync<int>("SELECT epoch FROM leases WHERE closed_at IS NULL AND expires_at > now()");
+
+    private Task<bool> UsesFallbackAsync() =>
+        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {stations.Lease.Epoch}");
+
+    private Task<bool> IsClosedAsync(int epoch) =>
+        database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
+}

@@ -1,0 +1,308 @@
+using Npgsql;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>
+public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
+{
+    private const int PageMax = 500;
+    private const int DoubtsMax = 4_000;
+
+    private const string Waiting =
+        "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
+    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    private readonly TestDatabase database = new();
+    private readonly WatchedClock clock = new();
+    private Stations stations = null!;
+    private int mine;
+
+    private OrphanAdoption Adoption => stations.Part<OrphanAdoption>();
+
+    public async Task InitializeAsync()
+    {
+        await database.InitializeAsync();
+        if (!PostgresServer.IsInstalled)
+            return;
+
+        stations = Stations.Build(database.ConnectionString, clock, urls: null);
+        mine = await database.OpenEpochAsync();
+        stations.HoldLease(mine);
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (stations is not null)
+            await stations.DisposeAsync();
+        await database.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task What_a_clean_stop_freed_unsent_is_queued_as_new()
+    {
+        var (owner, left) = await LeaveAsync(count: 3, close: false);
+        await database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
+
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(left, Queued(payment => !payment.InDoubt && payment.Epoch == mine));
+        Assert.Equal((3, 0), (stations.Open.Count, stations.Doubts.Count));
+    }
+
+    [PostgresFact]
+    public async Task What_an_owner_without_fallback_left_is_queued_as_charged_at_default()
+    {
+        var (_, left) = await LeaveAsync(count: 3);
+
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(left, Queued(payment => payment is { InDoubt: true, ChargedAt: Processor.Default }));
+        Assert.Equal((3, 0), (stations.Open.Count, stations.Doubts.Count));
+    }
+
+    [PostgresFact]
+    public async Task What_an_owner_with_fallback_left_is_looked_up_anywhere_and_not_queued()
+    {
+        await LeaveAsync(count: 3, usedFallback: true);
+
+        await Adoption.AdoptAllAsync();
+
+        Assert.All(stations.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
+        Assert.Equal((3, 3, 0), (stations.Open.Count, stations.Doubts.Count, stations.Queue.Count));
+    }
+
+    // The owner sends until its own lease ends, whenever its epoch was closed.
+    [PostgresFact]
+    public async Task Doubt_begins_a_lease_after_the_first_look_that_found_the_epoch_closed()
+    {
+        var seenAt = clock.GetTimestamp();
+        await using (await LockPaymentsOfAsync((await LeaveAsync(count: 1)).Owner))
+            await Adoption.AdoptAllAsync();
+        Assert.Equal(0, stations.Open.Count);
+        clock.Advance(TimeSpan.FromMinutes(1));
+
+        await Adoption.AdoptAllAsync();
+
+        var adopted = Assert.Single(stations.Open.Snapshot());
+        Assert.Equal(seenAt + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+    }
+
+    [PostgresFact]
+    public async Task Doubt_that_a_clean_stop_freed_begins_a_lease_after_its_adoption()
+    {
+        var (owner, left) = await LeaveAsync(count: 1, close: false);
+        // Settled, and so never adopted: the freed ones are there from the first look on.
+        await database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
+        await Adoption.AdoptAllAsync();
+        clock.Advance(TimeSpan.FromMinutes(1));
+        await database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, left));
+
+        await Adoption.AdoptAllAsync();
+
+        var adopted = Assert.Single(stations.Open.Snapshot());
+        Assert.Equal(clock.GetTimestamp() + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+    }
+
+    [PostgresFact]
+    public async Task Without_the_lease_nothing_is_adopted_and_with_it_everything()
+    {
+        await LeaveAsync(count: 3);
+        stations.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+
+        await Adoption.AdoptAllAsync();
+        Assert.Equal(0, stations.Open.Count);
+        stations.Lease.Renewed(clock.GetTimestamp());
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(3, stations.Open.Count);
+    }
+
+    [PostgresFact]
+    public async Task A_page_is_bounded_asks_for_the_next_turn_and_the_end_is_written_down()
+    {
+        var (owner, left) = await LeaveAsync(PageMax + 1);
+
+        await Adoption.AdoptAllAsync();
+        Assert.Equal(PageMax, stations.Open.Count);
+        Assert.True(await IsAskedForAsync());
+        Assert.False(await IsAdoptedAsync(owner));
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(left, Queued(_ => true));
+        Assert.False(await IsAskedForAsync());
+        Assert.True(await IsAdoptedAsync(owner));
+    }
+
+    [PostgresFact]
+    public async Task What_does_not_fit_into_the_queue_stays_in_the_table()
+    {
+        await using var small = Stations.Build(
+            database.ConnectionString, clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
+        small.HoldLease(mine);
+        var adoption = small.Part<OrphanAdoption>();
+        var (owner, _) = await LeaveAsync(count: 5);
+
+        await adoption.AdoptAllAsync();
+        await adoption.AdoptAllAsync();
+        Assert.Equal(4, small.Open.Count);
+        Assert.False(await IsAdoptedAsync(owner));
+        while (small.Queue.TryTake(out _))
+        {
+            // Room for the rest.
+        }
+
+        await adoption.AdoptAllAsync();
+
+        Assert.Equal(5, small.Open.Count);
+        Assert.True(await IsAdoptedAsync(owner));
+    }
+
+    [PostgresFact]
+    public async Task Doubts_that_wait_for_fallback_leave_room_for_what_default_alone_can_settle()
+    {
+        // Not held, so that they wait without asking anybody.
+        stations.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+        for (var doubt = 0; doubt < DoubtsMax; doubt++)
+            stations.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, mine) { InDoubt = true });
+        stations.HoldLease(mine);
+        await LeaveAsync(count: 3, usedFallback: true);
+        var (_, atDefault) = await LeaveAsync(count: 3);
+
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(DoubtsMax, stations.Doubts.Count);
+        Assert.Equal(atDefault, Queued(_ => true));
+    }
+
+    [PostgresFact]
+    public async Task A_closed_epoch_is_searched_until_every_earlier_statement_is_over()
+    {
+        var (owner, _) = await LeaveAsync(count: 1, close: false);
+        await using var late = await database.Source.OpenConnectionAsync();
+        await using var transaction = await late.BeginTransactionAsync();
+        await StoreOnAsync(late, owner);
+        await database.Leases.CloseAsync(owner);
+
+        await Adoption.AdoptAllAsync();
+        Assert.Equal(1, stations.Open.Count);
+        Assert.False(await IsAdoptedAsync(owner));
+        await transaction.CommitAsync();
+        await Adoption.AdoptAllAsync();
+
+        Assert.Equal(2, stations.Open.Count);
+        Assert.True(await IsAdoptedAsync(owner));
+    }
+
+    [PostgresFact]
+    public async Task What_cannot_be_adopted_now_is_said_and_costs_neither_other_epochs_nor_the_lease()
+    {
+        var (held, _) = await LeaveAsync(count: 1);
+        var (_, free) = await LeaveAsync(count: 3);
+
+        await using (await LockPaymentsOfAsync(held))
+            await Adoption.AdoptAllAsync();
+
+        Assert.Equal(free, Queued(_ => true));
+        Assert.Equal(mine, stations.Lease.Epoch);
+        Assert.Contains(
+            stations.LogOf<OrphanAdoption>(),
+            line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
+        await Adoption.AdoptAllAsync();
+        Assert.Equal(4, stations.Open.Count);
+    }
+
+    // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
+    [PostgresFact]
+    public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_its_bound_until_it_is_closed()
+    {
+        await LeaveAsync(count: 3);
+        await using var other = await database.Source.OpenConnectionAsync();
+        // Who moves payments waits for this before it has set a limit to its wait; who reads them does not.
+        var transaction = await other.BeginTransactionAsync();
+        await using (var command = new NpgsqlCommand("LOCK TABLE payments IN SHARE MODE", other))
+            await command.ExecuteNonQueryAsync();
+
+        Assert.Null(Adoption.Oldest());
+        var adopting = Adoption.AdoptAllAsync();
+        await Eventually.HoldsAsync(
+            () => database.ScalarAsync<bool>($"SELECT EXISTS (SELECT {Waiting})"), "it waits for the table");
+        Assert.Equal(Earliest, Adoption.Oldest());
+        await database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
+
+        await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Patience));
+        Assert.Equal((0, 0), (stations.Open.Count, stations.Queue.Count));
+        Assert.True(await database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {mine}"));
+        Assert.Equal(0, stations.Lease.Epoch);
+        Assert.Null(Adoption.Oldest());
+        await transaction.RollbackAsync();
+    }
+
+    /// <summary>An epoch that left these payments unsettled, and one that it had settled.</summary>
+    private async Task<(int Owner, Guid[] Left)> LeaveAsync(int count, bool usedFallback = false, bool close = true)
+    {
+        var owner = await database.OpenEpochAsync();
+        await database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
+        var settled = Batches.ToStore(Batches.SortedIds(1), owner, Batches.Noon.AddHours(-1));
+        await database.Payments.StoreAsync(settled);
+        await database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        var left = Batches.ToStore(Batches.SortedIds(count), owner);
+        await database.Payments.StoreAsync(left);
+        if (close)
+            await database.Leases.CloseAsync(owner);
+        return (owner, left.Ids);
+    }
+
+    private static async Task StoreOnAsync(NpgsqlConnection connection, int owner)
+    {
+        await using var command = new NpgsqlCommand(
+            $"""
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {owner})
+            """,
+            connection);
+        await command.ExecuteNonQueryAsync();
+    }
+
+    private async Task<NpgsqlConnection> LockPaymentsOfAsync(int owner)
+    {
+        var connection = new NpgsqlConnection(database.ConnectionString + ";Pooling=false");
+        await connection.OpenAsync();
+        await using var command = new NpgsqlCommand(
+            $"BEGIN; SELECT 1 FROM payments WHERE owner_epoch = {owner} FOR UPDATE", connection);
+        await command.ExecuteNonQueryAsync();
+        return connection;
+    }
+
+    /// <summary>What is in the queue, each of it as expected, in the order of the ids.</summary>
+    private IEnumerable<Guid> Queued(Predicate<Payment> expected)
+    {
+        var queued = new List<Guid>();
+        while (stations.Queue.TryTake(out var payment))
+        {
+            Assert.True(expected(payment), $"{payment.InDoubt} {payment.ChargedAt} {payment.Epoch}");
+            queued.Add(payment.Id);
+        }
+
+        return queued.Order();
+    }
+
+    /// <summary>Whether the next turn was asked for; the question is taken back.</summary>
+    private async Task<bool> IsAskedForAsync()
+    {
+        var asking = stations.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
+        var isAsked = asking.IsCompleted;
+        clock.Advance(TimeSpan.FromSeconds(1));
+        await asking;
+        return isAsked;
+    }
+
+    private Task<bool> IsAdoptedAsync(int owner) =>
+        database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {owner}");
+}

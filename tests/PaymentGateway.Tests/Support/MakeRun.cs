@@ -1,0 +1,162 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Net;
+using System.Net.NetworkInformation;
+using PaymentGateway.Tools.Running;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>`make run` in a process group of its own, as a terminal has it, beside everything else that runs.</summary>
+public sealed class MakeRun : IAsyncDisposable
+{
+    private const int Interrupt = 2;
+
+    private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
+    private static readonly string[] Ports = ["PORT", "DEFAULT_PORT", "FALLBACK_PORT"];
+
+    private readonly SystemSettings settings;
+    private readonly NativeSystem native;
+    private readonly Process make;
+    private readonly ConcurrentQueue<string> said = new();
+    private readonly Task hearing;
+    private readonly Task<string> errors;
+    private readonly Dictionary<int, string> descendants = [];
+    private DirectoryInfo? sockets;
+
+    private MakeRun(SystemSettings settings)
+    {
+        this.settings = settings;
+        native = new NativeSystem(settings);
+        // A shell that started the tests in the background has them ignore Ctrl-C, and they their children. The outer
+        // make, where the tests run in one, is none of this one's business.
+        make = Start(
+            "env", "--default-signal=INT", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "LC_ALL=C", "setsid", "make", "run");
+        hearing = HearAsync();
+        errors = make.StandardError.ReadToEndAsync();
+    }
+
+    /// <param name="settings">Variables of `make help` or of the gateway.</param>
+    /// <param name="before">Sees the ports before anything is started.</param>
+    public static MakeRun Start(
+        IEnumerable<(string Name, string Value)> settings, Action<SystemSettings>? before = null)
+    {
+        var own = GatewaySystemSettings.Of(settings);
+        before?.Invoke(own);
+        return new MakeRun(own);
+    }
+
+    /// <summary>Waits until it says that it is ready.</summary>
+    public async Task IsReadyAsync()
+    {
+        var waited = Stopwatch.StartNew();
+        while (!said.Any(line => line.Contains("Ctrl-C stops it", StringComparison.Ordinal)))
+        {
+            Assert.False(make.HasExited, make.HasExited ? await errors : "");
+            Assert.True(waited.Elapsed < TimeLimit, $"not ready after {TimeLimit}: {string.Join('\n', said)}");
+            await Task.Delay(20);
+        }
+
+        NoteDescendants(make.Id);
+        sockets = new FileInfo(native.SocketOf(GatewaySystem.First)).Directory!.Parent;
+        Assert.True(sockets!.Exists);
+        Assert.All(Ports, port => Assert.True(Listens(port), $"{port} is taken"));
+    }
+
+    /// <summary>Where the gateway listens.</summary>
+    public Uri Address => new(native.Url);
+
+    /// <summary>kill -9 of a part.</summary>
+    public void Kill(string part) => GatewaySystemInstance.Signal(
+        native.PidOf(part)!.Value, GatewaySystemInstance.Kill);
+
+    /// <summary>Ctrl-C: the terminal tells the whole group.</summary>
+    public void PressControlC() => GatewaySystemInstance.Signal(-make.Id, Interrupt);
+
+    /// <summary>Waits for its end.</summary>
+    /// <returns>What it said is wrong, line by line: make's own line is the last one.</returns>
+    public async Task<string[]> EndAsync()
+    {
+        await make.WaitForExitAsync().WaitAsync(TimeLimit);
+        await hearing;
+        return (await errors).Split('\n', StringSplitOptions.RemoveEmptyEntries);
+    }
+
+    /// <summary>No process, no directory of sockets, no port but those that are somebody else's.</summary>
+    public async Task LeavesNothingAsync(params string[] others)
+    {
+        await Eventually.HoldsAsync(
+            () => !descendants.Any(one => StartOf(one.Key) == one.Value), "no process of it is left");
+        Assert.All(Ports.Except(others), port => Assert.False(Listens(port), $"{port} is taken still"));
+        sockets?.Refresh();
+        Assert.False(sockets?.Exists);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (!make.HasExited)
+        {
+            PressControlC();
+            await make.WaitForExitAsync().WaitAsync(TimeLimit);
+        }
+
+        make.Dispose();
+        // What a run that is broken has left behind.
+        await native.DownAsync();
+        if (Directory.Exists(native.RunDirectory))
+            Directory.Delete(native.RunDirectory, recursive: true);
+    }
+
+    /// <summary>A port, known before anything is there.</summary>
+    public static int PortOf(SystemSettings settings, string variable) => int.Parse(settings[variable]!, null);
+
+    private Process Start(string program, params string[] arguments)
+    {
+        var start = new ProcessStartInfo(program, arguments)
+        {
+            WorkingDirectory = Repository.Root,
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        start.Environment.Clear();
+        foreach (var (name, value) in settings.Variables)
+            start.Environment[name] = value;
+        return Process.Start(start)!;
+    }
+
+    private async Task HearAsync()
+    {
+        while (await make.StandardOutput.ReadLineAsync() is { } line)
+            said.Enqueue(line);
+    }
+
+    private bool Listens(string port) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners()
+        .Any(one => one.Port == PortOf(settings, port) && !one.Address.Equals(IPAddress.IPv6Any));
+
+    private void NoteDescendants(int parent)
+    {
+        foreach (var folder in Directory.GetDirectories("/proc"))
+        {
+            if (int.TryParse(Path.GetFileName(folder), null, out var pid) && Stat(pid) is { } stat
+                && stat[1] == $"{parent}" && descendants.TryAdd(pid, stat[19]))
+                NoteDescendants(pid);
+        }
+    }
+
+    // By it a process is known from a later one with its number; null when it has ended.
+    private static string? StartOf(int pid) => Stat(pid) is { } stat && stat[0] != "Z" ? stat[19] : null;
+
+    // The name in brackets may hold blanks; the state and the parent follow it.
+    private static string[]? Stat(int pid)
+    {
+        try
+        {
+            var line = File.ReadAllText($"/proc/{pid}/stat");
+            return line[(line.LastIndexOf(')') + 2)..].Split(' ');
+        }
+        catch (IOException)
+        {
+            return null;
+        }
+    }
+}

@@ -1,0 +1,106 @@
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Storage;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// The parts of one instance, put together as the gateway does it, on a clock of the test's. None is started: a test
+/// starts what it is about, and looks at the rest.
+/// </summary>
+internal sealed class Stations : IAsyncDisposable
+{
+    private readonly ServiceProvider services;
+    private readonly List<BackgroundService> hosted = [];
+
+    private Stations(ServiceProvider services, TimeProvider clock) => (this.services, Clock) = (services, clock);
+
+    /// <param name="ledger">The connection string.</param>
+    /// <param name="clock">For every part.</param>
+    /// <param name="urls">Where the instance would listen; without a socket it proves nothing of earlier ones.</param>
+    /// <param name="settings">As in <c>("Gateway:Settling:Gather", "0s")</c>.</param>
+    public static Stations Build(
+        string ledger, TimeProvider clock, string? urls, params (string Key, string? Value)[] settings)
+    {
+        // Nobody listens at port 9.
+        var options = TestSettings.Read(
+        [
+            ("ConnectionStrings:Ledger", ledger), ("Gateway:Recording:Gather", "0s"),
+            ("Gateway:Processors:Default:BaseUrl", "http://127.0.0.1:9"),
+            ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.1:9"), .. settings,
+        ]);
+        var parts = new ServiceCollection();
+        parts.AddSingleton(typeof(ILogger<>), typeof(LogLines<>));
+        parts.AddSingleton(clock);
+        parts.AddSingleton(_ => InstanceLock.Take(urls, "tests"));
+        parts.AddSingleton(options);
+        parts.AddSingleton(options.Intake);
+        parts.AddSingleton(options.Routing);
+        parts.AddSingleton(options.Settling);
+        parts.AddSingleton(options.Recording);
+        parts.AddSingleton(options.Owning);
+        parts.AddLedger(options);
+        parts.AddProcessors(options);
+        parts.AddSingleton<DoubtQueue>();
+        parts.AddSingleton<PaymentParking>();
+        parts.AddSingleton<UnwrittenOutcomes>();
+        parts.AddSingleton<SettlementWriter>();
+        parts.AddSingleton<DoubtResolver>();
+        parts.AddSingleton<Lease>();
+        parts.AddSingleton<AcceptanceClock>();
+        parts.AddSingleton<OpenPayments>();
+        parts.AddSingleton<StoredBacklog>();
+        parts.AddSingleton<PaymentQueue>();
+        parts.AddSingleton<BooksWatch>();
+        parts.AddSingleton<BrokenInserts>();
+        parts.AddSingleton<OrphanAdoption>();
+        parts.AddSingleton<LeaseKeeper>();
+        parts.AddSingleton<SettlementWorker>();
+        parts.AddSingleton<HealthMonitor>();
+        return new Stations(parts.BuildServiceProvider(), clock);
+    }
+
+    public TimeProvider Clock { get; }
+
+    public Lease Lease => Part<Lease>();
+
+    public OpenPayments Open => Part<OpenPayments>();
+
+    public PaymentQueue Queue => Part<PaymentQueue>();
+
+    public UnwrittenOutcomes Outcomes => Part<UnwrittenOutcomes>();
+
+    public DoubtQueue Doubts => Part<DoubtQueue>();
+
+    public T Part<T>() where T : notnull => services.GetRequiredService<T>();
+
+    /// <summary>What a part has logged.</summary>
+    public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
+
+    /// <summary>Starts a part; it is stopped, and not waited for, when the stations are disposed.</summary>
+    public async Task<T> StartAsync<T>() where T : BackgroundService
+    {
+        var part = Part<T>();
+        hosted.Add(part);
+        await part.StartAsync(CancellationToken.None);
+        return part;
+    }
+
+    /// <summary>The instance holds the lease of this epoch for as long as a test takes.</summary>
+    public void HoldLease(int epoch) =>
+        Lease.Confirm(epoch, Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(1)));
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var part in hosted)
+            await part.StopAsync(new CancellationToken(canceled: true));
+        await services.DisposeAsync();
+    }
+}

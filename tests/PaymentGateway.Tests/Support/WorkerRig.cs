@@ -1,0 +1,142 @@
+using PaymentGateway.Processors;
+using PaymentGateway.Recording;
+using PaymentGateway.Routing;
+using PaymentGateway.Settling;
+using PaymentGateway.Timing;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A settlement worker with both processors, whose time passes by hand.</summary>
+internal sealed class WorkerRig
+{
+    public const int Epoch = 1;
+
+    public static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
+
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+
+    public TestDatabase Database { get; } = new();
+
+    public WatchedClock Clock { get; } = new();
+
+    public SimulatedProcessor Cheap { get; private set; } = null!;
+
+    public SimulatedProcessor Dear { get; private set; } = null!;
+
+    public Stations Stations { get; private set; } = null!;
+
+    public async Task InitializeAsync()
+    {
+        await Database.InitializeAsync();
+        Cheap = await SimulatedProcessor.StartAsync();
+        Dear = await SimulatedProcessor.StartAsync();
+    }
+
+    public async Task DisposeAsync()
+    {
+        await Cheap.ClearFaultsAsync();
+        if (Stations is not null)
+            await Stations.DisposeAsync();
+        await Cheap.DisposeAsync();
+        await Dear.DisposeAsync();
+        await Database.DisposeAsync();
+    }
+
+    public Task<SettlementWorker> StartAsync(params (string Key, string? Value)[] settings) =>
+        StartAsync(Epoch, isHeld: true, settings);
+
+    public Task<SettlementWorker> StartAsync(bool isHeld) => StartAsync(Epoch, isHeld, []);
+
+    public Task<SettlementWorker> StartAsync(int epoch) => StartAsync(epoch, isHeld: true, []);
+
+    private Task<SettlementWorker> StartAsync(int epoch, bool isHeld, (string Key, string? Value)[] settings)
+    {
+        Stations = Stations.Build(
+            Database.ConnectionString, Clock, urls: null,
+        [
+            ("Gateway:Processors:Default:BaseUrl", Cheap.BaseAddress.AbsoluteUri),
+            ("Gateway:Processors:Fallback:BaseUrl", Dear.BaseAddress.AbsoluteUri),
+            ("Gateway:Settling:Gather", "0s"), .. settings,
+        ]);
+        if (isHeld)
+            Stations.HoldLease(epoch);
+        else
+            Stations.Lease.Confirm(epoch, Clock.GetTimestamp() - Clock.TicksOf(TimeSpan.FromHours(1)));
+        return Stations.StartAsync<SettlementWorker>();
+    }
+
+    public Payment NewPayment(int epoch = Epoch) =>
+        new(Guid.NewGuid(), 1990, Timestamps.Cut(Clock.GetUtcNow().UtcDateTime), epoch);
+
+    public Payment Pay()
+    {
+        var payment = NewPayment();
+        Add(payment);
+        return payment;
+    }
+
+    public void Add(Payment payment)
+    {
+        Stations.Open.Add(payment);
+        Assert.True(Stations.Queue.TryAdd(payment));
+    }
+
+    /// <summary>Then it is not usable, nor is it tried, for longer than any of these tests.</summary>
+    public void DefaultSaysSlow() => Stations.Part<ProcessorLanes>().Default.Health.Observe(
+        new HealthReport(Failing: false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+
+    public async Task<(long Default, long Fallback)> PostsAsync() =>
+        ((await Cheap.CallsAsync()).Posts, (await Dear.CallsAsync()).Posts);
+
+    public async Task<List<Settlement>> TakeOutcomesAsync(int count)
+    {
+        var (all, batch) = (new List<Settlement>(), new List<Settlement>());
+        while (all.Count < count)
+        {
+            Assert.True(await Stations.Outcomes.TakeAsync(batch, CancellationToken.None).AsTask().WaitAsync(Patience));
+            all.AddRange(batch);
+            batch.Clear();
+        }
+
+        return all;
+    }
+
+    /// <summary>Lets time pass when so many timers wait for it.</summary>
+    public async Task AdvanceAsync(TimeSpan time, int armed)
+    {
+        await Eventually.HoldsAsync(() => Clock.ArmedTimers == armed, $"{armed} timers are armed");
+        Clock.Advance(time);
+    }
+
+    /// <summary>The worker waits with a payment in its hand, and looks again.</summary>
+    public async Task LookAsync(int times)
+    {
+        for (var look = 0; look < times; look++)
+            await AdvanceAsync(LookAgain, armed: 1);
+    }
+
+    public async Task LookAsync(Payment payment)
+    {
+        await Eventually.HoldsAsync(
+            () => Rests(payment) || Stations.Outcomes.Count > 0, "the payment waits, or is settled");
+        Clock.Advance(LookAgain);
+    }
+
+    public Task RestsAsync(Payment payment) => Eventually.HoldsAsync(() => Rests(payment), "the payment waits");
+
+    // No call is in flight, whose time limit is a timer as well.
+    private bool Rests(Payment payment) => !payment.InDoubt && Clock.ArmedTimers == 1;
+
+    public async Task StopsAsync(Task stop, TimeSpan within)
+    {
+        var until = Clock.GetUtcNow() + within;
+        while (!stop.IsCompleted)
+        {
+            Assert.True(Clock.GetUtcNow() < until, $"it has not stopped within {within}");
+            await Eventually.HoldsAsync(() => Clock.ArmedTimers > 0 || stop.IsCompleted, "the stop waits or is over");
+            Clock.Advance(TimeSpan.FromMilliseconds(10));
+        }
+
+        await stop;
+    }
+}
