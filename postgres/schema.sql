@@ -1,4 +1,4 @@
--- The books. Applied by the gateway at start when missing; safe to apply again and by two instances at once.
+-- The ledger. Applied by the gateway at start when missing; safe to apply again and by two instances at once.
 -- One statement per command, split at the semicolon that ends a line. In the durable profile the gateway
 -- leaves the word UNLOGGED out. Rules for the statements: docs/decisions, 0009, 0014 and 0017.
 
@@ -22,7 +22,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS payments (
 CREATE INDEX IF NOT EXISTS payments_owner ON payments (owner_epoch, accepted_at);
 
 -- What the processors have charged; the key makes a second record impossible, as an id is accepted at one time only.
--- The time comes first so that new rows meet in the same few pages of the index, however large the books are.
+-- The time comes first so that new rows meet in the same few pages of the index, however large the ledger is.
 CREATE UNLOGGED TABLE IF NOT EXISTS settlements (
     correlation_id uuid NOT NULL,
     accepted_at    timestamptz NOT NULL,
@@ -36,7 +36,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlements (
 CREATE INDEX IF NOT EXISTS settlements_requested_at ON settlements (requested_at);
 
 -- Sums per processor and time bucket, each settlement twice: in a bucket of 5 and in one of 3,600 seconds, so that a
--- summary reads few rows of old books. The writer's epoch is in the key so that two instances never wait for each
+-- summary reads few rows of an old ledger. The writer's epoch is in the key so that two instances never wait for each
 -- other's row; the sum is numeric because 92,234 payments of the largest amount would overflow a bigint.
 CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
     width_seconds smallint NOT NULL,
@@ -86,19 +86,19 @@ CREATE TABLE IF NOT EXISTS processor_health (
 
 INSERT INTO processor_health (processor) VALUES (1), (2) ON CONFLICT DO NOTHING;
 
--- Which books these are: a purge begins new ones. A reset is a crash of the database that emptied them.
-CREATE TABLE IF NOT EXISTS books (
+-- Which ledger this is: a purge begins a new one. A reset is a crash of the database that emptied it.
+CREATE TABLE IF NOT EXISTS ledger (
     id         smallint PRIMARY KEY,
     generation integer NOT NULL DEFAULT 1,
     resets     integer NOT NULL DEFAULT 0,
     reset_at   timestamptz
 );
 
-INSERT INTO books (id) VALUES (1) ON CONFLICT DO NOTHING;
+INSERT INTO ledger (id) VALUES (1) ON CONFLICT DO NOTHING;
 
--- Emptied together with the books when the database crashes, so its row missing is how a reset is noticed.
-CREATE UNLOGGED TABLE IF NOT EXISTS books_intact (
+-- Emptied together with the ledger when the database crashes, so its row missing is how a reset is noticed.
+CREATE UNLOGGED TABLE IF NOT EXISTS ledger_intact (
     id smallint PRIMARY KEY
 );
 
-INSERT INTO books_intact (id) VALUES (1) ON CONFLICT DO NOTHING;
+INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING;

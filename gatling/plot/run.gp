@@ -1,6 +1,6 @@
-# One picture of a run: gnuplot -e "folder='…'; out='…'; headline='…'; books=0|1" run.gp
+# One picture of a run: gnuplot -e "folder='…'; out='…'; headline='…'; ledger=0|1" run.gp
 # stages.gp, made beside the tables, shades the stages and names them.
-set terminal pngcairo size 1280,(books ? 1060 : 520) font "DejaVu Sans,10.5" background rgb "#ffffff"
+set terminal pngcairo size 1280,(ledger ? 1060 : 520) font "DejaVu Sans,10.5" background rgb "#ffffff"
 set output out
 set datafile separator comma
 set border 3 lc rgb "#8a8f98"
@@ -13,24 +13,24 @@ stats folder.'/latency.csv' using 1 skip 1 nooutput
 end = ceil(STATS_max + 0.5)
 set xrange [0:end]
 set multiplot
-set label 1 headline at screen 0.012,(books ? 0.978 : 0.955) font "DejaVu Sans Bold,12" textcolor rgb "#1f2329"
+set label 1 headline at screen 0.012,(ledger ? 0.978 : 0.955) font "DejaVu Sans Bold,12" textcolor rgb "#1f2329"
 load folder.'/stages.gp'
 
 # Latency, on a logarithmic scale: a millisecond and an outlier of a hundred both stay readable.
-set tmargin at screen (books ? 0.93 : 0.86)
-set bmargin at screen (books ? 0.56 : 0.12)
+set tmargin at screen (ledger ? 0.93 : 0.86)
+set bmargin at screen (ledger ? 0.56 : 0.12)
 set logscale y
 set yrange [0.1:*<10000]
 set format y "%g"
 set ylabel "answer time, ms" textcolor rgb "#4a4f57"
-if (!books) set xlabel "seconds" textcolor rgb "#4a4f57"
-if (books) set format x ""
+if (!ledger) set xlabel "seconds" textcolor rgb "#4a4f57"
+if (ledger) set format x ""
 plot folder.'/latency.csv' using 1:6 skip 1 with points pt 7 ps 0.35 lc rgb "#b8bcc4" title "slowest", \
      '' using 1:5 skip 1 with lines lw 2.2 lc rgb "#c4314b" title "p99", \
      '' using 1:4 skip 1 with lines lw 1.6 lc rgb "#e08a1e" title "p90", \
      '' using 1:3 skip 1 with lines lw 2.2 lc rgb "#2563a8" title "p50"
 
-if (books) {
+if (ledger) {
   unset label 1
   do for [i=100:140] { unset label i }
   unset logscale y

@@ -31,7 +31,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
     public long DoubtSince { get; set; }
 
-    /// <summary>Purged from the books: it must not be charged any more.</summary>
+    /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 
     /// <summary>The exact decimal of the wire, with two places.</summary>

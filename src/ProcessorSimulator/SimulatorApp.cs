@@ -38,7 +38,7 @@ internal static class SimulatorApp
     {
         var stopping = app.Lifetime.ApplicationStopping;
         var switches = new Switches(options);
-        var book = new PaymentBook(options.MaxPayments);
+        var ledger = new PaymentLedger(options.MaxPayments);
         var calls = new CallCounters();
         var faults = new Faults(stopping);
         var limiter = new PaymentLimiter(calls);
@@ -49,11 +49,11 @@ internal static class SimulatorApp
 
         var faulty = new FaultyCharge(faults, clock, stopping);
         var log = app.Services.GetRequiredService<ILogger<PaymentEndpoints>>();
-        new PaymentEndpoints(book, switches, limiter, calls, faulty, clock, log, stopping).Map(app);
-        new LookUpEndpoints(book, limiter, faults, calls).Map(app);
-        new HealthEndpoints(window, switches, book, faults, calls).Map(app);
-        new AdminEndpoints(book, switches, calls, options.FeePerTransaction).Map(app, token);
+        new PaymentEndpoints(ledger, switches, limiter, calls, faulty, clock, log, stopping).Map(app);
+        new LookUpEndpoints(ledger, limiter, faults, calls).Map(app);
+        new HealthEndpoints(window, switches, ledger, faults, calls).Map(app);
+        new AdminEndpoints(ledger, switches, calls, options.FeePerTransaction).Map(app, token);
         new FaultEndpoints(faults).Map(app, token);
-        new AuditEndpoints(book, calls, limiter).Map(app, token);
+        new AuditEndpoints(ledger, calls, limiter).Map(app, token);
     }
 }

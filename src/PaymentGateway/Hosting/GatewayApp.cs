@@ -127,7 +127,7 @@ internal static partial class GatewayApp
         services.AddSingleton<LedgerSummary>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton<BooksWatch>();
+        services.AddSingleton<LedgerWatch>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
@@ -152,7 +152,7 @@ internal static partial class GatewayApp
     private static partial class Log
     {
         [LoggerMessage(1, LogLevel.Warning,
-            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the books")]
+            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the ledger")]
         public static partial void AdminOpen(ILogger log);
 
         [LoggerMessage(2, LogLevel.Warning,

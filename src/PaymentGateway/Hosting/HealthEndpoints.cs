@@ -13,7 +13,7 @@ internal static class HealthEndpoints
     public static void MapHealth(this IEndpointRouteBuilder routes)
     {
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
-        var books = routes.ServiceProvider.GetRequiredService<BooksWatch>();
+        var ledger = routes.ServiceProvider.GetRequiredService<LedgerWatch>();
         var stopping = routes.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
         routes.MapGet(HealthPath, static context => OkAsync(context));
         routes.MapGet(ReadyPath, context =>
@@ -22,7 +22,7 @@ internal static class HealthEndpoints
                 return ProblemAnswer.WriteAsync(context, 503, "Draining", "This instance is stopping.", null, 1);
 
             // The lease is renewed in the database; a dead processor is none of our readiness.
-            var resetAt = books.ResetAt;
+            var resetAt = ledger.ResetAt;
             return lease.IsHeld
                 ? context.Response.WriteAsJsonAsync(
                     new ReadyAnswer(resetAt is null ? "kept" : "books reset", resetAt),
@@ -40,7 +40,7 @@ internal static class HealthEndpoints
 }
 
 /// <summary>
-/// What a ready instance says: "kept", or "books reset" from when a crash of the database emptied the books until a
-/// purge begins new ones. ResetAt is UTC.
+/// What a ready instance says: "kept", or "books reset" from when a crash of the database emptied the ledger until a
+/// purge begins a new one. ResetAt is UTC.
 /// </summary>
 internal sealed record ReadyAnswer(string Books, DateTime? ResetAt);

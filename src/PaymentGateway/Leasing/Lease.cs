@@ -63,11 +63,11 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <inheritdoc cref="Confirm"/>
     public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
 
-    /// <summary>Pulsed when the epoch or the books may have changed: the keeper asks the database at once.</summary>
+    /// <summary>Pulsed when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
     public Pulse CheckSoon { get; } = new(clock);
 
     /// <summary>
-    /// Ends when the keeper has looked at epoch and books once more, and put right what had changed.
+    /// Ends when the keeper has looked at epoch and ledger once more, and put right what had changed.
     /// </summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {

@@ -6,11 +6,11 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Keeps this instance's lease, and has the books watched and orphans adopted each time that it is renewed. These
+/// Keeps this instance's lease, and has the ledger watched and orphans adopted each time that it is renewed. These
 /// duties may take longer than a turn, and hang: the next turn does not wait for them.
 /// </summary>
 internal sealed partial class LeaseKeeper(
-    SchemaSetup schema, LeaseStore leases, Lease lease, BooksWatch books, OrphanAdoption adoption,
+    SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
     InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog,
     BrokenInserts broken, OwningOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
@@ -88,7 +88,7 @@ internal sealed partial class LeaseKeeper(
             // for the next check count on.
             var areFree = duties.IsCompleted;
             if (await RenewAsync() is { } turn && areFree)
-                duties = DoDutiesAsync(lease.Epoch, turn.Books, turn.RefusedUntil);
+                duties = DoDutiesAsync(lease.Epoch, turn.Ledger, turn.RefusedUntil);
             // Mostly they are done at once, and a turn that is asked for finds them done.
             await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
         }
@@ -100,7 +100,7 @@ internal sealed partial class LeaseKeeper(
     }
 
     /// <returns>Null when the epoch was not renewed.</returns>
-    private async Task<(BooksRow Books, DateTime? RefusedUntil)?> RenewAsync()
+    private async Task<(LedgerState Ledger, DateTime? RefusedUntil)?> RenewAsync()
     {
         var askedAt = clock.GetTimestamp();
         if (lease.Epoch == PaymentStates.Nobody)
@@ -127,7 +127,7 @@ internal sealed partial class LeaseKeeper(
             lease.Renewed(askedAt);
             if (usesFallback)
                 lease.FallbackMarked(epoch);
-            return (turn.Books, uncertainUntil);
+            return (turn.Ledger, uncertainUntil);
         }
 
         if (!turn.IsOpen && epoch != PaymentStates.Nobody)
@@ -136,11 +136,11 @@ internal sealed partial class LeaseKeeper(
         return null;
     }
 
-    private async Task DoDutiesAsync(int epoch, BooksRow state, DateTime? refusedUntil)
+    private async Task DoDutiesAsync(int epoch, LedgerState state, DateTime? refusedUntil)
     {
         try
         {
-            await books.LookAsync(state);
+            await ledger.LookAsync(state);
             lease.Checked();
             await broken.LookAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
@@ -161,7 +161,7 @@ internal sealed partial class LeaseKeeper(
         away = true;
     }
 
-    // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the books.
+    // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the ledger.
     private void GiveUp(int epoch)
     {
         lease.Lose();

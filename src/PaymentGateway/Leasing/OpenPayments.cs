@@ -3,7 +3,7 @@ using System.Collections.Concurrent;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// The payments in this instance's memory that are not in the books yet, at whatever station. Safe from any thread.
+/// The payments in this instance's memory that are not in the ledger yet, at whatever station. Safe from any thread.
 /// </summary>
 internal sealed class OpenPayments
 {
@@ -35,7 +35,7 @@ internal sealed class OpenPayments
     }
 
     /// <summary>A purge was noticed.</summary>
-    /// <returns>What may have been purged; what is added from now on is of the new books.</returns>
+    /// <returns>What may have been purged; what is added from now on is of the new ledger.</returns>
     public List<Payment> BeginGeneration()
     {
         Interlocked.Increment(ref generation);
@@ -44,7 +44,7 @@ internal sealed class OpenPayments
 
     public void Add(Payment payment) => open.TryAdd(payment, true);
 
-    /// <summary>To be called when the payment is in the books, parked, or no longer ours.</summary>
+    /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
     public void Remove(Payment payment) => open.TryRemove(payment, out _);
 
     /// <summary>Everything this instance took earlier is done; null when nothing is open.</summary>

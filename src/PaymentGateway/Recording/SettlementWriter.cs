@@ -5,7 +5,7 @@ using PaymentGateway.Timing;
 namespace PaymentGateway.Recording;
 
 /// <summary>
-/// Writes outcomes into the books in batches, again and again until they are in. Any thread may add.
+/// Writes outcomes into the ledger in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
     SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease,
@@ -56,7 +56,7 @@ internal sealed partial class SettlementWriter(
                 if (await ledger.RecordAsync(args) == batch.Count)
                     return;
 
-                // Purged: well. Or a crash of the database emptied the books: then the keeper stores the payments
+                // Purged: well. Or a crash of the database emptied the ledger: then the keeper stores the payments
                 // again, and the outcomes find them at the second try.
                 if (!await AreStoredAsync(batch))
                     await lease.NextCheckAsync(stopping);
@@ -74,7 +74,7 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // Those that did not enter were in the books before, or were stored again a moment ago.
+    // Those that did not enter were in the ledger before, or were stored again a moment ago.
     private async Task<bool> AreStoredAsync(List<Settlement> batch)
     {
         var stored = (await payments.FindAsync([.. batch.Select(one => one.Payment.Id)]))

@@ -18,11 +18,11 @@ internal sealed record TurnArgs(
     int Epoch, TimeSpan Duration, DateTime SettledBefore, DateTime RefusedUntil, long Number, string ProvenGone,
     bool CloseLapsed, bool UsesFallback = false);
 
-/// <summary>What came of a turn, and which books these are. IsOpen false: the epoch is lost for good.</summary>
+/// <summary>What came of a turn, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record TurnRow(
     bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact)
 {
-    public BooksRow Books => new(Generation, Resets, ResetAt, Intact);
+    public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
 }
 
 /// <summary>A transaction that writes to payments, by a name that no other has.</summary>

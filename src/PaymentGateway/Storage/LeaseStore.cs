@@ -35,8 +35,8 @@ internal sealed class LeaseStore(
         )
         SELECT EXISTS (SELECT FROM renewed) AS renewed,
                EXISTS (SELECT FROM leases WHERE epoch = @Epoch AND closed_at IS NULL) AS is_open,
-               generation, resets, reset_at, EXISTS (SELECT FROM books_intact) AS intact
-        FROM books WHERE id = 1
+               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact
+        FROM ledger WHERE id = 1
         """;
 
     // Nothing is free most of the time, and adopting nothing costs more than this look.

@@ -40,7 +40,7 @@ internal static class LedgerSetup
         services.AddSingleton<SchemaSetup>();
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
-        services.AddSingleton<BooksStore>();
+        services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
@@ -105,7 +105,7 @@ internal static class LedgerSetup
             // A plan made while a table has one page reads it whole, and is kept while it grows (KeptPlanTests). Every
             // statement of ours has its index.
             AddOption(settings, "enable_seqscan", "off");
-            // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in large books.
+            // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in a large ledger.
             AddOption(settings, "enable_bitmapscan", "off");
             // The last one counts: nobody may switch this off.
             if (synchronousCommit)

@@ -5,12 +5,12 @@ using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>Creates the books where they are missing, from the embedded postgres/schema.sql.</summary>
+/// <summary>Creates the ledger where it is missing, from the embedded postgres/schema.sql.</summary>
 internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions options)
 {
     private const string StateSql = """
-        SELECT count(*) FILTER (WHERE relname = 'books') AS books,
-               count(*) FILTER (WHERE relname NOT IN ('books', 'leases', 'processor_health')
+        SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
+               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
@@ -27,7 +27,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
-        WHERE relname IN ('books', 'payments', 'settlements', 'settlement_totals', 'books_intact', 'leases',
+        WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health')
           AND relnamespace = current_schema()::regnamespace
         """;
@@ -48,7 +48,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
 
-        if (state.Books == 0 || (state.LaterColumns == LaterCount && state.AddedColumns < 3))
+        if (state.Ledger == 0 || (state.LaterColumns == LaterCount && state.AddedColumns < 3))
         {
             await connections.RunAsync(CreateAsync);
             // What was there already stayed as it was, but for columns that can be added to it.
@@ -97,8 +97,8 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
 }
 
 /// <summary>
-/// Which of our tables exist, whether the books survive a crash of the database, how many columns they have of those
+/// Which of our tables exist, whether the ledger survives a crash of the database, how many columns it has of those
 /// that came later and of those that can be added, and what of the server's own safety is switched off, in words.
 /// </summary>
 internal sealed record SchemaState(
-    long Books, long Logged, long Unlogged, long LaterColumns, long AddedColumns, string SwitchedOff);
+    long Ledger, long Logged, long Unlogged, long LaterColumns, long AddedColumns, string SwitchedOff);

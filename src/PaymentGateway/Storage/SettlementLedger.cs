@@ -57,9 +57,9 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
         """;
 
     /// <summary>
-    /// Records a batch once: what is in the books already, or was purged, is left out. Repeat it freely.
+    /// Records a batch once: what is in the ledger already, or was purged, is left out. Repeat it freely.
     /// </summary>
-    /// <returns>How many entered the books now.</returns>
+    /// <returns>How many entered the ledger now.</returns>
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public async Task<long> RecordAsync(RecordArgs batch)
     {

@@ -23,9 +23,9 @@ internal static class AuditEndpoints
     {
         var summaries = routes.ServiceProvider.GetRequiredService<SummaryQueries>();
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
-        var books = routes.ServiceProvider.GetRequiredService<BooksStore>();
+        var ledger = routes.ServiceProvider.GetRequiredService<LedgerStateStore>();
         routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries)).AnswersWithoutDatabase();
-        admin.MapPost(PurgePath, context => PurgeAsync(context, books, lease));
+        admin.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }
 
     private static async Task SummariseAsync(HttpContext context, SummaryQueries summaries)
@@ -53,10 +53,10 @@ internal static class AuditEndpoints
             : context.Response.WriteAsJsonAsync(summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
-    private static async Task PurgeAsync(HttpContext context, BooksStore books, Lease lease)
+    private static async Task PurgeAsync(HttpContext context, LedgerStateStore ledger, Lease lease)
     {
-        await books.PurgeAsync();
-        // What waits in memory is looked up in the new books at once; other instances find out within a renewal.
+        await ledger.PurgeAsync();
+        // What waits in memory is looked up in the new ledger at once; other instances find out within a renewal.
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;
         context.Response.ContentLength = 0;

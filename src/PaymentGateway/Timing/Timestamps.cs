@@ -2,7 +2,7 @@ namespace PaymentGateway.Timing;
 
 /// <summary>
 /// Instants as processors and PostgreSQL keep them: UTC, whole microseconds. .NET counts in tenths of one, and
-/// books that keep the seventh digit would not agree with the processors' (contract.md).
+/// a ledger that keeps the seventh digit would not agree with the processors' (contract.md).
 /// </summary>
 internal static class Timestamps
 {

@@ -6,7 +6,8 @@ using Json = ProcessorSimulator.SimulatorJsonContext;
 namespace ProcessorSimulator.Administering;
 
 /// <summary>The contract's admin calls: summary, the three configurations, purge.</summary>
-internal sealed class AdminEndpoints(PaymentBook book, Switches switches, CallCounters calls, decimal feePerTransaction)
+internal sealed class AdminEndpoints(
+    PaymentLedger ledger, Switches switches, CallCounters calls, decimal feePerTransaction)
 {
     private const DateTimeStyles BoundStyle = DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal;
 
@@ -27,7 +28,7 @@ internal sealed class AdminEndpoints(PaymentBook book, Switches switches, CallCo
             return;
         }
 
-        var (totalRequests, totalAmount) = book.Summarise(from, to);
+        var (totalRequests, totalAmount) = ledger.Summarise(from, to);
         var summary = new PaymentsSummary(
             totalRequests, totalAmount, totalAmount * feePerTransaction, feePerTransaction);
         await JsonBody.WriteAsync(context, summary, Json.Default.PaymentsSummary);
@@ -86,7 +87,7 @@ internal sealed class AdminEndpoints(PaymentBook book, Switches switches, CallCo
     /// <summary>A call that is in its delay now inserts afterwards, as at the real processor.</summary>
     private Task PurgeAsync(HttpContext context)
     {
-        book.Purge();
+        ledger.Purge();
         calls.StartAnew();
         return JsonBody.WriteAsync(context, new MessageBody("All payments purged."), Json.Default.MessageBody);
     }

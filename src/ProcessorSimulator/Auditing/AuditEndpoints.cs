@@ -8,7 +8,7 @@ namespace ProcessorSimulator.Auditing;
 /// GET /admin/payments (all, or between from and to) and GET /admin/calls: an auditor's extras for our own rig, ours
 /// and not the contract's.
 /// </summary>
-internal sealed class AuditEndpoints(PaymentBook book, CallCounters calls, PaymentLimiter limiter)
+internal sealed class AuditEndpoints(PaymentLedger ledger, CallCounters calls, PaymentLimiter limiter)
 {
     private const int FlushSizeBytes = 32 * 1024;
 
@@ -31,7 +31,7 @@ internal sealed class AuditEndpoints(PaymentBook book, CallCounters calls, Payme
         var body = context.Response.BodyWriter;
         await using var json = new Utf8JsonWriter(body);
         json.WriteStartArray();
-        foreach (var slice in book.Snapshot())
+        foreach (var slice in ledger.Snapshot())
         {
             for (var i = 0; i < slice.Count; i++)
             {

@@ -5,7 +5,7 @@ namespace ProcessorSimulator.Charging;
 /// <summary>
 /// GET /payments/{id}: shares the limiter of the payments; no switch delays it or makes it fail, a fault of ours may.
 /// </summary>
-internal sealed class LookUpEndpoints(PaymentBook book, PaymentLimiter limiter, Faults faults, CallCounters calls)
+internal sealed class LookUpEndpoints(PaymentLedger ledger, PaymentLimiter limiter, Faults faults, CallCounters calls)
 {
     public void Map(WebApplication app) => app.MapGet("/payments/{id}", LookUpAsync);
 
@@ -21,7 +21,8 @@ internal sealed class LookUpEndpoints(PaymentBook book, PaymentLimiter limiter, 
         using var place = await limiter.EnterAsync(context);
         if (!place.IsAcquired)
             return;
-        if (Guid.TryParse((string?)context.Request.RouteValues["id"], out var id) && book.TryFind(id, out var payment))
+        if (Guid.TryParse((string?)context.Request.RouteValues["id"], out var id)
+            && ledger.TryFind(id, out var payment))
             await JsonBody.WriteAsync(context, payment, SimulatorJsonContext.Default.StoredPayment);
         else
             context.Response.StatusCode = StatusCodes.Status404NotFound;

@@ -5,7 +5,7 @@ namespace ProcessorSimulator.Charging;
 
 /// <summary>POST /payments: the delay, then the failure switch, then the insert.</summary>
 internal sealed partial class PaymentEndpoints(
-    PaymentBook book,
+    PaymentLedger ledger,
     Switches switches,
     PaymentLimiter limiter,
     CallCounters calls,
@@ -74,7 +74,7 @@ internal sealed partial class PaymentEndpoints(
     /// <summary>False when it was not stored and the answer is set.</summary>
     private async ValueTask<bool> StoreAsync(HttpContext context, StoredPayment payment)
     {
-        switch (book.Insert(payment))
+        switch (ledger.Insert(payment))
         {
             case InsertResult.Duplicate:
                 calls.CountDuplicate();

@@ -1,6 +1,6 @@
 namespace ProcessorSimulator.Charging;
 
-/// <summary>A run of payments in the order of their inserts; the caller holds the book's lock.</summary>
+/// <summary>A run of payments in the order of their inserts; the caller holds the ledger's lock.</summary>
 internal sealed class PaymentPage
 {
     // As large as an array can be without landing in the large object heap.

@@ -6,7 +6,7 @@ namespace ProcessorSimulator.HealthChecking;
 
 /// <summary>GET /payments/service-health: what the switches say, one call per window; a full one fails.</summary>
 internal sealed class HealthEndpoints(
-    HealthWindow window, Switches switches, PaymentBook book, Faults faults, CallCounters calls)
+    HealthWindow window, Switches switches, PaymentLedger ledger, Faults faults, CallCounters calls)
 {
     public void Map(WebApplication app) => app.MapGet("/payments/service-health", CheckAsync);
 
@@ -40,7 +40,7 @@ internal sealed class HealthEndpoints(
         }
         else
         {
-            var health = new ServiceHealth(switches.Failing || book.IsFull, switches.DelayMilliseconds);
+            var health = new ServiceHealth(switches.Failing || ledger.IsFull, switches.DelayMilliseconds);
             await JsonBody.WriteAsync(context, health, SimulatorJsonContext.Default.ServiceHealth);
         }
     }

@@ -33,8 +33,8 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
         await database.StartAgainAsync();
         await Eventually.HoldsAsync(
             async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
-        await rig.BooksReachAsync(byDefault: 2);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 2);
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -60,7 +60,7 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
             async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
             "everything that was stored is settled");
         Assert.True(await rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     // 7.5 s: after our own limits of a statement, and while Npgsql still waits for the end of what it cancelled.
@@ -69,7 +69,7 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
     {
         var gateway = await rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         var backends = await database.ScalarAsync<int[]>("""
             SELECT array_agg(pid) FROM pg_stat_activity
             WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH locked_first%'
@@ -92,7 +92,7 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
             "everything that was stored is settled");
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -106,8 +106,8 @@ public sealed class DatabaseAwayTests : IAsyncLifetime
             ids.Add(await gateway.PayAsync());
 
         await database.StartAgainAsync();
-        await rig.BooksReachAsync(byDefault: 20);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 20);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(ids.Order(), (await rig.Default.PaymentsAsync()).Keys.Order());
     }
 

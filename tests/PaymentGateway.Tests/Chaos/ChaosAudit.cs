@@ -6,9 +6,9 @@ namespace PaymentGateway.Tests.Chaos;
 /// <param name="Asked">Whom of the gateway: nginx, api1, api2.</param>
 /// <param name="Gateway">Its answer, asked for before the processors' own.</param>
 public sealed record ChaosAudit(
-    string Asked, DateTimeOffset From, DateTimeOffset To, BooksSummary Gateway, BooksSummary Processors)
+    string Asked, DateTimeOffset From, DateTimeOffset To, GatewaySummary Gateway, GatewaySummary Processors)
 {
-    // The order of the books' two clocks within one machine: a row is seen, and charged, well after its acceptance.
+    // The order of the ledger's two clocks within one machine: a row is seen, and charged, well after its acceptance.
     private static readonly TimeSpan Margin = TimeSpan.FromMilliseconds(50);
 
     /// <summary>
@@ -16,7 +16,7 @@ public sealed record ChaosAudit(
     /// without a settlement was accepted. A payment is charged only after its row was seen, so what was not to be seen
     /// yet gets a later requestedAt, even when its INSERT stood still for long.
     /// </summary>
-    /// <param name="askedAt">Before the books were asked for the oldest.</param>
+    /// <param name="askedAt">Before the ledger was asked for the oldest.</param>
     public static DateTimeOffset ClosedBefore(DateTimeOffset askedAt, DateTime? oldestOpen)
     {
         var closed = askedAt - Margin;
@@ -28,12 +28,12 @@ public sealed record ChaosAudit(
     /// <summary>Of a closed window: the same to the cent, whatever is being broken meanwhile.</summary>
     public string? DifferenceIfClosed() => Gateway == Processors ? null : Say("differ");
 
-    /// <summary>Of any window: a settlement enters the books only after the processor has stored the charge.</summary>
+    /// <summary>Of any window: a settlement enters the ledger only after the processor has stored the charge.</summary>
     public string? ExcessIfOpen() => Exceeds(Gateway.Default, Processors.Default)
         || Exceeds(Gateway.Fallback, Processors.Fallback) ? Say("has more than the processors") : null;
 
-    private static bool Exceeds(BooksTotals books, BooksTotals processor) =>
-        books.TotalRequests > processor.TotalRequests || books.TotalAmount > processor.TotalAmount;
+    private static bool Exceeds(GatewayTotals ledger, GatewayTotals processor) =>
+        ledger.TotalRequests > processor.TotalRequests || ledger.TotalAmount > processor.TotalAmount;
 
     private string Say(string what) => $"audit {From:O} to {To:O}, {Asked} {what}: {Gateway}, processors {Processors}";
 }

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Chaos;
 public sealed class ChaosAuditTests
 {
     private static readonly DateTimeOffset Now = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
-    private static readonly BooksSummary Processors = new(new BooksTotals(10, 100m), new BooksTotals(5, 50m));
+    private static readonly GatewaySummary Processors = new(new GatewayTotals(10, 100m), new GatewayTotals(5, 50m));
 
     [Fact]
     public void A_window_is_closed_before_the_oldest_open_payment_was_accepted()
@@ -33,7 +33,7 @@ public sealed class ChaosAuditTests
     [Fact]
     public void Missing_payments_are_a_difference_of_a_closed_window_only()
     {
-        var fewer = Processors with { Fallback = new BooksTotals(4, 40m) };
+        var fewer = Processors with { Fallback = new GatewayTotals(4, 40m) };
 
         Assert.Contains("differ", Of(fewer).DifferenceIfClosed(), StringComparison.Ordinal);
         Assert.Null(Of(fewer).ExcessIfOpen());
@@ -44,11 +44,11 @@ public sealed class ChaosAuditTests
     [InlineData(10, 101)]
     public void More_than_one_processor_has_is_wrong_in_any_window(long requests, decimal amount)
     {
-        var more = Processors with { Default = new BooksTotals(requests, amount) };
+        var more = Processors with { Default = new GatewayTotals(requests, amount) };
 
         Assert.NotNull(Of(more).DifferenceIfClosed());
         Assert.Contains("more than the processors", Of(more).ExcessIfOpen(), StringComparison.Ordinal);
     }
 
-    private static ChaosAudit Of(BooksSummary gateway) => new("nginx", Now.AddMinutes(-1), Now, gateway, Processors);
+    private static ChaosAudit Of(GatewaySummary gateway) => new("nginx", Now.AddMinutes(-1), Now, gateway, Processors);
 }

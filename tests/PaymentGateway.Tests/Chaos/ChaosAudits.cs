@@ -92,7 +92,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         }
     }
 
-    private async Task<List<(string Asked, BooksSummary Summary)>> AskGatewayAsync(
+    private async Task<List<(string Asked, GatewaySummary Summary)>> AskGatewayAsync(
         DateTimeOffset from, DateTimeOffset to)
     {
         var said = await Task.WhenAll(
@@ -101,12 +101,12 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         return [.. said.Where(one => one.Summary is not null).Select(one => (one.Asked, one.Summary!))];
     }
 
-    private static async Task<(string Asked, BooksSummary? Summary)> AskAsync(
+    private static async Task<(string Asked, GatewaySummary? Summary)> AskAsync(
         string asked, HttpClient http, DateTimeOffset from, DateTimeOffset to)
     {
         try
         {
-            return (asked, await BooksSummary.AskAsync(http, from, to).WaitAsync(AnswerLimit));
+            return (asked, await GatewaySummary.AskAsync(http, from, to).WaitAsync(AnswerLimit));
         }
         catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException
             or IOException)
@@ -115,13 +115,13 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         }
     }
 
-    private async Task<BooksSummary> AskProcessorsAsync(DateTimeOffset from, DateTimeOffset to)
+    private async Task<GatewaySummary> AskProcessorsAsync(DateTimeOffset from, DateTimeOffset to)
     {
         var byDefault = await system.Default.SummariseAsync(from, to);
         var byFallback = await system.Fallback.SummariseAsync(from, to);
-        return new BooksSummary(
-            new BooksTotals(byDefault.TotalRequests, byDefault.TotalAmount),
-            new BooksTotals(byFallback.TotalRequests, byFallback.TotalAmount));
+        return new GatewaySummary(
+            new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
+            new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
     }
 
     // Bounds between two microseconds are cut here and there in another way.

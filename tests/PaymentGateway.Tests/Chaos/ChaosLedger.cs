@@ -20,7 +20,7 @@ public sealed class ChaosLedger
         var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
         var freed = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
-        var audit = await BooksAudit.TakeAsync(system);
+        var audit = await LedgerAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
         var pauses = Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage);
@@ -91,7 +91,7 @@ public sealed class ChaosLedger
     /// <summary>The last line, and everything that was wrong.</summary>
     public void Close(IReadOnlyCollection<string> problems)
     {
-        Line("verdict", problems.Count == 0 ? "the books agree" : "THE BOOKS DO NOT AGREE");
+        Line("verdict", problems.Count == 0 ? "the ledgers agree" : "THE LEDGERS DO NOT AGREE");
         foreach (var problem in problems)
             text.AppendLine(problem);
     }

@@ -119,7 +119,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     {
         try
         {
-            var said = await BooksSummary.AskAsync(system.Client, from, to).WaitAsync(Allowed);
+            var said = await GatewaySummary.AskAsync(system.Client, from, to).WaitAsync(Allowed);
             return said.Default.TotalRequests + said.Fallback.TotalRequests;
         }
         catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException

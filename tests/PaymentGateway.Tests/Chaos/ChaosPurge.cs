@@ -8,14 +8,14 @@ public sealed record ChaosPurge(string During, DateTimeOffset Called, DateTimeOf
 
     public TimeSpan Took => Answered - Called;
 
-    /// <summary>Its client had the 202 before: gone from the books, for good.</summary>
+    /// <summary>Its client had the 202 before: gone from the ledger, for good.</summary>
     public bool Empties(LoadEntry entry) =>
         entry.Outcome == LoadOutcome.Acknowledged && entry.SentAt + entry.Latency + Notes < Called;
 
-    /// <summary>It was sent after the answer and acknowledged: of the new books.</summary>
+    /// <summary>It was sent after the answer and acknowledged: of the new ledger.</summary>
     public bool Precedes(LoadEntry entry) => entry.Outcome == LoadOutcome.Acknowledged && entry.SentAt > Answered;
 
-    /// <summary>Its POST overlapped: of the old books or of the new ones, nobody can tell.</summary>
+    /// <summary>Its POST overlapped: of the old ledger or of the new one, nobody can tell.</summary>
     public bool Overlaps(LoadEntry entry) =>
         entry.SentAt <= Answered && entry.SentAt + entry.Latency + Notes >= Called;
 }

@@ -3,26 +3,26 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// What must hold of books that were purged under load, from what clients were told and what both processors hold.
+/// What must hold of a ledger that was purged under load, from what clients were told and what both processors hold.
 /// The processors are not purged: what they have charged stays the evidence.
 /// </summary>
 /// <param name="Entries">Every payment of the load, each posted once by its client.</param>
 public sealed record ChaosPurgeCheck(
     IReadOnlyList<ChaosPurge> Purges, IReadOnlyList<LoadEntry> Entries,
-    IReadOnlyDictionary<Guid, BooksEntry> Books, IReadOnlyDictionary<Guid, ProcessorPayment> ByDefault,
+    IReadOnlyDictionary<Guid, LedgerEntry> Settlements, IReadOnlyDictionary<Guid, ProcessorPayment> ByDefault,
     IReadOnlyDictionary<Guid, ProcessorPayment> ByFallback)
 {
-    /// <summary>The summary of empty books.</summary>
-    public static readonly BooksSummary Nothing = new(new BooksTotals(0, 0m), new BooksTotals(0, 0m));
+    /// <summary>The summary of an empty ledger.</summary>
+    public static readonly GatewaySummary Nothing = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
 
     private const short Default = 1;
     private const int ShownMax = 5;
 
-    /// <summary>Payments of old books that are in the present ones.</summary>
+    /// <summary>Payments of an old ledger that are in the present one.</summary>
     public static IEnumerable<string> Resurrected(
-        ChaosPurge purge, IEnumerable<LoadEntry> entries, IReadOnlyDictionary<Guid, BooksEntry> books) =>
-        Report($"purged ({purge.During}), and in the books again", entries
-            .Where(entry => purge.Empties(entry) && books.ContainsKey(entry.Id)).Select(entry => $"{entry}"));
+        ChaosPurge purge, IEnumerable<LoadEntry> entries, IReadOnlyDictionary<Guid, LedgerEntry> settlements) =>
+        Report($"purged ({purge.During}), and in the ledger again", entries
+            .Where(entry => purge.Empties(entry) && settlements.ContainsKey(entry.Id)).Select(entry => $"{entry}"));
 
     /// <summary>All that is wrong when everything is settled, in words.</summary>
     public IReadOnlyList<string> Find()
@@ -31,14 +31,14 @@ public sealed record ChaosPurgeCheck(
         var known = Entries.ToDictionary(entry => entry.Id);
         return
         [
-            .. Resurrected(last, Entries, Books),
-            .. Report("acknowledged after the purge, and not in the books", Entries
-                .Where(entry => last.Precedes(entry) && !Books.ContainsKey(entry.Id))
+            .. Resurrected(last, Entries, Settlements),
+            .. Report("acknowledged after the purge, and not in the ledger", Entries
+                .Where(entry => last.Precedes(entry) && !Settlements.ContainsKey(entry.Id))
                 .Select(entry => $"{entry}, {Stored(entry.Id)}")),
-            .. Report("in the purged books, and not as it was sent", Books
+            .. Report("in the purged ledger, and not as it was sent", Settlements
                 .Where(row => !known.TryGetValue(row.Key, out var sent) || sent.Amount != row.Value.Amount)
                 .Select(row => $"{row}, sent {known.GetValueOrDefault(row.Key)}")),
-            .. Report("in the purged books, and not so at their processor", Books
+            .. Report("in the purged ledger, and not so at their processor", Settlements
                 .Where(row => !IsSame(row.Value, AtItsProcessor(row.Key, row.Value)))
                 .Select(row => $"{row}, {Stored(row.Key)}")),
             .. Report("charged by both processors around a purge", ByDefault.Keys
@@ -48,15 +48,15 @@ public sealed record ChaosPurgeCheck(
     }
 
     /// <summary>What both instances must say of a window: what the processors have, without what was purged.</summary>
-    public BooksSummary Expected(DateTimeOffset from, DateTimeOffset to)
+    public GatewaySummary Expected(DateTimeOffset from, DateTimeOffset to)
     {
-        return new BooksSummary(Sum(ByDefault), Sum(ByFallback));
+        return new GatewaySummary(Sum(ByDefault), Sum(ByFallback));
 
-        BooksTotals Sum(IReadOnlyDictionary<Guid, ProcessorPayment> stored)
+        GatewayTotals Sum(IReadOnlyDictionary<Guid, ProcessorPayment> stored)
         {
-            var within = stored.Values.Where(payment => Books.ContainsKey(payment.CorrelationId)
+            var within = stored.Values.Where(payment => Settlements.ContainsKey(payment.CorrelationId)
                 && payment.RequestedAt >= from && payment.RequestedAt <= to).ToList();
-            return new BooksTotals(within.Count, within.Sum(payment => payment.Amount));
+            return new GatewayTotals(within.Count, within.Sum(payment => payment.Amount));
         }
     }
 
@@ -64,13 +64,13 @@ public sealed record ChaosPurgeCheck(
     private bool MayBeTwoPayments(LoadEntry? entry) =>
         entry is not null && Purges.Any(purge => purge.Overlaps(entry));
 
-    private ProcessorPayment? AtItsProcessor(Guid id, BooksEntry row) =>
+    private ProcessorPayment? AtItsProcessor(Guid id, LedgerEntry row) =>
         (row.Processor == Default ? ByDefault : ByFallback).GetValueOrDefault(id);
 
     private string Stored(Guid id) =>
         $"{id} at default {ByDefault.GetValueOrDefault(id)}, at fallback {ByFallback.GetValueOrDefault(id)}";
 
-    private static bool IsSame(BooksEntry row, ProcessorPayment? stored) =>
+    private static bool IsSame(LedgerEntry row, ProcessorPayment? stored) =>
         stored is not null && stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
 
     private static IEnumerable<string> Report(string what, IEnumerable<string> found)

@@ -11,7 +11,7 @@ public sealed class ChaosPurgeCheckTests
     private static readonly ChaosPurge Purge = new("a test", Called, Called.AddMilliseconds(100));
 
     private readonly List<LoadEntry> entries = [];
-    private readonly Dictionary<Guid, BooksEntry> books = [];
+    private readonly Dictionary<Guid, LedgerEntry> settlements = [];
     private readonly Dictionary<Guid, ProcessorPayment> byDefault = [];
     private readonly Dictionary<Guid, ProcessorPayment> byFallback = [];
 
@@ -29,7 +29,7 @@ public sealed class ChaosPurgeCheckTests
     {
         Settle(Sent(-1_000));
 
-        Assert.StartsWith("1 purged (a test), and in the books again", Assert.Single(Find()));
+        Assert.StartsWith("1 purged (a test), and in the ledger again", Assert.Single(Find()));
     }
 
     [Fact]
@@ -37,7 +37,7 @@ public sealed class ChaosPurgeCheckTests
     {
         Sent(200);
 
-        Assert.StartsWith("1 acknowledged after the purge, and not in the books", Assert.Single(Find()));
+        Assert.StartsWith("1 acknowledged after the purge, and not in the ledger", Assert.Single(Find()));
     }
 
     [Fact]
@@ -66,11 +66,11 @@ public sealed class ChaosPurgeCheckTests
     {
         var sent = Sent(200);
         Settle(sent);
-        books[sent.Id] = books[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
+        settlements[sent.Id] = settlements[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
 
         Assert.Collection(
-            Find(), one => Assert.StartsWith("1 in the purged books, and not as it was sent", one),
-            two => Assert.StartsWith("1 in the purged books, and not so at their processor", two));
+            Find(), one => Assert.StartsWith("1 in the purged ledger, and not as it was sent", one),
+            two => Assert.StartsWith("1 in the purged ledger, and not so at their processor", two));
     }
 
     [Fact]
@@ -78,7 +78,7 @@ public sealed class ChaosPurgeCheckTests
     {
         Settle(Entry(200, 10));
 
-        Assert.StartsWith("1 in the purged books, and not as it was sent", Assert.Single(Find()));
+        Assert.StartsWith("1 in the purged ledger, and not as it was sent", Assert.Single(Find()));
     }
 
     [Fact]
@@ -89,7 +89,7 @@ public sealed class ChaosPurgeCheckTests
 
         var expected = Check().Expected(Called.AddDays(-1), Called.AddDays(1));
 
-        Assert.Equal(new BooksSummary(new BooksTotals(1, 1m), new BooksTotals(0, 0m)), expected);
+        Assert.Equal(new GatewaySummary(new GatewayTotals(1, 1m), new GatewayTotals(0, 0m)), expected);
         Assert.Equal(ChaosPurgeCheck.Nothing, Check().Expected(Called.AddDays(-1), Called));
     }
 
@@ -106,7 +106,7 @@ public sealed class ChaosPurgeCheckTests
     private void Settle(LoadEntry entry)
     {
         Charge(byDefault, entry);
-        books[entry.Id] = new BooksEntry(Default, entry.Amount, byDefault[entry.Id].RequestedAt.UtcDateTime);
+        settlements[entry.Id] = new LedgerEntry(Default, entry.Amount, byDefault[entry.Id].RequestedAt.UtcDateTime);
     }
 
     private static void Charge(Dictionary<Guid, ProcessorPayment> processor, LoadEntry entry) =>
@@ -114,5 +114,5 @@ public sealed class ChaosPurgeCheckTests
 
     private IReadOnlyList<string> Find() => Check().Find();
 
-    private ChaosPurgeCheck Check() => new([Purge], entries, books, byDefault, byFallback);
+    private ChaosPurgeCheck Check() => new([Purge], entries, settlements, byDefault, byFallback);
 }

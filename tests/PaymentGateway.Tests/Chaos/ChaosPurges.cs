@@ -16,7 +16,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     // So many charges are under way at each purge.
     private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
 
-    // Until outcomes of the old books have been answered, written and overtaken by newer ones.
+    // Until outcomes of the old ledger have been answered, written and overtaken by newer ones.
     private static readonly TimeSpan Between = TimeSpan.FromSeconds(1.5);
 
     // Longer than a lease, so that it finds its payments adopted, or purged.
@@ -41,7 +41,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
             .Select(entry => ChargedAfterPurge(entry, check)).Where(after => after > TimeSpan.Zero).ToList();
         return $"{purges.Count} ({string.Join(", ", purges.Select(purge => purge.During))}), the slowest "
             + $"{purges.Max(purge => purge.Took).TotalSeconds:0.00} s; {check.Entries.Count(last.Empties)} purged, "
-            + $"{check.Entries.Count(last.Precedes)} of the new books, {check.Entries.Count(last.Overlaps)} either; "
+            + $"{check.Entries.Count(last.Precedes)} of the new ledger, {check.Entries.Count(last.Overlaps)} either; "
             + $"{late.Count} purged ones charged afterwards, {late.DefaultIfEmpty().Max().TotalSeconds:0.0} s at most";
     }
 
@@ -126,7 +126,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         if (!answer.IsSuccessStatusCode || purge.Took > PurgeLimit)
             problems.Add($"purge ({during}): {(int)answer.StatusCode} after {purge.Took.TotalSeconds:0.0} s");
 
-        var left = await Task.WhenAll(askedAtOnce.Select(http => BooksSummary.AskAsync(http, to: called)));
+        var left = await Task.WhenAll(askedAtOnce.Select(http => GatewaySummary.AskAsync(http, to: called)));
         problems.AddRange(left.Where(summary => summary != ChaosPurgeCheck.Nothing)
             .Select(summary => $"purge ({during}): older payments are in the summary at once after it, {summary}"));
     }
@@ -154,7 +154,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     {
         var expected = check!.Expected(from, to);
         foreach (var instance in system.RunningInstances())
-            if (await BooksSummary.AskAsync(instance, from, to) is var said && said != expected)
+            if (await GatewaySummary.AskAsync(instance, from, to) is var said && said != expected)
                 problems.Add($"after the purges, {from:O} to {to:O}: {said}, the processors {expected}");
     }
 

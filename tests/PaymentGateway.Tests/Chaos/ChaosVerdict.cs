@@ -18,18 +18,18 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
     public static async Task<ChaosVerdict> FindAsync(GatewaySystem system, LoadLedger ledger)
     {
         var drain = await new ChaosDrain(system).WaitAsync(() => IsDrainedAsync(system, ledger));
-        var problems = await BooksCheck.CompareAsync(system, ledger);
+        var problems = await LedgerCheck.CompareAsync(system, ledger);
         if (drain.Why is { } why)
         {
             problems.Add($"{await system.Database.CountUnsettledAsync()} payments are unsettled: {why}");
             problems.AddRange(await new ChaosDatabase(system).DescribeOpenAsync());
         }
 
-        var books = await system.Database.SettlementsAsync();
+        var settlements = await system.Database.SettlementsAsync();
         var byDefault = await system.Default.PaymentsAsync();
         var byFallback = await system.Fallback.PaymentsAsync();
         var lost = ledger.Entries.Count(entry => entry.Outcome == LoadOutcome.Acknowledged
-            && (!books.ContainsKey(entry.Id)
+            && (!settlements.ContainsKey(entry.Id)
                 || !byDefault.ContainsKey(entry.Id) && !byFallback.ContainsKey(entry.Id)));
         var twice = byDefault.Keys.Count(byFallback.ContainsKey);
         return new ChaosVerdict(drain.Took, lost, twice, problems);

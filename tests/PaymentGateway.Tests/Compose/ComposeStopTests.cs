@@ -28,7 +28,7 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
 
         await load;
         await system.StartAsync("postgres", GatewaySystem.First, GatewaySystem.Second, "nginx");
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         Assert.DoesNotContain("books reset", await system.Client.GetStringAsync("readyz"));
         // Whom nginx let in before it closed the door got an answer.
         Assert.Equal(0, ledger.CountOf(LoadOutcome.Unavailable));

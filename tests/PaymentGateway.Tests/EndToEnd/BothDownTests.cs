@@ -46,7 +46,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
         await SetFailureAsync(system, false);
         var gone = await BacklogGoneAsync(system, back);
         await load;
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         var overtaken = Overtaken(await system.Database.SettledInOrderAsync(), begun, back);
         output.WriteLine($"{ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "

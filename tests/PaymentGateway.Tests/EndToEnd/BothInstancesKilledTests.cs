@@ -38,7 +38,7 @@ public sealed class BothInstancesKilledTests : IAsyncLifetime
             await LoadDriver.PostAsync(system.Client, ledger, id, amount: 1, retry);
         await system.StartAsync(Both.Single(part => part != first));
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         Assert.Equal(50 + refused.Count + 50, ledger.Acknowledged);
         Assert.Equal(ledger.Count, await system.Database.CountAsync("settlements"));

@@ -27,7 +27,7 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
 
         await load;
         Assert.Equal(ledger.Count, ledger.Acknowledged);
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         var repeated = ledger.Entries.Count(entry => entry.Attempts > 1);
         Assert.True(repeated > 0, "no client noticed the crash, so the test has shown nothing");
@@ -41,7 +41,7 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
         await using var system = await GatewaySystem.UpAsync();
         var lost = new LoadLedger();
         await LoadDriver.RunClientsAsync(system.Client, lost, clients: 10, payments: 100, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(system, lost);
+        await LedgerCheck.AgreesAsync(system, lost);
         await system.Default.SetFailureAsync(true);
         var ledger = new LoadLedger();
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 100, TimeSpan.Zero);
@@ -53,18 +53,18 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
             await Eventually.HoldsAsync(() => SaysAsync(instance, "books reset"), "the instance says what happened");
         await system.Default.PurgeAsync();
         await system.Default.SetFailureAsync(false);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         using var purged = await system.Client.PostAsync("purge-payments", null);
         purged.EnsureSuccessStatusCode();
         foreach (var instance in system.RunningInstances())
-            await Eventually.HoldsAsync(() => SaysAsync(instance, "kept"), "new books have begun");
+            await Eventually.HoldsAsync(() => SaysAsync(instance, "kept"), "a new ledger has begun");
     }
 
-    private static async Task<bool> SaysAsync(HttpClient instance, string books)
+    private static async Task<bool> SaysAsync(HttpClient instance, string state)
     {
         using var answer = await instance.GetAsync("readyz");
         return answer.IsSuccessStatusCode
-            && (await answer.Content.ReadAsStringAsync()).Contains($"\"books\":\"{books}\"", StringComparison.Ordinal);
+            && (await answer.Content.ReadAsStringAsync()).Contains($"\"books\":\"{state}\"", StringComparison.Ordinal);
     }
 }

@@ -42,7 +42,7 @@ public sealed class FallbackAwayTests(ITestOutputHelper output) : IAsyncLifetime
         var repeated = (await system.Default.CallsAsync()).Duplicates422;
         Assert.True(repeated > 0, "nothing that the dead instance had sent was sent again");
         await system.StartAsync(Fallback);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         ledger.NoClientSawAnError();
         Assert.Empty(await system.Fallback.PaymentsAsync());
         output.WriteLine($"{Payments} adopted, {repeated} of them had been stored");

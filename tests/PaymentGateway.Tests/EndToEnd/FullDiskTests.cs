@@ -30,7 +30,7 @@ public sealed class FullDiskTests
             entry => LoadDriver.PostAsync(
                 system.Client, ledger, entry.Id, entry.Amount, new LoadRetry(20, TimeSpan.FromMilliseconds(200)))));
 
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         Assert.Equal(ledger.Count, ledger.Acknowledged);
     }
 }

@@ -30,7 +30,7 @@ public sealed class GatheredChargeTests
         await system.StopAsync(GatewaySystem.First);
 
         Assert.Equal(0, await system.Database.CountUnsettledAsync());
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         ledger.NoClientSawAnError();
     }
 

@@ -23,7 +23,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
 
         Assert.All(answers, pair => Assert.All(
             new[] { pair.First, pair.Second }, answer => Assert.Equal(LoadOutcome.Acknowledged, answer.Outcome)));
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(Rounds, await System.Database.CountAsync("settlements"));
     }
 
@@ -40,14 +40,14 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
             ledger.Note(taken);
         }
 
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
     }
 
     [GatewaySystemFact]
     public async Task A_settled_payment_is_acknowledged_again_and_another_amount_is_a_conflict()
     {
         var sent = await LoadDriver.PostAsync(System.Api1, ledger, amount: 19.90m);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         var again = await LoadDriver.PostAsync(System.Api2, ledger, sent.Id, 19.90m);
         using var body = LoadDriver.Body(sent.Id, 19.91m);
@@ -55,7 +55,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
         using var conflict = await System.Client.RefusesAsync(request, 409, "correlationId");
 
         Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(1, (await System.Default.CallsAsync()).Posts);
     }
 
@@ -63,13 +63,13 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
     public async Task A_payment_from_before_a_purge_is_new_after_it()
     {
         var sent = await LoadDriver.PostAsync(System.Api1, ledger, amount: 19.90m);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         await System.ResetAsync();
 
         var again = await LoadDriver.PostAsync(System.Api2, ledger, sent.Id, 20.00m);
 
         Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(1, await System.Database.CountAsync("settlements"));
     }
 

@@ -41,7 +41,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         Assert.Equal(already, await system.Database.CountAsync("settlements"));
         await system.Default.ClearFaultsAsync();
         await system.Default.SetFailureAsync(false);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
     }
 
     [FakedTimeFact]
@@ -74,7 +74,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
 
         await system.Default.SetFailureAsync(false);
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger, within: TimeSpan.FromSeconds(60));
+        var drained = await LedgerCheck.AgreesAsync(system, ledger, within: TimeSpan.FromSeconds(60));
 
         Assert.Equal(ledger.Count, ledger.Acknowledged);
         var handedOver = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
@@ -93,14 +93,14 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         await system.Default.SetFailureAsync(true);
         for (var i = 0; i < 10; i++)
             await LoadDriver.PostAsync(system.Api1, ledger);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         Assert.NotEmpty(await system.Fallback.PaymentsAsync());
         await system.Default.SetFailureAsync(false);
         await Eventually.HoldsAsync(
             async () =>
             {
                 await LoadDriver.PostAsync(system.Api1, ledger);
-                await BooksCheck.AgreesAsync(system, ledger);
+                await LedgerCheck.AgreesAsync(system, ledger);
                 return (await system.Default.PaymentsAsync()).Count > 0;
             },
             "default is used again");

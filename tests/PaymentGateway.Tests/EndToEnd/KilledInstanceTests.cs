@@ -33,7 +33,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await Task.Delay(TimeSpan.FromSeconds(1));
         await system.StartAsync(GatewaySystem.First);
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         await ReportAsync(drained);
@@ -47,7 +47,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await system.Database.CarriesLoadAsync(GatewaySystem.First);
         await system.KillAsync(GatewaySystem.First);
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         await ReportAsync(drained);
@@ -70,7 +70,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         Assert.False(load.IsCompleted, "the load was over before the last kill");
 
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         await ReportAsync(drained);
@@ -87,7 +87,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
         await Task.Delay(TimeSpan.FromSeconds(8));
         GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         Assert.Equal(ledger.Count, ledger.Acknowledged);
         await ReportAsync(drained);

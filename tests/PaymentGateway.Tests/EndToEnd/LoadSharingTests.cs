@@ -18,7 +18,7 @@ public sealed class LoadSharingTests(RunningSystem running)
         var ledger = new LoadLedger();
 
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients, payments, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         Assert.Equal(instances, await system.Database.CountAsync(Owners));

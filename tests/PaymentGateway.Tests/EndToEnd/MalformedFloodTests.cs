@@ -43,7 +43,7 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         {
             bodyBytes = 0;
             await FloodAsync(from, from + Step);
-            await BooksCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(system, ledger);
             memory.Add(Memory());
             leakable += from == 0 ? 0 : bodyBytes;
         }

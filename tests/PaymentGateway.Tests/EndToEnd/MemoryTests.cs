@@ -29,7 +29,7 @@ public sealed class MemoryTests(ITestOutputHelper output)
 
         await system.Default.SetFailureAsync(false);
         await system.Fallback.SetFailureAsync(false);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         AllFit(system, "after all are settled");
     }
 

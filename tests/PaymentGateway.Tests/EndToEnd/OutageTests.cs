@@ -26,12 +26,12 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
         Assert.True(await system.Database.CountUnsettledAsync() > 0);
         await system.Default.SetFailureAsync(false);
         await load;
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
-        var audit = await BooksAudit.TakeAsync(system);
-        Assert.Equal(new BooksTotals(Payments, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
-        Assert.Equal(new BooksTotals(0, 0m), audit.Gateway.Fallback);
+        var audit = await LedgerAudit.TakeAsync(system);
+        Assert.Equal(new GatewayTotals(Payments, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        Assert.Equal(new GatewayTotals(0, 0m), audit.Gateway.Fallback);
         Assert.True(audit.Agrees, $"{audit}");
         output.WriteLine($"drained {drained.TotalSeconds:0.00} s after the load, p99 {ledger.P99Ms} ms");
     }
@@ -48,10 +48,10 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
         await system.Default.SetFailureAsync(true);
         var before = ledger.Count;
         await load;
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
-        var audit = await BooksAudit.TakeAsync(system);
+        var audit = await LedgerAudit.TakeAsync(system);
         Assert.True(audit.Agrees, $"{audit}");
         Assert.Equal(Payments, audit.Default.TotalRequests + audit.Fallback.TotalRequests);
         // Whatever was sent after the failure is at fallback: the ledger notes a payment before it is sent.

@@ -43,7 +43,7 @@ public sealed class PiecemealAnswerTests(RunningSystem running)
             await LoadDriver.RunClientsAsync(system.Api1, sent, clients: 64, Payments, TimeSpan.Zero);
             await system.Default.SetDelayAsync(TimeSpan.Zero);
 
-            await BooksCheck.AgreesAsync(system, sent);
+            await LedgerCheck.AgreesAsync(system, sent);
 
             Assert.All(sent.Entries, entry => Assert.Equal(LoadOutcome.Acknowledged, entry.Outcome));
             // A batch is an answer, and the larger the load the fewer there are.

@@ -22,7 +22,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
     public async Task With_PostgreSQL_stopped_payments_get_503_soon_and_it_recovers_by_itself()
     {
         await LoadDriver.PostAsync(system.Client, ledger);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         await system.StopAsync(Postgres);
         await RefusesSoonAsync();
@@ -36,7 +36,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
     public async Task With_PostgreSQL_frozen_payments_get_503_soon_and_it_recovers_by_itself()
     {
         await LoadDriver.PostAsync(system.Client, ledger);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         system.Database.Freeze();
         await RefusesSoonAsync();
@@ -50,7 +50,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
     public async Task A_summary_that_PostgreSQL_does_not_answer_ends_with_a_problem()
     {
         foreach (var instance in new[] { system.Api1, system.Api2 })
-            await BooksSummary.AskAsync(instance);
+            await GatewaySummary.AskAsync(instance);
 
         system.Database.Freeze();
         var waited = Stopwatch.StartNew();
@@ -75,7 +75,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => (await system.Default.SummariseAsync()).TotalRequests == 20, "all are charged");
         await system.StartAsync(Postgres);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         Assert.Equal(20, (await system.Default.CallsAsync()).Posts);
@@ -93,7 +93,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
         await load;
 
         Assert.Equal(ledger.Count, ledger.Acknowledged);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
     }
 
     // Several at once, since it is the queue behind a mute database that would make the later ones wait longer.
@@ -140,6 +140,6 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
         var afterwards = new LoadLedger();
         await LoadDriver.RunClientsAsync(system.Client, afterwards, clients: 5, payments: 50, TimeSpan.Zero);
         afterwards.NoClientSawAnError();
-        await BooksCheck.AgreesAsync(system, afterwards);
+        await LedgerCheck.AgreesAsync(system, afterwards);
     }
 }

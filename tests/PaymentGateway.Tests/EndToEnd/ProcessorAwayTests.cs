@@ -35,7 +35,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         await PostAsync(200);
         await IsSettledAsync(200, "at fallback, when their patience has ended");
         await System.StartAsync(Default);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
 
         await IsUsedAgainAsync();
@@ -61,7 +61,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         }
 
         await System.StartAsync(GatewaySystem.First, GatewaySystem.Second);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         await IsUsedAgainAsync();
     }
 
@@ -76,10 +76,10 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         await hang;
         var held = await System.Database.CountUnsettledAsync();
         GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Continue);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
-        var audit = await BooksAudit.TakeAsync(System);
+        var audit = await LedgerAudit.TakeAsync(System);
         output.WriteLine($"after {Hang.TotalSeconds} s {held} waited for it; {audit}");
         Assert.True(held > 0, "nothing was sent to the processor that hung");
         Assert.True(audit.Fallback.TotalRequests > 0, "nothing went on at fallback");
@@ -101,11 +101,11 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         var during = await Refused429Async() - before;
         var pauses = clock.Elapsed / RetryAfter;
         await System.Default.ClearFaultsAsync();
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
         output.WriteLine(
-            $"{during} calls in {pauses:0.0} pauses were answered 429; {await BooksAudit.TakeAsync(System)}");
+            $"{during} calls in {pauses:0.0} pauses were answered 429; {await LedgerAudit.TakeAsync(System)}");
         // A call of each instance for each pause, and one at its beginning.
         Assert.InRange(during, 1, Instances * (1 + (long)pauses));
     }
@@ -132,12 +132,12 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         await System.Default.SetFailureAsync(true);
         await PostAsync(100);
         await System.Default.SetFailureAsync(false);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
-        var audit = await BooksAudit.TakeAsync(System);
+        var audit = await LedgerAudit.TakeAsync(System);
         output.WriteLine($"{audit}, {(await System.Default.CallsAsync()).HealthCalls} health calls");
-        Assert.Equal(new BooksTotals(200, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        Assert.Equal(new GatewayTotals(200, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
         // One in each 5 s that this took, and one before.
         Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
     }
@@ -157,7 +157,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
     {
         var already = (await System.Default.PaymentsAsync()).Count;
         await PostAsync(100);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(already + 100, (await System.Default.PaymentsAsync()).Count);
     }
 

@@ -62,7 +62,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
             async () => await System.Database.CountAsync("settlements") == 1, "the repeated call has settled it");
         await System.Default.ClearFaultsAsync();
 
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(1, (await System.Default.CallsAsync()).Duplicates422);
     }
 
@@ -85,10 +85,10 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
 
         await load;
         await System.Default.ClearFaultsAsync();
-        var drained = await BooksCheck.AgreesAsync(System, ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
-        var (calls, audit) = (await System.Default.CallsAsync(), await BooksAudit.TakeAsync(System));
+        var (calls, audit) = (await System.Default.CallsAsync(), await LedgerAudit.TakeAsync(System));
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
             + $"{calls.Posts} charges and {calls.Lookups} look-ups, drained in {drained.TotalSeconds:0.0} s");
     }
@@ -100,9 +100,9 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
         await system.Default.SetFaultsAsync(new { afterInsert = "reset" });
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await load;
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
-        var (calls, audit) = (await system.Default.CallsAsync(), await BooksAudit.TakeAsync(system));
+        var (calls, audit) = (await system.Default.CallsAsync(), await LedgerAudit.TakeAsync(system));
         Assert.True(audit.Default.TotalRequests > 0);
         Assert.True(audit.Fallback.TotalRequests > 0);
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
@@ -125,7 +125,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
         await Eventually.HoldsAsync(
             async () => await System.Database.CountAsync("settlements") == 51, "the parked one is settled");
 
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal("[]", await ParkedAsync());
     }
 
@@ -148,7 +148,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
         Assert.Equal("[]", await ParkedAsync());
 
         await System.Default.ClearFaultsAsync();
-        var drained = await BooksCheck.AgreesAsync(System, ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, ledger);
 
         ledger.NoClientSawAnError();
         Assert.Equal("[]", await ParkedAsync());
@@ -161,7 +161,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
     {
         await System.Default.SetFaultsAsync(faults);
         await LoadDriver.PostAsync(System.Client, ledger);
-        var drained = await BooksCheck.AgreesAsync(System, ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, ledger);
 
         var calls = await System.Default.CallsAsync();
         Assert.Single(await System.Default.PaymentsAsync());

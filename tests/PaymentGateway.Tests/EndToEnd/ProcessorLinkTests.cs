@@ -40,12 +40,12 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
             await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
             await system.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
             await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 200, TimeSpan.Zero);
-            await BooksCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(system, ledger);
             Assert.True((await system.Default.CallsAsync()).Lookups > 0, "nothing was looked up");
 
             await system.Default.SetFailureAsync(true);
             await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 50, TimeSpan.Zero);
-            await BooksCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(system, ledger);
 
             // OpenSSL is loaded by name only when it is needed, so `readelf` does not show it (DockerfileTests).
             Assert.Contains("libssl.so.3", instance.Libraries());
@@ -82,7 +82,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
             system.Database.Thaw();
 
             Assert.Equal("", heard);
-            await BooksCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(system, ledger);
             Assert.Contains("POST", front.Heard, StringComparison.Ordinal);
         }
     }

@@ -2,11 +2,13 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>POST /purge-payments begins new books at every instance, and nothing of the old ones comes back.</summary>
+/// <summary>
+/// POST /purge-payments begins a new ledger at every instance, and nothing of the old ones comes back.
+/// </summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 {
-    private static readonly BooksSummary Empty = new(new BooksTotals(0, 0m), new BooksTotals(0, 0m));
+    private static readonly GatewaySummary Empty = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
 
     private readonly LoadLedger ledger = new();
 
@@ -20,12 +22,12 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     public async Task The_summary_is_zero_at_once_at_both_instances()
     {
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 10, payments: 100, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         await PurgeAsync(System.Api1);
 
-        Assert.Equal(Empty, await BooksSummary.AskAsync(System.Api2));
-        Assert.Equal(Empty, await BooksSummary.AskAsync(System.Api1));
+        Assert.Equal(Empty, await GatewaySummary.AskAsync(System.Api2));
+        Assert.Equal(Empty, await GatewaySummary.AskAsync(System.Api1));
     }
 
     [GatewaySystemFact]
@@ -41,16 +43,17 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         await PurgeAsync(System.Client);
         await System.Default.SetDelayAsync(TimeSpan.Zero);
         await Eventually.HoldsAsync(
-            async () => (await System.Default.CallsAsync()).InFlight == 0, "every charge of the old books is answered");
-        // An instance writes its outcomes in turn: when these two are in the books, the old ones have been there.
+            async () => (await System.Default.CallsAsync()).InFlight == 0,
+            "every charge of the old ledger is answered");
+        // An instance writes its outcomes in turn: when these two are in the ledger, the old ones have been there.
         var renewed = new LoadLedger();
         await LoadDriver.PostAsync(System.Api1, renewed);
         await LoadDriver.PostAsync(System.Api2, renewed);
         await Eventually.HoldsAsync(System.IsIdleAsync, "the new payments are settled");
 
-        var books = await System.Database.SettlementsAsync();
-        Assert.Equal(renewed.Entries.Select(entry => entry.Id).Order(), books.Keys.Order());
-        Assert.Equal(2, (await BooksSummary.AskAsync(System.Client)).Default.TotalRequests);
+        var settlements = await System.Database.SettlementsAsync();
+        Assert.Equal(renewed.Entries.Select(entry => entry.Id).Order(), settlements.Keys.Order());
+        Assert.Equal(2, (await GatewaySummary.AskAsync(System.Client)).Default.TotalRequests);
     }
 
     [GatewaySystemFact]
@@ -69,13 +72,13 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
 
         ledger.NoClientSawAnError();
-        var books = await System.Database.SettlementsAsync();
+        var settlements = await System.Database.SettlementsAsync();
         var stored = await System.Default.PaymentsAsync();
-        Assert.NotEmpty(books);
-        Assert.All(books, row => Assert.Equal(row.Value.RequestedAt, stored[row.Key].RequestedAt.UtcDateTime));
-        var expected = new BooksTotals(books.Count, books.Values.Sum(row => row.Amount));
+        Assert.NotEmpty(settlements);
+        Assert.All(settlements, row => Assert.Equal(row.Value.RequestedAt, stored[row.Key].RequestedAt.UtcDateTime));
+        var expected = new GatewayTotals(settlements.Count, settlements.Values.Sum(row => row.Amount));
         foreach (var instance in System.RunningInstances())
-            Assert.Equal(expected, (await BooksSummary.AskAsync(instance)).Default);
+            Assert.Equal(expected, (await GatewaySummary.AskAsync(instance)).Default);
     }
 
     [GatewaySystemFact]
@@ -121,11 +124,11 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
             using var answer = await guarded.Client.RefusesAsync(request, 401, "X-Rinha-Token");
         }
 
-        Assert.Equal(1, (await BooksSummary.AskAsync(guarded.Client)).Default.TotalRequests);
+        Assert.Equal(1, (await GatewaySummary.AskAsync(guarded.Client)).Default.TotalRequests);
         using var right = Purge("a secret");
         using var purged = await guarded.Client.SendAsync(right);
         purged.EnsureSuccessStatusCode();
-        Assert.Equal(Empty, await BooksSummary.AskAsync(guarded.Client));
+        Assert.Equal(Empty, await GatewaySummary.AskAsync(guarded.Client));
     }
 
     private static HttpRequestMessage Purge(string? token)

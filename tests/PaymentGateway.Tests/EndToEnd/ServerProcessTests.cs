@@ -30,7 +30,7 @@ public sealed class ServerProcessTests(RunningSystem running)
     private static async Task<HashSet<int>> PayAsync(GatewaySystem system, LoadLedger ledger, int payments)
     {
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 8, payments, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         return await system.Database.ServerProcessesAsync();
     }
 }

@@ -61,7 +61,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         output.WriteLine($"{headers.Count + stalled.Count} shut out after {clock.Elapsed.TotalSeconds:0.0} s");
         foreach (var slow in dribbled)
             Assert.Equal([202], (await slow).Statuses);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         // However many of the slow ones were served before the last of the others.
         ledger.NoClientSawAnError();
@@ -100,7 +100,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         }
 
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 50, payments: 500, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         ledger.NoClientSawAnError();
 
         IEnumerable<string> Body()
@@ -161,7 +161,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         foreach (var connection in held)
             connection.Dispose();
         await Eventually.HoldsAsync(() => AnswersAsync(System.Api2), "the instance takes connections again");
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
 
         async Task<bool> TakesOneMoreAsync()
         {

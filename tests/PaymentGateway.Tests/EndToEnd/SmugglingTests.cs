@@ -96,10 +96,10 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
 
         Assert.True(wrong.Count == 0, string.Join('\n', wrong));
         await Eventually.HoldsAsync(System.IsIdleAsync, "what was taken is settled");
-        var books = await System.Database.SettlementsAsync();
-        Assert.DoesNotContain(hidden, books.ContainsKey);
-        Assert.Equal(taken, books.Count);
-        Assert.Equal(taken, meant.Count(books.ContainsKey));
+        var settlements = await System.Database.SettlementsAsync();
+        Assert.DoesNotContain(hidden, settlements.ContainsKey);
+        Assert.Equal(taken, settlements.Count);
+        Assert.Equal(taken, meant.Count(settlements.ContainsKey));
         Assert.Equal(taken, await System.Database.CountAsync("payments"));
     }
 

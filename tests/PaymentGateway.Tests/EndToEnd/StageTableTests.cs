@@ -48,8 +48,8 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         var lags = await WatchLagAsync(system, ledger);
         await storming;
         output.WriteLine(storm.Report);
-        await BooksCheck.AgreesAsync(system, ledger);
-        var audit = await BooksAudit.TakeAsync(system);
+        await LedgerCheck.AgreesAsync(system, ledger);
+        var audit = await LedgerAudit.TakeAsync(system);
 
         output.WriteLine($"lag at once {lags.AtOnce}, gone after {lags.GoneAfter.TotalMilliseconds:0} ms");
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
@@ -74,10 +74,10 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
             $"{ledger.Percentile(percent, from, to).TotalMilliseconds:0.0}";
     }
 
-    private async Task<List<BooksAudit>> PlayStagesAsync(GatewaySystem system)
+    private async Task<List<LedgerAudit>> PlayStagesAsync(GatewaySystem system)
     {
         var clock = Stopwatch.StartNew();
-        var audits = new List<BooksAudit>();
+        var audits = new List<LedgerAudit>();
         foreach (var stage in Stages)
         {
             await Task.Delay(Rest(clock, TimeSpan.FromSeconds(stage.Second)));
@@ -93,13 +93,13 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         return audits;
     }
 
-    private async Task<BooksAudit> AuditAsync(GatewaySystem system, Stopwatch clock, int second)
+    private async Task<LedgerAudit> AuditAsync(GatewaySystem system, Stopwatch clock, int second)
     {
         var due = TimeSpan.FromSeconds(second);
         await Task.Delay(Rest(clock, due + AuditDrift * (due / AuditInterval)));
-        var (from, to) = BooksAudit.OfficialWindow();
+        var (from, to) = LedgerAudit.OfficialWindow();
         var asked = Stopwatch.StartNew();
-        var audit = await BooksAudit.TakeAsync(system, from, to);
+        var audit = await LedgerAudit.TakeAsync(system, from, to);
         output.WriteLine($"audit of second {second}: {audit.Gateway}, "
             + $"inconsistencies {audit.Inconsistencies}, {asked.Elapsed.TotalMilliseconds:0} ms");
         return audit;
@@ -127,7 +127,7 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
     private static async Task<long> LagAsync(GatewaySystem system, LoadLedger ledger)
     {
         var now = DateTimeOffset.UtcNow;
-        var summary = await BooksSummary.AskAsync(system.Client, now.AddSeconds(-70), now.AddSeconds(1));
+        var summary = await GatewaySummary.AskAsync(system.Client, now.AddSeconds(-70), now.AddSeconds(1));
         return ledger.Acknowledged - summary.Default.TotalRequests - summary.Fallback.TotalRequests;
     }
 

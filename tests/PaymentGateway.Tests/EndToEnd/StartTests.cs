@@ -122,7 +122,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         await Eventually.HoldsAsync(() => IsReadyAsync(system.Api1), "the other instance is ready again");
         var ledger = new LoadLedger();
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 20, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
         ledger.NoClientSawAnError();
     }
 
@@ -133,7 +133,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var ledger = new LoadLedger();
 
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 2_000, TimeSpan.Zero);
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         output.WriteLine($"p50 {ledger.Percentile(50).TotalMilliseconds:0.0} ms, p99 {ledger.P99Ms} ms");

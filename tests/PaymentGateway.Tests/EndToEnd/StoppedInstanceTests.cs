@@ -42,7 +42,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
 
         var took = await StopAsync();
         await load;
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         output.WriteLine($"ended after {took.TotalSeconds:0.00} s, p99 {ledger.P99Ms} ms");
@@ -59,7 +59,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
         var took = await StopAsync();
         await system.Default.SetFailureAsync(false);
         await system.Fallback.SetFailureAsync(false);
-        var drained = await BooksCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(system, ledger);
 
         ledger.NoClientSawAnError();
         Assert.Equal(400, await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}"));
@@ -75,7 +75,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
             async () => (await system.Default.CallsAsync()).InFlight > 0, "charges are under way at default");
 
         var took = await StopAsync();
-        await BooksCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         Assert.True(await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}") > 0);
         output.WriteLine($"ended after {took.TotalSeconds:0.00} s");

@@ -84,7 +84,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     public async Task Any_window_over_a_run_agrees_with_both_processors()
     {
         await LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(6));
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
         var stamps = await StampsAsync();
         var random = new Random(1);
 
@@ -92,7 +92,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         {
             var one = stamps[random.Next(stamps.Count)].AddMicroseconds(random.Next(-1, 2));
             var other = stamps[random.Next(stamps.Count)].AddMicroseconds(random.Next(-1, 2));
-            var audit = await BooksAudit.TakeAsync(System, one < other ? one : other, one < other ? other : one);
+            var audit = await LedgerAudit.TakeAsync(System, one < other ? one : other, one < other ? other : one);
             Assert.True(audit.Agrees, $"{one:O} {other:O} {audit}");
         }
     }
@@ -102,7 +102,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         for (var i = 0; i < payments; i++)
         {
             await LoadDriver.PostAsync(System.Client, ledger);
-            await BooksCheck.AgreesAsync(System, ledger);
+            await LedgerCheck.AgreesAsync(System, ledger);
         }
 
         return await StampsAsync();
@@ -112,7 +112,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         (await System.Default.PaymentsAsync()).Values.Select(stored => stored.RequestedAt).Order().ToList();
 
     private async Task<long> CountAsync(DateTimeOffset? from, DateTimeOffset? to) =>
-        (await BooksSummary.AskAsync(System.Client, from, to)).Default.TotalRequests;
+        (await GatewaySummary.AskAsync(System.Client, from, to)).Default.TotalRequests;
 
     private static string Spell(DateTimeOffset at, TimeSpan offset, string zone) =>
         at.ToOffset(offset).ToString($"yyyy-MM-dd'T'HH:mm:ss.ffffff{zone}", CultureInfo.InvariantCulture);

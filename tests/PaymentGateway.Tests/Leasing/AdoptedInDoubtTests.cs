@@ -28,6 +28,6 @@ public sealed class AdoptedInDoubtTests : IAsyncLifetime
 
         await Eventually.HoldsAsync(async () => await rig.CountSettledAsync() == 1, "its adopter settled it");
         Assert.Empty(await rig.Default.PaymentsAsync());
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 }

@@ -26,8 +26,8 @@ public sealed class BacklogSweepTests : IAsyncLifetime
 
         await rig.Default.ClearFaultsAsync();
 
-        await rig.BooksReachAsync(byDefault: 100);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 100);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(0, await rig.Database.ScalarAsync<long>("""
             SELECT count(*) FROM (
                 SELECT requested_at < lag(requested_at) OVER (ORDER BY accepted_at) AS overtook
@@ -54,7 +54,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
         await rig.Default.ClearFaultsAsync();
         var id = await gateway.PayAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         Assert.Equal(2, (await rig.Default.PaymentsAsync()).Count); // The one that was out already, and the new one.
         Assert.Contains(id, (await rig.Default.PaymentsAsync()).Keys);
     }
@@ -78,8 +78,8 @@ public sealed class BacklogSweepTests : IAsyncLifetime
             await gateway.Part<Lease>().NextCheckAsync(CancellationToken.None);
         await transaction.CommitAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 1);
+        await rig.AssertLedgersAgreeAsync();
         await Eventually.HoldsAsync(
             async () => await rig.Database.ScalarAsync<long>(
                 $"SELECT count(*) FROM leases WHERE epoch = {dead} AND adopted_at IS NULL") == 0,

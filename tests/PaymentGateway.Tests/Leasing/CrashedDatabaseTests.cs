@@ -27,14 +27,14 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
         // As a crash leaves it, and the other instance before this one has noticed.
         await database.ExecuteAsync($"""
             BEGIN;
-            TRUNCATE payments, settlements, settlement_totals, books_intact;
+            TRUNCATE payments, settlements, settlement_totals, ledger_intact;
             INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
             VALUES ('{others}', 1990, now(), {other});
             COMMIT
             """);
         await Eventually.HoldsAsync(async () => await rig.CountStoredAsync() == 2, "the other one is stored again");
         await rig.Default.SetFailureAsync(false);
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         await Eventually.HoldsAsync(
             () => gateway.Part<OpenPayments>().Count == 0, "nothing else is in memory");
 

@@ -30,9 +30,9 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
 
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
 
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         Assert.Equal([id], (await rig.Default.PaymentsAsync()).Keys);
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -48,9 +48,9 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
 
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
 
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
         Assert.Empty(await rig.Default.PaymentsAsync());
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]

@@ -69,7 +69,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     {
         await stations.StartAsync<LeaseKeeper>();
         await database.ExecuteAsync(
-            "DROP TABLE settlement_totals, settlements, payments, books, books_intact, leases, processor_health");
+            "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health");
 
         await Eventually.HoldsAsync(
             TurnAndAsync(() => database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
@@ -231,7 +231,9 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
     private IReadOnlyCollection<string> Log => stations.LogOf<LeaseKeeper>();
 
-    /// <summary>Time in which the keeper makes its turns; the statements that were on their way then are over.</summary>
+    /// <summary>
+    /// Time in which the keeper makes its turns; the statements that were on their way then are over.
+    /// </summary>
     /// <summary>Time in which the keeper makes its turns; statements that were on their way then are over.</summary>
     {
         clock.Advance(time);

@@ -29,8 +29,8 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
 
         await rig.StartGatewayAsync(NeverOver);
 
-        await rig.BooksReachAsync(byDefault: 50);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 50);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(20, (await rig.Default.CallsAsync()).Duplicates422);
         var fallback = await rig.Fallback.CallsAsync();
         Assert.Equal((0, 0), (fallback.Posts, fallback.Lookups));
@@ -46,8 +46,8 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
 
         await rig.StartGatewayAsync($"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
-        await rig.BooksReachAsync(byDefault: 20, byFallback: 10);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
+        await rig.AssertLedgersAgreeAsync();
         var stored = await rig.Default.PaymentsAsync();
         Assert.All(left[20..], id => Assert.True(
             stored[id].RequestedAt.UtcDateTime - from >= Horizon, $"{stored[id].RequestedAt.UtcDateTime - from}"));
@@ -67,8 +67,8 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var gateway = await rig.StartGatewayAsync(
             "Routing:Patience=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 10);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
+        await rig.AssertLedgersAgreeAsync();
         Assert.All(
             (await rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime - from >= Horizon));
@@ -89,14 +89,14 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", NeverOver);
         // One that nobody ever sent passes them by.
         await gateway.PayAsync();
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
         await Eventually.HoldsAsync(
             async () => (await rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
         await rig.Default.ClearFaultsAsync();
         await late;
 
-        await rig.BooksReachAsync(byDefault: 5, byFallback: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 5, byFallback: 1);
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -113,11 +113,11 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         }
 
         await rig.StartGatewayAsync(NeverOver);
-        await rig.BooksReachAsync(byDefault: 5);
+        await rig.LedgersReachAsync(byDefault: 5);
         await transaction.RollbackAsync();
 
-        await rig.BooksReachAsync(byDefault: 6);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 6);
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -141,7 +141,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var released = DateTime.UtcNow;
         await transaction.RollbackAsync();
 
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 10);
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
         Assert.All(
             (await rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime >= released));

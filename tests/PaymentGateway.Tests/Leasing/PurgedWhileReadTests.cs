@@ -22,7 +22,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     private PaymentStore relayed = null!;
     private PaymentQueue queue = null!;
     private Lease lease = null!;
-    private BooksWatch watch = null!;
+    private LedgerWatch watch = null!;
 
     public async Task InitializeAsync()
     {
@@ -38,7 +38,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         queue = new PaymentQueue(options);
         lease = new Lease(TimeProvider.System, TestSettings.Read().Owning);
         lease.Confirm(await database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
-        watch = new BooksWatch(database.Books, database.Payments, lease, open, NullLogger<BooksWatch>.Instance);
+        watch = new LedgerWatch(database.LedgerState, database.Payments, lease, open, NullLogger<LedgerWatch>.Instance);
         await LookAsync();
     }
 
@@ -104,8 +104,8 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     {
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lease.Epoch);
         open.Add(payment);
-        await database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, books_intact");
-        await database.Books.MarkResetAsync();
+        await database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
+        await database.LedgerState.MarkResetAsync();
 
         await PurgeAsync();
 
@@ -115,9 +115,9 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
 
     private async Task PurgeAsync()
     {
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
         await LookAsync();
     }
 
-    private async Task LookAsync() => await watch.LookAsync(await database.Books.StateAsync());
+    private async Task LookAsync() => await watch.LookAsync(await database.LedgerState.StateAsync());
 }

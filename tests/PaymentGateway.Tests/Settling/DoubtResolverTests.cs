@@ -25,8 +25,8 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
         await gateway.PayAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 1);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(1, (await rig.Default.CallsAsync()).Posts);
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
@@ -41,8 +41,8 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
         await gateway.PayAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 1);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
 
@@ -59,10 +59,10 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
         await gateway.PayAsync(); // One that is not in doubt goes to the fallback at once.
 
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
         await rig.Default.ClearFaultsAsync(); // The call that hung goes on and is stored.
-        await rig.BooksReachAsync(byDefault: 1, byFallback: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -74,11 +74,11 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await DefaultHasPostsAsync(1);
         await rig.Default.SetFailureAsync(true);
 
-        await rig.BooksReachAsync(byDefault: 0, byFallback: 1);
+        await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
 
         var (acceptedAt, requestedAt) = await TimesAsync(id);
         Assert.True(requestedAt - acceptedAt >= CallTimeout + Horizon, $"{requestedAt - acceptedAt}");
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -91,13 +91,13 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await DefaultHasPostsAsync(1);
         var firstCallSeen = DateTime.UtcNow;
 
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         var (_, requestedAt) = await TimesAsync(id);
         Assert.True(requestedAt < firstCallSeen, "the time is the first call's");
         await rig.Default.ClearFaultsAsync(); // The first call goes on and is a duplicate now.
         await Eventually.HoldsAsync(
             async () => (await rig.Default.CallsAsync()).Duplicates422 == 1, "the first call ended");
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
 
@@ -117,7 +117,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         Assert.Equal(0, gateway.Part<OpenPayments>().Count);
         await rig.Default.SetFailureAsync(false);
         var id = await gateway.PayAsync();
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         Assert.Equal(id, Assert.Single(await rig.Default.PaymentsAsync()).Key);
     }
 
@@ -138,8 +138,8 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await Eventually.HoldsAsync(() => gateway.Part<Lease>().Epoch > lost, "the next epoch begins");
         await rig.Default.ClearFaultsAsync();
         await rig.Default.SetFailureAsync(false);
-        await rig.BooksReachAsync(byDefault: 10);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 10);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Contains(doubtful, (await rig.Default.PaymentsAsync()).Keys);
         await Eventually.HoldsAsync(() => gateway.Part<OpenPayments>().Count == 0, "nothing stays open");
     }
@@ -154,7 +154,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await DefaultHasPostsAsync(1);
         await gateway.PayAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
+        await rig.LedgersReachAsync(byDefault: 1);
         await IsParkedAsync(gateway, rejected);
         Assert.Equal(2, (await rig.Default.CallsAsync()).Posts);
         await Eventually.HoldsAsync(() => gateway.Part<OpenPayments>().Count == 0, "nothing stays open");
@@ -174,8 +174,8 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await DefaultHasPostsAsync(6);
 
         await rig.Default.ClearFaultsAsync();
-        await rig.BooksReachAsync(byDefault: 50);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 50);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }

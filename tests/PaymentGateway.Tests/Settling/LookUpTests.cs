@@ -32,8 +32,8 @@ public sealed class LookUpTests : IAsyncLifetime
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
         await rig.Default.ClearFaultsAsync();
 
-        await rig.BooksReachAsync(byDefault: 1);
-        await rig.AssertBooksAgreeAsync();
+        await rig.LedgersReachAsync(byDefault: 1);
+        await rig.AssertLedgersAgreeAsync();
         Assert.Equal(0, (await rig.Fallback.CallsAsync()).Posts);
     }
 }

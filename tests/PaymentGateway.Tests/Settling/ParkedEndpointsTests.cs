@@ -52,14 +52,14 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         await ParkAsync(5, Other);
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
-        await rig.BooksReachAsync(byDefault: 1_200);
+        await rig.LedgersReachAsync(byDefault: 1_200);
         Assert.Equal(5, (await FollowAsync("admin/parked")).Single().Count);
         await ReplaysAsync("admin/parked/replay", 5);
 
-        await rig.BooksReachAsync(byDefault: 1_205);
+        await rig.LedgersReachAsync(byDefault: 1_205);
         Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
         await ReplaysAsync("admin/parked/replay", 0);
-        await rig.AssertBooksAgreeAsync();
+        await rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresTheory]

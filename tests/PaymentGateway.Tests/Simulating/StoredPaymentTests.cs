@@ -61,12 +61,12 @@ public sealed class StoredPaymentTests
     public void A_summary_over_many_pages_equals_one_that_looks_at_every_payment()
     {
         var random = new Random(1);
-        var book = new PaymentBook(25_000);
+        var ledger = new PaymentLedger(25_000);
         var payments = Enumerable.Range(0, 25_000)
             .Select(i => new StoredPayment(Guid.NewGuid(), i / 100m, Noon.AddMilliseconds(i + random.Next(3_000))))
             .ToArray();
         foreach (var payment in payments)
-            Assert.True(book.Insert(payment) is InsertResult.Stored or InsertResult.StoredLast);
+            Assert.True(ledger.Insert(payment) is InsertResult.Stored or InsertResult.StoredLast);
 
         for (var round = 0; round < 200; round++)
         {
@@ -74,23 +74,23 @@ public sealed class StoredPaymentTests
             var to = from.AddMilliseconds(random.Next(-10, 20_000));
             var inside = payments.Where(payment => payment.RequestedAt >= from && payment.RequestedAt <= to).ToArray();
 
-            Assert.Equal((inside.Length, inside.Sum(payment => payment.Amount)), book.Summarise(from, to));
+            Assert.Equal((inside.Length, inside.Sum(payment => payment.Amount)), ledger.Summarise(from, to));
         }
 
-        Assert.Equal((25_000, payments.Sum(payment => payment.Amount)), book.Summarise(null, Noon));
+        Assert.Equal((25_000, payments.Sum(payment => payment.Amount)), ledger.Summarise(null, Noon));
     }
 
     [Fact]
     public async Task Payments_inserted_by_many_threads_are_each_stored_once()
     {
-        var book = new PaymentBook(25_000);
+        var ledger = new PaymentLedger(25_000);
         var ids = Enumerable.Range(0, 10_000).Select(_ => Guid.NewGuid()).ToArray();
 
         var inserted = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
-            ids.Count(id => book.Insert(new StoredPayment(id, 1.00m, Noon)) == InsertResult.Stored))));
+            ids.Count(id => ledger.Insert(new StoredPayment(id, 1.00m, Noon)) == InsertResult.Stored))));
 
         Assert.Equal(10_000, inserted.Sum());
-        Assert.Equal((10_000, 10_000.00m), book.Summarise(Noon, Noon));
+        Assert.Equal((10_000, 10_000.00m), ledger.Summarise(Noon, Noon));
     }
 
     [Fact]

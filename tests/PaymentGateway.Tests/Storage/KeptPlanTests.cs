@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>How much of growing books prepared statements read by the plans that they keep.</summary>
+/// <summary>How much of a growing ledger prepared statements read by the plans that they keep.</summary>
 public sealed class KeptPlanTests : IAsyncLifetime
 {
     private const int Many = 5_000;

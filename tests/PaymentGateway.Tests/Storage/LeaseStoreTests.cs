@@ -98,7 +98,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
         var turn = await CloseLapsedAsync();
 
-        Assert.Equal((true, true, await database.Books.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Books));
+        Assert.Equal((true, true, await database.LedgerState.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Ledger));
         Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
     }
 

@@ -4,7 +4,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>SettlementLedger.RecordAsync: once per payment, and only into the books of its own acceptance.</summary>
+/// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>
 public sealed class RecordingOnceTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();
@@ -25,7 +25,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var other = Batches.ToRecord(batch, Processor.Fallback, Batches.Noon.AddHours(1));
         Assert.Equal(0, await Ledger.RecordAsync(other));
 
-        await AssertBooksAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
@@ -38,7 +38,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var entered = await Ledger.RecordAsync(Batches.ToRecord(batch));
 
         Assert.Equal(5, entered);
-        await AssertBooksAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
@@ -87,44 +87,44 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var unknown = Batches.ToStore(Batches.SortedIds(3), owner: 1);
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(unknown)));
-        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
     public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_books()
     {
         var batch = await StoreAsync(3);
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(batch)));
-        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
     public async Task An_id_that_is_posted_again_after_the_purge_is_not_settled_by_its_old_outcome()
     {
         var old = await StoreAsync(3);
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
         var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
         await database.Payments.StoreAsync(anew);
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
         Assert.Equal(3, await Ledger.RecordAsync(Batches.ToRecord(anew)));
 
-        await AssertBooksAsync(new ProcessorTotals(3, 59.70m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(3, 59.70m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
     public async Task A_purge_begins_the_next_generation_of_the_books()
     {
-        var before = await database.ScalarAsync<int>("SELECT generation FROM books");
+        var before = await database.ScalarAsync<int>("SELECT generation FROM ledger");
         await Ledger.RecordAsync(Batches.ToRecord(await StoreAsync(3)));
 
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
 
-        Assert.Equal(before + 1, await database.ScalarAsync<int>("SELECT generation FROM books"));
+        Assert.Equal(before + 1, await database.ScalarAsync<int>("SELECT generation FROM ledger"));
         Assert.Equal(0, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        await AssertBooksAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+        await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
     private static RecordArgs RandomPart(StoreArgs stored, Random random, int instance)
@@ -148,7 +148,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         return batch;
     }
 
-    private async Task AssertBooksAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
+    private async Task AssertLedgerAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
     {
         Assert.Equal(new PaymentsSummary(byDefault, byFallback), await database.SummariseAsync(null, null));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();

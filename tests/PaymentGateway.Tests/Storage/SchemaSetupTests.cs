@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class SchemaSetupTests : IAsyncLifetime
 {
-    private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, books";
+    private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, ledger";
 
     private readonly EmptyDurableDatabase database = new();
 
@@ -22,7 +22,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Task.WhenAll(instances);
 
         Assert.Equal(6, await CountTablesAsync("true"));
-        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM books"));
+        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
         Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
     }
 
@@ -30,12 +30,12 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public async Task Applying_it_again_keeps_what_is_in_the_books()
     {
         await Setup().EnsureAsync();
-        await database.ExecuteAsync("UPDATE books SET generation = 7");
+        await database.ExecuteAsync("UPDATE ledger SET generation = 7");
         await database.OpenEpochAsync();
 
         await Setup().EnsureAsync();
 
-        Assert.Equal(7, await database.ScalarAsync<int>("SELECT generation FROM books"));
+        Assert.Equal(7, await database.ScalarAsync<int>("SELECT generation FROM ledger"));
         Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM leases WHERE epoch <> 0"));
     }
 
@@ -46,7 +46,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
         Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
         Assert.Equal(
-            3, await CountTablesAsync("relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'books')"));
+            3, await CountTablesAsync("relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'ledger')"));
     }
 
     [PostgresFact]
@@ -129,7 +129,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("ALTER TABLE settlement_totals RENAME epoch TO instance")]
     [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
-    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE books")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]
     public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
     {
         await Setup().EnsureAsync();

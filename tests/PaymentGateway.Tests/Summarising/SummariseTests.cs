@@ -10,7 +10,7 @@ public sealed class SummariseTests : IAsyncLifetime
 {
     private const int Settled = 5_000;
 
-    private static readonly TimeSpan Books = TimeSpan.FromHours(4);
+    private static readonly TimeSpan LedgerSpan = TimeSpan.FromHours(4);
     private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
 
     private readonly TestDatabase database = new();
@@ -132,7 +132,7 @@ public sealed class SummariseTests : IAsyncLifetime
             {
                 0 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
                 1 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
-                _ => Within(Books),
+                _ => Within(LedgerSpan),
             };
             var processor = random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
             settled.Add(new Charge(processor, random.Next(1, 1_000_000), at));
@@ -149,14 +149,14 @@ public sealed class SummariseTests : IAsyncLifetime
         2 => settled[random.Next(settled.Count)].RequestedAt + Microsecond * random.Next(-1, 2),
         3 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
         4 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
-        _ => Within(Books * 1.1) - Books * 0.05,
+        _ => Within(LedgerSpan * 1.1) - LedgerSpan * 0.05,
     };
 
     private DateTime Within(TimeSpan span) =>
         Batches.Noon + Microsecond * random.NextInt64(span.Ticks / Microsecond.Ticks);
 
     private DateTime RandomBorder(int seconds) =>
-        Batches.Noon.AddSeconds(seconds * random.Next((int)Books.TotalSeconds / seconds + 1));
+        Batches.Noon.AddSeconds(seconds * random.Next((int)LedgerSpan.TotalSeconds / seconds + 1));
 
     private async Task SettleAsync(IReadOnlyList<Charge> charges)
     {

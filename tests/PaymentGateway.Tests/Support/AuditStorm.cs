@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.Support;
 /// <param name="Asked">How often the gateway was asked again until then.</param>
 /// <param name="Invented">The gateway had more than the processors, asked after its answer.</param>
 public sealed record AuditDifference(
-    BooksAudit Audit, DateTimeOffset To, TimeSpan Behind, int Asked, bool Persists, bool Invented);
+    LedgerAudit Audit, DateTimeOffset To, TimeSpan Behind, int Asked, bool Persists, bool Invented);
 
 /// <summary>
 /// Fifty official audits a second, one right after the other whatever the stages do. Three questions are never
@@ -65,25 +65,25 @@ public sealed class AuditStorm(GatewaySystem system)
 
     private async Task AuditAsync()
     {
-        var (from, to) = BooksAudit.OfficialWindow();
-        var audit = await BooksAudit.TakeAsync(system, from, to);
+        var (from, to) = LedgerAudit.OfficialWindow();
+        var audit = await LedgerAudit.TakeAsync(system, from, to);
         if (!audit.Agrees)
             differences.Add(await FollowAsync(audit, from, to));
     }
 
-    private async Task<AuditDifference> FollowAsync(BooksAudit first, DateTimeOffset from, DateTimeOffset to)
+    private async Task<AuditDifference> FollowAsync(LedgerAudit first, DateTimeOffset from, DateTimeOffset to)
     {
         var since = Stopwatch.StartNew();
         var asked = 0;
         var gateway = first.Gateway;
         while (!gateway.Covers(first.Processors) && since.Elapsed < FollowedMax)
         {
-            gateway = await BooksSummary.AskAsync(system.Client, from, to);
+            gateway = await GatewaySummary.AskAsync(system.Client, from, to);
             asked++;
         }
 
         var behind = asked == 0 ? TimeSpan.Zero : since.Elapsed;
-        var later = await BooksAudit.TakeAsync(system, from, to);
+        var later = await LedgerAudit.TakeAsync(system, from, to);
         return new AuditDifference(
             first, to, behind, asked, behind > BehindMax && asked > AsksMax, !later.Processors.Covers(first.Gateway));
     }

@@ -39,8 +39,8 @@ internal sealed class GatewayRig : IAsyncDisposable
         await gateway.DisposeAsync();
     }
 
-    /// <summary>Waits until so many payments are in the books of each.</summary>
-    public async Task BooksReachAsync(long byDefault, long byFallback = 0)
+    /// <summary>Waits until so many payments are in the ledger of each.</summary>
+    public async Task LedgersReachAsync(long byDefault, long byFallback = 0)
     {
         PaymentsSummary? summary = null;
         await Eventually.HoldsAsync(
@@ -59,7 +59,7 @@ internal sealed class GatewayRig : IAsyncDisposable
         await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
 
     /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
-    public async Task AssertBooksAgreeAsync()
+    public async Task AssertLedgersAgreeAsync()
     {
         var settled = new List<(Guid Id, short Processor, long Cents, DateTime At)>();
         await using (var command = Database.Source.CreateCommand(

@@ -115,7 +115,7 @@ public sealed class GatewaySystem : IAsyncDisposable
     /// <summary>What this instance is told by its environment.</summary>
     public Dictionary<string, string?> ChildSettings(string part) => new(native.EnvironmentOf(part));
 
-    /// <summary>Healthy processors, empty books everywhere, and both instances know that default is usable.</summary>
+    /// <summary>Healthy processors, empty ledgers everywhere, and both instances know that default is usable.</summary>
     public async Task ResetAsync()
     {
         foreach (var processor in new[] { Default, Fallback })
@@ -136,7 +136,7 @@ public sealed class GatewaySystem : IAsyncDisposable
         await Fallback.PurgeAsync();
     }
 
-    /// <summary>Every stored payment is in the books, and no call is under way.</summary>
+    /// <summary>Every stored payment is in the ledger, and no call is under way.</summary>
     public async Task<bool> IsIdleAsync() =>
         await Database.CountUnsettledAsync() == 0 && !await IsBusyAsync(Default) && !await IsBusyAsync(Fallback);
 

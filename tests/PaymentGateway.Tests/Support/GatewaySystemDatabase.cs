@@ -19,23 +19,23 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
 
     private IReadOnlyList<int> frozen = [];
 
-    public async Task<Dictionary<Guid, BooksEntry>> SettlementsAsync()
+    public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
             "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements", connection);
         await using var reader = await command.ExecuteReaderAsync();
-        var settlements = new Dictionary<Guid, BooksEntry>();
+        var settlements = new Dictionary<Guid, LedgerEntry>();
         while (await reader.ReadAsync())
         {
-            var entry = new BooksEntry(reader.GetInt16(1), reader.GetInt64(2) / 100m, reader.GetDateTime(3));
+            var entry = new LedgerEntry(reader.GetInt16(1), reader.GetInt64(2) / 100m, reader.GetDateTime(3));
             settlements.Add(reader.GetGuid(0), entry);
         }
 
         return settlements;
     }
 
-    /// <summary>Accepted payments that are not in the books yet and do not wait for an operator.</summary>
+    /// <summary>Accepted payments that are not in the ledger yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");

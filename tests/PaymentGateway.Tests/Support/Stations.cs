@@ -58,7 +58,7 @@ internal sealed class Stations : IAsyncDisposable
         parts.AddSingleton<OpenPayments>();
         parts.AddSingleton<StoredBacklog>();
         parts.AddSingleton<PaymentQueue>();
-        parts.AddSingleton<BooksWatch>();
+        parts.AddSingleton<LedgerWatch>();
         parts.AddSingleton<BrokenInserts>();
         parts.AddSingleton<OrphanAdoption>();
         parts.AddSingleton<LeaseKeeper>();

@@ -36,7 +36,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal BatchConnections Connections { get; private set; } = null!;
 
-    internal BooksStore Books => new(Shared);
+    internal LedgerStateStore LedgerState => new(Shared);
 
     internal LeaseStore Leases => new(Shared, Shared);
 

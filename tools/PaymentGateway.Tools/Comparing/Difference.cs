@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Comparing;
 
-/// <summary>One way in which the books and what happened differ, with every payment that does.</summary>
+/// <summary>One way in which the ledger and what happened differ, with every payment that does.</summary>
 /// <param name="What">Such as «charged by both processors».</param>
 /// <param name="Found">A line for each payment.</param>
 public sealed record Difference(string What, IReadOnlyList<string> Found)

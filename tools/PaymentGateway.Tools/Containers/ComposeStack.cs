@@ -41,7 +41,7 @@ internal sealed class ComposeStack(Docker docker, params string[] files)
         : null;
 
     /// <summary>The gateway's ledger; null when it cannot be read.</summary>
-    public async Task<Dictionary<Guid, BooksEntry>?> SettlementsAsync() =>
+    public async Task<Dictionary<Guid, LedgerEntry>?> SettlementsAsync() =>
         await AskAsync(Settlements) is { } rows ? SettlementRows.Parse(rows) : null;
 
     private async Task<string[]?> AskAsync(string sql)

@@ -56,21 +56,21 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     public async Task CompareAsync(ContainerStep step)
     {
         await Waiting.HoldsAsync(DrainLimit, IsDrainedAsync);
-        if (await ReadAsync(step) is not var (books, stored))
+        if (await ReadAsync(step) is not var (ledger, stored))
             return;
-        var differences = Comparison(books, stored).Differences().ToList();
+        var differences = Comparison(ledger, stored).Differences().ToList();
         if (await http().SummariseAsync() is var said && said != stored.Summary)
             differences.Add(new Difference("summary is wrong", [$"it says {said} for {stored.Summary}"]));
         Report(step, differences);
         if (differences.Count == 0)
-            step.Ledgers = $"equal ({books.Count})";
+            step.Ledgers = $"equal ({ledger.Count})";
     }
 
     /// <summary>After a loss by design: what is left must be true, and nothing is charged twice.</summary>
     public async Task CompareAfterLossAsync(ContainerStep step)
     {
-        if (await ReadAsync(step) is var (books, stored))
-            Report(step, Comparison(books, stored).DifferencesAfterLoss());
+        if (await ReadAsync(step) is var (ledger, stored))
+            Report(step, Comparison(ledger, stored).DifferencesAfterLoss());
     }
 
     public async Task<bool> NothingIsUnsettledAsync() => await stack().CountAsync() is { Unsettled: 0 };
@@ -87,14 +87,14 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     private async Task<bool> IsDrainedAsync() =>
         await stack().CountAsync() is { Unsettled: 0 } counts && counts.Settled >= sent.Acknowledged;
 
-    private async Task<(Dictionary<Guid, BooksEntry> Books, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
+    private async Task<(Dictionary<Guid, LedgerEntry> Ledger, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
     {
-        if (await stack().SettlementsAsync() is { } books)
-            return (books, kept.With(await http().StoresAsync()));
+        if (await stack().SettlementsAsync() is { } ledger)
+            return (ledger, kept.With(await http().StoresAsync()));
         step.Must(false, "the gateway's ledger cannot be read");
         return null;
     }
 
-    private BooksComparison Comparison(Dictionary<Guid, BooksEntry> books, ProcessorStores stored) =>
-        new(sent, books, stored.Default, stored.Fallback);
+    private LedgerComparison Comparison(Dictionary<Guid, LedgerEntry> ledger, ProcessorStores stored) =>
+        new(sent, ledger, stored.Default, stored.Fallback);
 }

@@ -15,13 +15,13 @@ internal static class Picture
         }
 
         var settled = Path.Combine(folder, "settled.csv");
-        var books = File.Exists(settled) && File.ReadLines(settled).Count() > 2 ? 1 : 0;
+        var ledger = File.Exists(settled) && File.ReadLines(settled).Count() > 2 ? 1 : 0;
         await File.WriteAllLinesAsync(
             Path.Combine(folder, "stages.gp"), StageShapes.Of(File.ReadLines(Path.Combine(folder, "stages.csv"))),
             cancellation);
         var picture = Path.Combine(folder, "picture.png");
         var plot = await Shell.RunAsync(
-            ["gnuplot", "-e", $"folder='{folder}'; out='{picture}'; headline='{headline}'; books={books}",
+            ["gnuplot", "-e", $"folder='{folder}'; out='{picture}'; headline='{headline}'; ledger={ledger}",
                 Repository.PathOf("gatling", "plot", "run.gp")],
             cancellation: cancellation);
         if (plot.Succeeded)

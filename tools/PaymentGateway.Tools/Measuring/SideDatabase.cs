@@ -23,9 +23,9 @@ internal sealed class SideDatabase(Side side)
         if (rows != "0")
             await RunAsync(
                 ["-v", "rows=" + rows, "-v", "rate=" + Figure.Of(perSecond),
-                    "-f", Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "books.sql")], cancellation);
-        Console.WriteLine($"  books of {rows} filled in {(int)(DateTime.UtcNow - started).TotalSeconds} s");
-        // Else the kernel writes the books to the disk in the middle of the measurement.
+                    "-f", Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "ledger.sql")], cancellation);
+        Console.WriteLine($"  ledger of {rows} filled in {(int)(DateTime.UtcNow - started).TotalSeconds} s");
+        // Else the kernel writes the ledger to the disk in the middle of the measurement.
         await Shell.RunAsync(["sync"], cancellation: cancellation);
     }
 

@@ -61,7 +61,7 @@ public sealed class SystemSettings
     public string Acknowledge => this["ACKNOWLEDGE"] ?? "Stored";
 
     /// <summary>
-    /// Whether the books start empty. Simulators forget everything when they stop, so the books do with them; outside
+    /// Whether the ledger start empty. Simulators forget everything when they stop, so the ledger do with them; outside
     /// processors remember.
     /// </summary>
     public bool Fresh => (this["FRESH"] ?? (HasOutsideDefault || HasOutsideFallback ? "0" : "1")) == "1";

@@ -37,7 +37,7 @@ public sealed class ContainerReadingTests
         var (id, entry) = Assert.Single(rows);
         Assert.Equal(Guid.Parse("11111111-1111-4111-8111-111111111111"), id);
         Assert.Equal(
-            new BooksEntry(2, 19.90m, DateTime.UnixEpoch.AddSeconds(1_763_877_600).AddMicroseconds(1)), entry);
+            new LedgerEntry(2, 19.90m, DateTime.UnixEpoch.AddSeconds(1_763_877_600).AddMicroseconds(1)), entry);
     }
 
     [Fact]

@@ -56,7 +56,7 @@ internal static class OverloadSection
                 .. cpu.Figures(), .. (await memory.StopAsync()).Figures(), agrees ? Agree : "WRONG"]);
         Tell(bench.Report, settings);
         if (!agrees)
-            throw new ToolException($"acknowledged {acknowledged}, stored {stored}, all {all}; books {ledger}; "
+            throw new ToolException($"acknowledged {acknowledged}, stored {stored}, all {all}; ledger {ledger}; "
                 + $"processors {charged}");
     }
 
@@ -67,7 +67,7 @@ internal static class OverloadSection
             + "everything stored is settled; CPU with the refusals",
             "side", "acknowledged", "per s", "refused (503)", "p50 ms of all answers", "p99 ms", "waiting at the end",
             "settled after s", "CPU s / 1,000", "nginx", "instances", "PostgreSQL", "whole PSS, MiB", "instance PSS",
-            "instance resident", "books and processors");
+            "instance resident", "ledger and processors");
         report.MedianRows(Name, ["stored"], ..);
     }
 

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tools.Measuring.Sections;
 
 /// <summary>
-/// Latency and CPU at a fixed rate of arrivals. Gatling's open arrivals would not do here: it empties the books first,
+/// Latency and CPU at a fixed rate of arrivals. Gatling's open arrivals would not do here: it empties the ledger first,
 /// and its JVM would want a good part of the two cores.
 /// </summary>
 internal static class RateSection

@@ -5,7 +5,8 @@ using PaymentGateway.Tools.Running;
 namespace PaymentGateway.Tools.Measuring.Sections;
 
 /// <summary>
-/// GET /payments-summary over books of several sizes, alone and while payments arrive; and what a payment costs there.
+/// GET /payments-summary over ledgers of several sizes, alone and while payments arrive; and what a payment costs
+/// there.
 /// </summary>
 internal static class SummarySection
 {
@@ -21,19 +22,19 @@ internal static class SummarySection
             await SummariseAsync(bench, rows, cancellation);
 
         bench.Report.Table(
-            $"Summary, {settings.SummaryRate}/s at fixed moments, ms; windows of 10 s anywhere in the books, across "
+            $"Summary, {settings.SummaryRate}/s at fixed moments, ms; windows of 10 s anywhere in the ledger, across "
             + "buckets",
             "settlements", "all p50", "p99", "10 s p50", "p99", $"with {settings.Rate}/s: all p50", "p99", "10 s p50",
             "p99");
         bench.Report.MedianRows(Name, settings.SummaryRows, ..8);
         bench.Report.Table(
-            $"A payment over the same books, {settings.Rate}/s, nobody asking: POST ms, and CPU s / 1,000 until "
+            $"A payment over the same ledger, {settings.Rate}/s, nobody asking: POST ms, and CPU s / 1,000 until "
             + "settled",
             "settlements", "p50", "p99", "CPU s / 1,000", "nginx", "instances", "PostgreSQL", "failed (all)");
         bench.Report.MedianRows(Name, settings.SummaryRows, 8..15);
     }
 
-    /// <param name="rows">Settlements in the books.</param>
+    /// <param name="rows">Settlements in the ledger.</param>
     private static async Task SummariseAsync(Bench bench, string rows, CancellationToken cancellation)
     {
         var settings = bench.Settings;

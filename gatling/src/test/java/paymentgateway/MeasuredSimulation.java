@@ -14,7 +14,7 @@ import paymentgateway.rig.Run;
 import paymentgateway.rig.Stage;
 import paymentgateway.rig.WarmCalls;
 
-/** What all simulations share: empty books first, the load, then the books check and the figures. */
+/** What all simulations share: empty ledgers first, the load, then the ledger check and the figures. */
 abstract class MeasuredSimulation extends Simulation {
   protected final Run run;
   private final WarmUp warmUp = new WarmUp();
@@ -63,7 +63,7 @@ abstract class MeasuredSimulation extends Simulation {
   @Override
   public void after() {
     try {
-      run.closeBooks();
+      run.compareLedgers();
       var outcome = new Outcome(run, getClass().getSimpleName());
       conclude(outcome);
       outcome.close();
@@ -71,7 +71,7 @@ abstract class MeasuredSimulation extends Simulation {
       throw new UncheckedIOException(failed);
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      run.report("the books were not closed");
+      run.report("the ledgers were not compared");
     } finally {
       warmUp.stop();
     }

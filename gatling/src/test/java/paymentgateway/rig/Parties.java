@@ -38,11 +38,11 @@ public final class Parties {
 
   /** What both sides say when all three are asked at the same moment; late or failed is zero, for that one. */
   Answers askAtOnce(Window window) {
-    var books = gateway.ask(window);
+    var ledger = gateway.ask(window);
     var atDefault = byDefault.ask(window);
     var atFallback = byFallback.ask(window);
     return new Answers(
-        orZero(books, Summary.NONE), new Summary(orZero(atDefault, Totals.NONE), orZero(atFallback, Totals.NONE)));
+        orZero(ledger, Summary.NONE), new Summary(orZero(atDefault, Totals.NONE), orZero(atFallback, Totals.NONE)));
   }
 
   /** The two sides of an audit. */

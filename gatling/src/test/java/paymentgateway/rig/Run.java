@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One run beside its payments: drives the stages, audits, samples, and closes the books. Gatling's threads call
+ * One run beside its payments: drives the stages, audits, samples, and compares the ledgers. Gatling's threads call
  * begin, isOpen and the traffic; everything else happens on the conductor's.
  */
 public final class Run {
@@ -29,7 +29,7 @@ public final class Run {
   /** Times of the calls beside the payments: stages and audits, which the official p99 has in it. */
   final Latencies beside = new Latencies();
   final Parties counted = new Parties(settings, beside);
-  /** For what the official load would not ask: samples, and the books afterwards. */
+  /** For what the official load would not ask: samples, and the ledgers afterwards. */
   public final Parties uncounted = new Parties(settings, null);
   final Memory memory = new Memory();
   final AtomicLong inconsistencies = new AtomicLong();
@@ -54,7 +54,7 @@ public final class Run {
     this.stages = settings.bare ? List.of() : stages;
   }
 
-  /** Before the load: processors calm, all books empty. */
+  /** Before the load: processors calm, all ledgers empty. */
   public void prepare() throws IOException {
     if (!settings.bare) counted.prepare();
   }
@@ -108,18 +108,18 @@ public final class Run {
     conductor.execute(this::end);
   }
 
-  /** Calm processors, everything settled, books compared; then the tables for the picture. */
-  public void closeBooks() throws IOException, InterruptedException {
+  /** Calm processors, everything settled, ledgers compared; then the tables for the picture. */
+  public void compareLedgers() throws IOException, InterruptedException {
     end();
     // What comes after the load's last second is the final summary only.
     tables.write(settings.results, traffic.latencies, stages, Math.min(elapsed, seconds));
     if (traffic.sent() == 0) report("nothing was sent");
     if (settings.bare) return;
     uncounted.set(new Stage(0, 0, false, 0, false));
-    var books = new Books(uncounted);
-    books.awaitSettled(traffic.accepted(), settings.settleLimit);
+    var ledger = new LedgerCheck(uncounted);
+    ledger.awaitSettled(traffic.accepted(), settings.settleLimit);
     Thread.sleep(AFTERMATH.toMillis());
-    books.check(traffic.accepted(), traffic.sent()).forEach(this::report);
+    ledger.check(traffic.accepted(), traffic.sent()).forEach(this::report);
   }
 
   public void report(String failure) {

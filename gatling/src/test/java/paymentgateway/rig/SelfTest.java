@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
-/** Shows that the check of the books goes red, and that the score is the contract's; needs nothing but the JDK. */
+/** Shows that the check of the ledgers goes red, and that the score is the contract's; needs nothing but the JDK. */
 public final class SelfTest {
   private static int failures;
   private static volatile String gateway;
@@ -22,28 +22,28 @@ public final class SelfTest {
     System.setProperty("url", serve("/payments-summary", () -> gateway));
     System.setProperty("defaultUrl", serve("/admin/payments-summary", () -> byDefault));
     System.setProperty("fallbackUrl", serve("/admin/payments-summary", () -> byFallback));
-    var books = new Books(new Parties(new Settings(), null));
+    var ledger = new LedgerCheck(new Parties(new Settings(), null));
 
     tell(3, "59.70", 2, "39.8", 3, "59.7", 2, "39.80");
-    expect("books that agree are right, whatever their zeros", books.check(5, 5), 0);
-    expect("a payment accepted and not settled is wrong", books.check(6, 6), 1);
-    expect("an unanswered payment may be settled", books.check(4, 5), 0);
-    expect("more than was sent is wrong", books.check(4, 4), 1);
+    expect("ledgers that agree are right, whatever their zeros", ledger.check(5, 5), 0);
+    expect("a payment accepted and not settled is wrong", ledger.check(6, 6), 1);
+    expect("an unanswered payment may be settled", ledger.check(4, 5), 0);
+    expect("more than was sent is wrong", ledger.check(4, 4), 1);
     tell(3, "59.70", 2, "39.80", 3, "59.71", 2, "39.80");
-    expect("one cent too much at default is wrong", books.check(5, 5), 1);
+    expect("one cent too much at default is wrong", ledger.check(5, 5), 1);
     tell(3, "59.70", 2, "39.80", 3, "59.70", 2, "39.79");
-    expect("one cent too little at fallback is wrong", books.check(5, 5), 1);
+    expect("one cent too little at fallback is wrong", ledger.check(5, 5), 1);
     tell(3, "59.70", 2, "39.80", 4, "59.70", 2, "39.80");
-    expect("one payment too many at default is wrong", books.check(5, 5), 1);
+    expect("one payment too many at default is wrong", ledger.check(5, 5), 1);
     tell(3, "59.70", 2, "39.80", 2, "39.80", 3, "59.70");
-    expect("the right sum at the wrong processors is wrong", books.check(5, 5), 2);
+    expect("the right sum at the wrong processors is wrong", ledger.check(5, 5), 2);
     tell(3, "999999999999.99", 2, "39.80", 3, "999999999999.98", 2, "39.80");
-    expect("one cent in a thousand billions is wrong", books.check(5, 5), 1);
+    expect("one cent in a thousand billions is wrong", ledger.check(5, 5), 1);
     audits();
     gateway = "{}";
-    expect("an answer that is no summary is wrong", books.check(5, 5), 1);
+    expect("an answer that is no summary is wrong", ledger.check(5, 5), 1);
     System.setProperty("url", "http://127.0.0.1:1");
-    expect("no answer is wrong", new Books(new Parties(new Settings(), null)).check(0, 5), 1);
+    expect("no answer is wrong", new LedgerCheck(new Parties(new Settings(), null)).check(0, 5), 1);
 
     score("the ceiling", "0", 16_752, 0, 0, "386370");
     score("gabxdev-java-1", "1.25", 16_752, 0, 0, "380036");
@@ -52,7 +52,7 @@ public final class SelfTest {
     score("an inconsistency costs 35 %", "11", 1000, 0, 1, "12288");
     percentile();
     if (failures > 0) throw new AssertionError(failures + " failed");
-    System.out.println("self-test: the books check goes red where it must, and the score is the contract's");
+    System.out.println("self-test: the ledger check goes red where it must, and the score is the contract's");
     System.exit(0);
   }
 

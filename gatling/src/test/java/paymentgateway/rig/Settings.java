@@ -17,10 +17,10 @@ public final class Settings {
   public final String fallbackUrl = text("fallbackUrl", "http://127.0.0.1:8002");
   public final String token = text("token", "123");
 
-  /** Only POSTs, against a door that keeps no books: no stages, no audits, no check. */
+  /** Only POSTs, against a door that keeps no ledger: no stages, no audits, no check. */
   public final boolean bare = flag("bare", false);
 
-  /** How long accepted payments may take to settle after the load before the books are called wrong. */
+  /** How long accepted payments may take to settle after the load before the ledgers are called wrong. */
   public final Duration settleLimit = Duration.ofSeconds(number("settleSeconds", 60));
 
   /** Where result.json and the tables for the picture go. */

@@ -4,7 +4,7 @@ import java.math.BigDecimal;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Count and exact amount of settled payments, at one processor or in one column of the gateway's books. */
+/** Count and exact amount of settled payments, at one processor or in one column of the gateway's ledger. */
 public record Totals(long requests, BigDecimal amount) {
   public static final Totals NONE = new Totals(0, BigDecimal.ZERO);
 

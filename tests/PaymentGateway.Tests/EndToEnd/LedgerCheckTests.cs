@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The comparison that the other tests rely on can fail: it finds each thing that may be wrong.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
+public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
 {
     // Once for each instance.
     private const string Summary = "the summary says";
@@ -22,7 +22,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
             return;
         await System.ResetAsync();
         sent = await LoadDriver.PostAsync(System.Client, ledger);
-        await BooksCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, ledger);
     }
 
     public Task DisposeAsync() => Task.CompletedTask;
@@ -40,7 +40,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
     {
         await ChargeAsync(System.Default, Guid.NewGuid(), 0.01m);
 
-        await FindsAsync("1 charged, and not in the books", Summary, Summary);
+        await FindsAsync("1 charged, and not in the ledger", Summary, Summary);
     }
 
     [GatewaySystemFact]
@@ -48,7 +48,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
     {
         ledger.Note(sent with { Id = Guid.NewGuid() });
 
-        await FindsAsync("1 acknowledged, and not in the books");
+        await FindsAsync("1 acknowledged, and not in the ledger");
     }
 
     [GatewaySystemFact]
@@ -56,7 +56,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
     {
         ledger.Note(sent with { Amount = sent.Amount + 0.01m });
 
-        await FindsAsync("1 in the books, and not as it was sent");
+        await FindsAsync("1 in the ledger, and not as it was sent");
     }
 
     [GatewaySystemFact]
@@ -66,7 +66,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
         await System.Default.PurgeAsync();
         await ChargeAsync(System.Default, sent.Id, sent.Amount, stored.RequestedAt.AddMicroseconds(1));
 
-        await FindsAsync("1 in the books, and not so at their processor");
+        await FindsAsync("1 in the ledger, and not so at their processor");
     }
 
     private static async Task ChargeAsync(
@@ -82,7 +82,7 @@ public sealed class BooksCheckTests(RunningSystem running) : IAsyncLifetime
 
     private async Task FindsAsync(params string[] expected)
     {
-        var differences = await BooksCheck.CompareAsync(System, ledger);
+        var differences = await LedgerCheck.CompareAsync(System, ledger);
 
         Assert.Equal(expected.Length, differences.Count);
         foreach (var (difference, start) in differences.Zip(expected))

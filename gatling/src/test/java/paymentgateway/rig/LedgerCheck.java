@@ -5,12 +5,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The check after every run: the gateway's books against both processors' own, exact, and nothing accepted lost. */
-final class Books {
+/** The check after every run: the gateway's ledger against both processors' own, exact, and nothing accepted lost. */
+final class LedgerCheck {
   private static final Duration PAUSE = Duration.ofMillis(200);
   private final Parties parties;
 
-  Books(Parties parties) {
+  LedgerCheck(Parties parties) {
     this.parties = parties;
   }
 
@@ -30,7 +30,7 @@ final class Books {
   /**
    * @param accepted payments that got their 2xx: each must be settled
    * @param sent all that were sent: one without an answer may have been stored, so more than these is wrong for sure
-   * @return what is wrong, nothing when the books are right
+   * @return what is wrong, nothing when the ledgers agree
    */
   List<String> check(long accepted, long sent) {
     Summary gateway;
@@ -39,20 +39,20 @@ final class Books {
       gateway = parties.gateway.summary(Window.ALL);
       processors = parties.processors(Window.ALL);
     } catch (IOException | IllegalArgumentException unreadable) {
-      return List.of("books: " + unreadable.getMessage());
+      return List.of("ledger: " + unreadable.getMessage());
     }
 
     var wrong = new ArrayList<String>();
     compare(wrong, "default", gateway.byDefault(), processors.byDefault());
     compare(wrong, "fallback", gateway.byFallback(), processors.byFallback());
     var settled = gateway.all().requests();
-    if (settled < accepted) wrong.add("books: " + (accepted - settled) + " accepted payments are not settled");
-    if (settled > sent) wrong.add("books: " + (settled - sent) + " payments more than were sent");
+    if (settled < accepted) wrong.add("ledger: " + (accepted - settled) + " accepted payments are not settled");
+    if (settled > sent) wrong.add("ledger: " + (settled - sent) + " payments more than were sent");
     return wrong;
   }
 
   private static void compare(List<String> wrong, String processor, Totals gateway, Totals own) {
     if (!gateway.agrees(own))
-      wrong.add("books: " + processor + " is " + gateway + " at the gateway and " + own + " at the processor");
+      wrong.add("ledger: " + processor + " is " + gateway + " at the gateway and " + own + " at the processor");
   }
 }

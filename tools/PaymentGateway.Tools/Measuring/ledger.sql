@@ -1,4 +1,4 @@
--- Books as a gateway has them after :rows payments at :rate a second: settled, owned by an epoch that is over, the
+-- A ledger as a gateway has it after :rows payments at :rate a second: settled, owned by an epoch that is over, the
 -- last one a minute ago; one in ten at the fallback. Indexes are made after the rows, with memory for that.
 SET maintenance_work_mem = '512MB';
 SET work_mem = '64MB';

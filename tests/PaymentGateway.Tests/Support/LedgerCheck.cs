@@ -3,10 +3,10 @@ using System.Diagnostics;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// Compares every single payment of a load: what clients were told, what the gateway's books hold, and what both
+/// Compares every single payment of a load: what clients were told, what the gateway's ledger holds, and what both
 /// processors have stored.
 /// </summary>
-public static class BooksCheck
+public static class LedgerCheck
 {
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
@@ -26,14 +26,14 @@ public static class BooksCheck
         return took;
     }
 
-    /// <summary>All differences in words, none when the books agree.</summary>
+    /// <summary>All differences in words, none when the ledgers agree.</summary>
     public static async Task<List<string>> CompareAsync(GatewaySystem system, LoadLedger ledger)
     {
-        var books = await system.Database.SettlementsAsync();
+        var settlements = await system.Database.SettlementsAsync();
         var byDefault = await system.Default.PaymentsAsync();
         var byFallback = await system.Fallback.PaymentsAsync();
 
-        var comparison = new BooksComparison(ledger, books, byDefault.Values, byFallback.Values);
+        var comparison = new LedgerComparison(ledger, settlements, byDefault.Values, byFallback.Values);
         var differences = comparison.Differences().Select(difference => $"{difference}").ToList();
         await CompareSummariesAsync(system, differences);
         return differences;
@@ -46,11 +46,11 @@ public static class BooksCheck
     {
         var byDefault = await system.Default.SummariseAsync();
         var byFallback = await system.Fallback.SummariseAsync();
-        var expected = new BooksSummary(
-            new BooksTotals(byDefault.TotalRequests, byDefault.TotalAmount),
-            new BooksTotals(byFallback.TotalRequests, byFallback.TotalAmount));
+        var expected = new GatewaySummary(
+            new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
+            new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
         foreach (var instance in system.RunningInstances())
-            if (await BooksSummary.AskAsync(instance) is var said && said != expected)
+            if (await GatewaySummary.AskAsync(instance) is var said && said != expected)
                 differences.Add($"the summary says {said}, the processors {expected}");
     }
 }

@@ -2,33 +2,33 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>Notices that the books were purged by some instance, or emptied by a crash of the database.</summary>
-internal sealed partial class BooksWatch(
-    BooksStore books, PaymentStore payments, Lease lease, OpenPayments open, ILogger<BooksWatch> log)
+/// <summary>Notices that the ledger was purged by some instance, or emptied by a crash of the database.</summary>
+internal sealed partial class LedgerWatch(
+    LedgerStateStore ledger, PaymentStore payments, Lease lease, OpenPayments open, ILogger<LedgerWatch> log)
 {
     private const int PageMax = 1_000;
 
-    private BooksRow? known;
-    private volatile BooksRow? latest;
+    private LedgerState? known;
+    private volatile LedgerState? latest;
 
     /// <summary>
-    /// UTC; when a crash of the database emptied the books, until a purge begins new ones. Any thread may ask.
+    /// UTC; when a crash of the database emptied the ledger, until a purge begins a new one. Any thread may ask.
     /// </summary>
     public DateTime? ResetAt => latest?.ResetAt;
 
     /// <summary>Puts right what changed; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found them.</param>
-    public async Task LookAsync(BooksRow state)
+    public async Task LookAsync(LedgerState state)
     {
         if (!state.Intact)
         {
-            await books.MarkResetAsync();
-            state = await books.StateAsync();
-            Log.BooksReset(log, state.ResetAt);
+            await ledger.MarkResetAsync();
+            state = await ledger.StateAsync();
+            Log.LedgerReset(log, state.ResetAt);
         }
 
         latest = state;
-        // A purge since the crash has begun new books: there is nothing to save for them.
+        // A purge since the crash has begun a new ledger: there is nothing to save for it.
         if (known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (known is not null && known.Generation != state.Generation)
@@ -79,11 +79,11 @@ internal sealed partial class BooksWatch(
 
     private static partial class Log
     {
-        [LoggerMessage(216, LogLevel.Error, "Books reset: a crash of the database emptied its tables, noticed {At}")]
-        public static partial void BooksReset(ILogger log, DateTime? at);
+        [LoggerMessage(216, LogLevel.Error, "Ledger reset: a crash of the database emptied its tables, noticed {At}")]
+        public static partial void LedgerReset(ILogger log, DateTime? at);
 
         [LoggerMessage(217, LogLevel.Error,
-            "Books reset: {Count} payments that were still in memory are stored again, {Others} are others' now")]
+            "Ledger reset: {Count} payments that were still in memory are stored again, {Others} are others' now")]
         public static partial void StoredAgain(ILogger log, int count, int others);
     }
 }

@@ -1,20 +1,20 @@
 namespace PaymentGateway.Tests.Tools.Comparing;
 
-/// <summary>The comparison finds each thing that may be wrong. BooksCheckTests ask it of a whole system.</summary>
-public sealed class BooksComparisonTests
+/// <summary>The comparison finds each thing that may be wrong. LedgerCheckTests ask it of a whole system.</summary>
+public sealed class LedgerComparisonTests
 {
     private static readonly Guid Id = Guid.Parse("11111111-1111-4111-8111-111111111111");
     private static readonly DateTime Stamp = new(2026, 11, 23, 6, 0, 0, DateTimeKind.Utc);
 
     private readonly LoadLedger sent = new();
-    private readonly Dictionary<Guid, BooksEntry> books = [];
+    private readonly Dictionary<Guid, LedgerEntry> ledger = [];
     private readonly List<ProcessorPayment> byDefault = [];
     private readonly List<ProcessorPayment> byFallback = [];
 
-    public BooksComparisonTests()
+    public LedgerComparisonTests()
     {
         Send(LoadOutcome.Acknowledged);
-        books[Id] = new BooksEntry(1, 9.90m, Stamp);
+        ledger[Id] = new LedgerEntry(1, 9.90m, Stamp);
         byDefault.Add(new ProcessorPayment(Id, 9.90m, Stamp));
     }
 
@@ -24,10 +24,10 @@ public sealed class BooksComparisonTests
     [Fact]
     public void An_acknowledged_payment_that_is_nowhere_is_found()
     {
-        books.Clear();
+        ledger.Clear();
         byDefault.Clear();
 
-        Finds("1 acknowledged, and not in the books");
+        Finds("1 acknowledged, and not in the ledger");
     }
 
     [Theory]
@@ -36,7 +36,7 @@ public sealed class BooksComparisonTests
     public void One_without_an_answer_may_be_nowhere(LoadOutcome outcome)
     {
         Send(outcome);
-        books.Clear();
+        ledger.Clear();
         byDefault.Clear();
 
         Finds();
@@ -47,7 +47,7 @@ public sealed class BooksComparisonTests
     {
         Send(LoadOutcome.Refused);
 
-        Finds("1 in the books, and not as it was sent");
+        Finds("1 in the ledger, and not as it was sent");
     }
 
     [Fact]
@@ -55,7 +55,7 @@ public sealed class BooksComparisonTests
     {
         byDefault.Clear();
 
-        Finds("1 in the books, and not so at their processor");
+        Finds("1 in the ledger, and not so at their processor");
     }
 
     [Fact]
@@ -64,7 +64,7 @@ public sealed class BooksComparisonTests
         byFallback.AddRange(byDefault);
         byDefault.Clear();
 
-        Finds("1 in the books, and not so at their processor");
+        Finds("1 in the ledger, and not so at their processor");
     }
 
     [Fact]
@@ -72,7 +72,7 @@ public sealed class BooksComparisonTests
     {
         byDefault[0] = byDefault[0] with { Amount = 9.91m };
 
-        Finds("1 in the books, and not so at their processor");
+        Finds("1 in the ledger, and not so at their processor");
     }
 
     [Fact]
@@ -80,7 +80,7 @@ public sealed class BooksComparisonTests
     {
         byDefault[0] = byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
 
-        Finds("1 in the books, and not so at their processor");
+        Finds("1 in the ledger, and not so at their processor");
     }
 
     [Fact]
@@ -88,7 +88,7 @@ public sealed class BooksComparisonTests
     {
         byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
 
-        Finds("1 charged, and not in the books");
+        Finds("1 charged, and not in the ledger");
     }
 
     [Fact]
@@ -110,7 +110,7 @@ public sealed class BooksComparisonTests
     [Fact]
     public void After_a_loss_what_is_missing_is_no_difference()
     {
-        books.Clear();
+        ledger.Clear();
 
         Assert.Empty(Comparison().DifferencesAfterLoss());
     }
@@ -118,11 +118,11 @@ public sealed class BooksComparisonTests
     [Fact]
     public void After_a_loss_a_settlement_without_a_charge_and_a_double_charge_are_found()
     {
-        books[Guid.NewGuid()] = books[Id];
+        ledger[Guid.NewGuid()] = ledger[Id];
         byFallback.AddRange(byDefault);
 
         Assert.Equal(
-            ["1 in the books, and not so at their processor", "1 charged by both processors"],
+            ["1 in the ledger, and not so at their processor", "1 charged by both processors"],
             Comparison().DifferencesAfterLoss().Select(difference => difference.Count));
     }
 
@@ -140,7 +140,7 @@ public sealed class BooksComparisonTests
     private void Send(LoadOutcome outcome) =>
         sent.Note(new LoadEntry(Id, 9.90m, outcome, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
 
-    private BooksComparison Comparison() => new(sent, books, byDefault, byFallback);
+    private LedgerComparison Comparison() => new(sent, ledger, byDefault, byFallback);
 
     private void Finds(params string[] expected) =>
         Assert.Equal(expected, Comparison().Differences().Select(difference => difference.Count));

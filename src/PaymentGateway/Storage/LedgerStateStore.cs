@@ -4,18 +4,18 @@ using Npgsql;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>Which books these are: purged on purpose, or reset by a crash of the database.</summary>
-internal sealed class BooksStore(SharedConnections connections)
+/// <summary>The state of the ledger: which generation it is, and whether a crash of the database reset it.</summary>
+internal sealed class LedgerStateStore(SharedConnections connections)
 {
     private const string StateSql = """
-        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM books_intact) AS intact
-        FROM books WHERE id = 1
+        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact
+        FROM ledger WHERE id = 1
         """;
 
     // Of several instances that find the row missing, one counts the reset.
     private const string MarkResetSql = """
-        WITH marked AS (INSERT INTO books_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
-        UPDATE books SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
+        WITH marked AS (INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
+        UPDATE ledger SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
     // By the database's clock, as the statement below looks at it.
@@ -33,7 +33,7 @@ internal sealed class BooksStore(SharedConnections connections)
                 RAISE EXCEPTION 'nobody waits for this purge any more' USING ERRCODE = 'query_canceled';
             END IF;
             TRUNCATE payments, settlements, settlement_totals;
-            UPDATE books SET generation = generation + 1, reset_at = NULL WHERE id = 1;
+            UPDATE ledger SET generation = generation + 1, reset_at = NULL WHERE id = 1;
         END $purge$
         """;
 
@@ -42,16 +42,16 @@ internal sealed class BooksStore(SharedConnections connections)
     // nginx and its client wait little longer.
     private static readonly TimeSpan PurgeWithin = TimeSpan.FromSeconds(1.8);
 
-    public Task<BooksRow> StateAsync() =>
-        connections.RunAsync(connection => connection.QuerySingleAsync<BooksRow>(
+    public Task<LedgerState> StateAsync() =>
+        connections.RunAsync(connection => connection.QuerySingleAsync<LedgerState>(
             StateSql, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>Writes down that the database lost the books.</summary>
+    /// <summary>Writes down that the database lost the ledger.</summary>
     public Task MarkResetAsync() =>
         connections.RunAsync(connection => connection.ExecuteAsync(
             MarkResetSql, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>Empties the books and begins new ones.</summary>
+    /// <summary>Empties the ledger and begins a new one.</summary>
     /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
     /// <exception cref="TimeoutException">The same.</exception>
     public async Task PurgeAsync()
@@ -84,5 +84,5 @@ internal sealed record PurgeLimit(TimeSpan Within);
 /// <summary>UTC, the database's; after it a purge empties nothing.</summary>
 internal sealed record PurgeDeadline(DateTime Until);
 
-/// <summary>The books' state; Intact is false once after each crash that emptied them.</summary>
-internal sealed record BooksRow(int Generation, int Resets, DateTime? ResetAt, bool Intact);
+/// <summary>The state of the ledger; Intact is false once after each crash that emptied it.</summary>
+internal sealed record LedgerState(int Generation, int Resets, DateTime? ResetAt, bool Intact);

@@ -11,7 +11,7 @@ internal enum InsertResult
 
 /// <summary>The processor's table in memory; any thread may call it, and no summary holds up an insert.</summary>
 /// <param name="paymentsMax">Beyond it nothing is stored: memory that runs out would take the process along.</param>
-internal sealed class PaymentBook(int paymentsMax)
+internal sealed class PaymentLedger(int paymentsMax)
 {
     private readonly object gate = new();
     // Where each payment is, counted over all pages: the index outgrows everything else.

@@ -3,12 +3,12 @@ using PaymentGateway.Tools.Paying;
 namespace PaymentGateway.Tools.Comparing;
 
 /// <summary>
-/// Compares every single payment: what clients were told, what the gateway's books hold, and what both processors have
-/// stored.
+/// Compares every single payment: what clients were told, what the gateway's ledger holds, and what both processors
+/// have stored.
 /// </summary>
-public sealed class BooksComparison(
+public sealed class LedgerComparison(
     LoadLedger ledger,
-    IReadOnlyDictionary<Guid, BooksEntry> books,
+    IReadOnlyDictionary<Guid, LedgerEntry> ledger,
     IEnumerable<ProcessorPayment> byDefault,
     IEnumerable<ProcessorPayment> byFallback)
 {
@@ -18,33 +18,33 @@ public sealed class BooksComparison(
     private readonly ILookup<Guid, ProcessorPayment> byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
     private readonly ILookup<Guid, ProcessorPayment> byFallback = byFallback.ToLookup(stored => stored.CorrelationId);
 
-    /// <summary>All differences, none when the books agree.</summary>
+    /// <summary>All differences, none when the ledgers agree.</summary>
     public IReadOnlyList<Difference> Differences() => Those(
-        Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheBooks(), ChargedByBoth(), ChargedAgain());
+        Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheLedger(), ChargedByBoth(), ChargedAgain());
 
-    /// <summary>The same of books that were lost on the way: what they hold must be true all the same.</summary>
+    /// <summary>The same of ledger that were lost on the way: what they hold must be true all the same.</summary>
     public IReadOnlyList<Difference> DifferencesAfterLoss() =>
         Those(NotAtTheirProcessor(), ChargedByBoth(), ChargedAgain());
 
     private static List<Difference> Those(params Difference[] all) =>
         all.Where(difference => difference.Found.Count > 0).ToList();
 
-    private Difference Unsettled() => new("acknowledged, and not in the books", ledger.Entries
-        .Where(entry => entry.Outcome == LoadOutcome.Acknowledged && !books.ContainsKey(entry.Id))
+    private Difference Unsettled() => new("acknowledged, and not in the ledger", ledger.Entries
+        .Where(entry => entry.Outcome == LoadOutcome.Acknowledged && !ledger.ContainsKey(entry.Id))
         .Select(entry => $"{entry}, {Stored(entry.Id)}").ToList());
 
-    private Difference NotAsSent() => new("in the books, and not as it was sent", books
+    private Difference NotAsSent() => new("in the ledger, and not as it was sent", ledger
         .Where(row => !WasSent(ledger.Find(row.Key), row.Value))
         .Select(row => $"{row.Key} {row.Value}, sent {ledger.Find(row.Key)}").ToList());
 
-    private Difference NotAtTheirProcessor() => new("in the books, and not so at their processor", books
+    private Difference NotAtTheirProcessor() => new("in the ledger, and not so at their processor", ledger
         .Where(row => !(row.Value.Processor == Default ? byDefault : byFallback)[row.Key]
             .Any(stored => IsSame(row.Value, stored)))
         .Select(row => $"{row.Key} {row.Value}, {Stored(row.Key)}").ToList());
 
-    private Difference NotInTheBooks() => new("charged, and not in the books", byDefault.Concat(byFallback)
+    private Difference NotInTheLedger() => new("charged, and not in the ledger", byDefault.Concat(byFallback)
         .SelectMany(stored => stored)
-        .Where(stored => !books.ContainsKey(stored.CorrelationId))
+        .Where(stored => !ledger.ContainsKey(stored.CorrelationId))
         .Select(stored => $"{stored}, sent {ledger.Find(stored.CorrelationId)}").ToList());
 
     private Difference ChargedByBoth() => new("charged by both processors", byDefault
@@ -58,9 +58,9 @@ public sealed class BooksComparison(
     private string Stored(Guid id) =>
         $"at default {string.Join(" and ", byDefault[id])}, at fallback {string.Join(" and ", byFallback[id])}";
 
-    private static bool WasSent(LoadEntry? sent, BooksEntry row) =>
+    private static bool WasSent(LoadEntry? sent, LedgerEntry row) =>
         sent is not null && sent.Outcome != LoadOutcome.Refused && sent.Amount == row.Amount;
 
-    private static bool IsSame(BooksEntry row, ProcessorPayment stored) =>
+    private static bool IsSame(LedgerEntry row, ProcessorPayment stored) =>
         stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
 }

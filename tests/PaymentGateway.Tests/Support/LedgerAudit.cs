@@ -4,23 +4,23 @@ using System.Net.Http.Json;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Count and sum of one processor in the gateway's summary.</summary>
-public sealed record BooksTotals(long TotalRequests, decimal TotalAmount)
+public sealed record GatewayTotals(long TotalRequests, decimal TotalAmount)
 {
-    public bool Covers(BooksTotals other) =>
+    public bool Covers(GatewayTotals other) =>
         TotalRequests >= other.TotalRequests && TotalAmount >= other.TotalAmount;
 }
 
 /// <summary>The gateway's summary in the contract's shape.</summary>
-public sealed record BooksSummary(BooksTotals Default, BooksTotals Fallback)
+public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallback)
 {
     /// <summary>At both processors nothing of the other is missing.</summary>
-    public bool Covers(BooksSummary other) => Default.Covers(other.Default) && Fallback.Covers(other.Fallback);
+    public bool Covers(GatewaySummary other) => Default.Covers(other.Default) && Fallback.Covers(other.Fallback);
 
-    public static async Task<BooksSummary> AskAsync(
+    public static async Task<GatewaySummary> AskAsync(
         HttpClient http, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
         var bounds = string.Join('&', Bound("from", from), Bound("to", to));
-        return (await http.GetFromJsonAsync<BooksSummary>($"payments-summary?{bounds}"))!;
+        return (await http.GetFromJsonAsync<GatewaySummary>($"payments-summary?{bounds}"))!;
     }
 
     private static string Bound(string name, DateTimeOffset? time) => time is { } bound
@@ -32,7 +32,7 @@ public sealed record BooksSummary(BooksTotals Default, BooksTotals Fallback)
 /// <param name="Gateway">What the gateway said.</param>
 /// <param name="Default">What the default processor said.</param>
 /// <param name="Fallback">What the fallback processor said.</param>
-public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, BooksTotals Fallback)
+public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, GatewayTotals Fallback)
 {
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
 
@@ -45,7 +45,7 @@ public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, Books
     public bool Agrees => Gateway == Processors;
 
     /// <summary>What the two processors said.</summary>
-    public BooksSummary Processors => new(Default, Fallback);
+    public GatewaySummary Processors => new(Default, Fallback);
 
     /// <summary>
     /// The window of the contract's audit, of this moment. In milliseconds, as a browser's clock gives them: gateway
@@ -58,17 +58,17 @@ public sealed record BooksAudit(BooksSummary Gateway, BooksTotals Default, Books
     }
 
     /// <summary>Each of the three has 1.5 s to answer, as in the contract.</summary>
-    public static async Task<BooksAudit> TakeAsync(
+    public static async Task<LedgerAudit> TakeAsync(
         GatewaySystem system, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
-        var gateway = InTimeAsync(BooksSummary.AskAsync(system.Client, from, to));
+        var gateway = InTimeAsync(GatewaySummary.AskAsync(system.Client, from, to));
         var byDefault = InTimeAsync(system.Default.SummariseAsync(from, to));
         var byFallback = InTimeAsync(system.Fallback.SummariseAsync(from, to));
-        return new BooksAudit(await gateway, Totals(await byDefault), Totals(await byFallback));
+        return new LedgerAudit(await gateway, Totals(await byDefault), Totals(await byFallback));
 
         Task<T> InTimeAsync<T>(Task<T> summary) => InTime.EndsAsync(
             AnswerLimit, summary, over => system.Client.GetAsync("healthz", over), "a summary");
     }
 
-    private static BooksTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
+    private static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
 }

@@ -7,7 +7,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class BooksStoreTests : IAsyncLifetime
+public sealed class LedgerStateStoreTests : IAsyncLifetime
 {
     private static readonly PaymentsSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
 
@@ -22,20 +22,20 @@ public sealed class BooksStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task New_books_are_intact()
     {
-        var state = await database.Books.StateAsync();
+        var state = await database.LedgerState.StateAsync();
 
-        Assert.Equal(new BooksRow(1, 0, null, true), state);
+        Assert.Equal(new LedgerState(1, 0, null, true), state);
     }
 
     [PostgresFact]
     public async Task Of_many_instances_that_find_the_books_lost_one_counts_the_reset()
     {
-        await database.ExecuteAsync("TRUNCATE books_intact");
-        Assert.False((await database.Books.StateAsync()).Intact);
+        await database.ExecuteAsync("TRUNCATE ledger_intact");
+        Assert.False((await database.LedgerState.StateAsync()).Intact);
 
-        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(database.Books.MarkResetAsync)));
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(database.LedgerState.MarkResetAsync)));
 
-        var state = await database.Books.StateAsync();
+        var state = await database.LedgerState.StateAsync();
         Assert.Equal((1, true), (state.Resets, state.Intact));
         Assert.NotNull(state.ResetAt);
     }
@@ -43,12 +43,12 @@ public sealed class BooksStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_purge_begins_books_that_were_not_reset()
     {
-        await database.ExecuteAsync("TRUNCATE books_intact");
-        await database.Books.MarkResetAsync();
+        await database.ExecuteAsync("TRUNCATE ledger_intact");
+        await database.LedgerState.MarkResetAsync();
 
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
 
-        var state = await database.Books.StateAsync();
+        var state = await database.LedgerState.StateAsync();
         Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
         Assert.Null(state.ResetAt);
     }
@@ -62,7 +62,7 @@ public sealed class BooksStoreTests : IAsyncLifetime
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        await Assert.ThrowsAsync<TimeoutException>(() => new BooksStore(impatient).PurgeAsync());
+        await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(impatient).PurgeAsync());
         await ExecuteAsync(
             other,
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
@@ -76,7 +76,7 @@ public sealed class BooksStoreTests : IAsyncLifetime
                 """) == 0,
             "the purge has had its locks and is over");
         Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
+        Assert.Equal(1, (await database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
@@ -87,7 +87,7 @@ public sealed class BooksStoreTests : IAsyncLifetime
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        var purge = database.Books.PurgeAsync();
+        var purge = database.LedgerState.PurgeAsync();
         await Eventually.HoldsAsync(
             async () => await database.ScalarAsync<long>(
                 "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
@@ -97,7 +97,7 @@ public sealed class BooksStoreTests : IAsyncLifetime
         var lost = await Assert.ThrowsAsync<PostgresException>(() => purge);
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
         Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await database.Books.StateAsync()).Generation);
+        Assert.Equal(1, (await database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
@@ -124,11 +124,11 @@ public sealed class BooksStoreTests : IAsyncLifetime
             }),
             RepeatAsync(async () =>
             {
-                await database.Books.PurgeAsync();
+                await database.LedgerState.PurgeAsync();
                 Interlocked.Increment(ref purges);
             }));
 
-        await database.Books.PurgeAsync();
+        await database.LedgerState.PurgeAsync();
         Assert.Equal(Empty, await database.SummariseAsync(null, null));
         Assert.Empty(failures);
         Assert.True(HasEnough(), $"{purges} purges, {recorded} recorded, {adopted} adopted");
