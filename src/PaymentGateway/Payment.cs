@@ -1,7 +1,7 @@
 namespace PaymentGateway;
 
 /// <summary>
-/// An accepted payment on its way to a settlement. One station holds it at a time, so nothing here is locked.
+/// An accepted payment on its way to a settlement. One stage holds it at a time, so nothing here is locked.
 /// </summary>
 /// <param name="id">The correlationId of the contract.</param>
 /// <param name="amountCents">The amount in cents, always above zero.</param>

@@ -10,7 +10,7 @@ internal record struct PaymentRequest
     private const string AmountReason =
         "must be a number above 0 with at most two decimals, at most 999999999999.99, such as 19.90";
 
-    // Set, not constructed: the serializer's way through a constructor allocates for each request.
+    // Set, not constructed: a constructor called by the serializer allocates for each request.
     public Guid? CorrelationId { get; set; }
 
     public decimal? Amount { get; set; }

@@ -14,7 +14,7 @@ using PaymentGateway.Summarising;
 namespace PaymentGateway.Hosting;
 
 /// <summary>
-/// The gateway put together in the order of a payment's way: accept, queue, route, settle, record, summarise.
+/// The gateway put together in the order of the life of a payment: accept, queue, route, settle, record, summarise.
 /// </summary>
 internal static partial class GatewayApp
 {
@@ -38,7 +38,7 @@ internal static partial class GatewayApp
         var options = GatewayOptions.Read(builder.Configuration);
         var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
         ConfigureHost(builder, options);
-        AddStations(builder.Services, options, instance);
+        AddStages(builder.Services, options, instance);
 
         var app = builder.Build();
         app.UseErrorAnswers();
@@ -98,7 +98,7 @@ internal static partial class GatewayApp
     }
 
     // Hosted parts stop in the reverse order: the listener, the intake, the worker, doubts, the writer, the lease.
-    private static void AddStations(IServiceCollection services, GatewayOptions options, InstanceLock instance)
+    private static void AddStages(IServiceCollection services, GatewayOptions options, InstanceLock instance)
     {
         services.AddSingleton(TimeProvider.System);
         services.AddSingleton(instance);

@@ -41,7 +41,7 @@ internal sealed partial class LeaseKeeper(
         if (epoch == PaymentStates.Nobody)
             return;
 
-        // What is held is listed before the lease is lost, as stations drop what they do not own any more; what of it
+        // What is held is listed before the lease is lost, as stages drop what they do not own any more; what of it
         // is in doubt is read afterwards, as no charge can begin then.
         var held = open.Snapshot();
         var before = SettledBefore();

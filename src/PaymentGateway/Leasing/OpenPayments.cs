@@ -3,7 +3,7 @@ using System.Collections.Concurrent;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// The payments in this instance's memory that are not in the ledger yet, at whatever station. Safe from any thread.
+/// The payments in this instance's memory that are not in the ledger yet, in whatever stage. Safe from any thread.
 /// </summary>
 internal sealed class OpenPayments
 {

@@ -13,7 +13,7 @@ internal sealed record ProcessorPayment(
 /// <summary>A processor's answer to a charge; the text is for people.</summary>
 internal sealed record ChargeAnswer
 {
-    // Set, not constructed: the serializer's way through a constructor allocates for each answer.
+    // Set, not constructed: a constructor called by the serializer allocates for each answer.
     [JsonRequired]
     public string? Message { get; set; }
 }

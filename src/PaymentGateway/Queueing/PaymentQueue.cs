@@ -4,7 +4,7 @@ using PaymentGateway.Configuring;
 namespace PaymentGateway.Queueing;
 
 /// <summary>
-/// The bounded way from acceptance to settlement, oldest first. Any thread may add; one reader takes.
+/// The bounded queue from acceptance to settlement, oldest first. Any thread may add; one reader takes.
 /// </summary>
 internal sealed class PaymentQueue(IntakeOptions options)
 {

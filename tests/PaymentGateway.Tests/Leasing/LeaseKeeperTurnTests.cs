@@ -18,7 +18,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     private readonly TestDatabase database = new();
     private readonly WatchedClock clock = new();
     private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("keeper");
-    private Stations stations = null!;
+    private Stages stages = null!;
     private string? name;
 
     public async Task InitializeAsync()
@@ -27,14 +27,14 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         // A wall clock as the database's: what is accepted is stored by it.
         clock.SetUtcNow(DateTimeOffset.UtcNow);
         if (PostgresServer.IsInstalled)
-            stations = Stations.Build(
+            stages = Stages.Build(
                 database.ConnectionString, clock, $"http://unix:{directory.FullName}/api.sock");
     }
 
     public async Task DisposeAsync()
     {
-        if (stations is not null)
-            await stations.DisposeAsync();
+        if (stages is not null)
+            await stages.DisposeAsync();
         directory.Delete(recursive: true);
         await database.DisposeAsync();
     }
@@ -42,10 +42,10 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_first_lease_is_there_when_the_start_returns()
     {
-        await stations.StartAsync<LeaseKeeper>();
+        await stages.StartAsync<LeaseKeeper>();
 
-        Assert.True(stations.Lease.IsHeld);
-        Assert.Equal(stations.Lease.Epoch, await OpenEpochAsync());
+        Assert.True(stages.Lease.IsHeld);
+        Assert.Equal(stages.Lease.Epoch, await OpenEpochAsync());
     }
 
     [PostgresFact]
@@ -53,21 +53,21 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     {
         await AllowAsync(false);
 
-        await stations.StartAsync<LeaseKeeper>();
-        Assert.Equal((0, false), (stations.Lease.Epoch, stations.Lease.IsHeld));
+        await stages.StartAsync<LeaseKeeper>();
+        Assert.Equal((0, false), (stages.Lease.Epoch, stages.Lease.IsHeld));
         await Eventually.HoldsAsync(TurnAndAsync(() => CountRefusedAsync(3)), "three turns were refused");
-        Assert.Equal(0, stations.Lease.Epoch);
+        Assert.Equal(0, stages.Lease.Epoch);
         await AllowAsync(true);
 
         await Eventually.HoldsAsync(
-            TurnAndAsync(() => Task.FromResult(stations.Lease.IsHeld)), "the lease is there");
+            TurnAndAsync(() => Task.FromResult(stages.Lease.IsHeld)), "the lease is there");
         Assert.Single(Log, line => line.StartsWith("PostgreSQL is away", StringComparison.Ordinal));
     }
 
     [PostgresFact]
     public async Task Tables_that_are_gone_with_their_server_are_made_again()
     {
-        await stations.StartAsync<LeaseKeeper>();
+        await stages.StartAsync<LeaseKeeper>();
         await database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health");
 
@@ -75,15 +75,15 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
             TurnAndAsync(() => database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
             "the tables are there again");
         await Eventually.HoldsAsync(
-            TurnAndAsync(async () => await OpenEpochAsync() == stations.Lease.Epoch && stations.Lease.IsHeld),
+            TurnAndAsync(async () => await OpenEpochAsync() == stages.Lease.Epoch && stages.Lease.IsHeld),
             "it holds a lease there");
     }
 
     [PostgresFact]
     public async Task A_turn_comes_with_each_interval_and_renews_for_a_whole_lease()
     {
-        await stations.StartAsync<LeaseKeeper>();
-        var epoch = stations.Lease.Epoch;
+        await stages.StartAsync<LeaseKeeper>();
+        var epoch = stages.Lease.Epoch;
         var first = await RenewalAsync();
         clock.Advance(Step);
         Assert.Equal(first, await RenewalAsync());
@@ -93,29 +93,29 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         for (var time = TimeSpan.Zero; time < 3 * LeaseDuration; time += Step)
         {
             await PassAsync(Step);
-            Assert.True(stations.Lease.IsHeld);
+            Assert.True(stages.Lease.IsHeld);
         }
 
-        Assert.Equal((epoch, epoch), (stations.Lease.Epoch, await OpenEpochAsync()));
+        Assert.Equal((epoch, epoch), (stages.Lease.Epoch, await OpenEpochAsync()));
     }
 
     [PostgresFact]
     public async Task The_bound_of_a_turn_is_the_oldest_of_what_is_not_settled_wherever_it_is()
     {
-        await stations.StartAsync<LeaseKeeper>();
-        var acceptances = stations.Part<AcceptanceClock>();
+        await stages.StartAsync<LeaseKeeper>();
+        var acceptances = stages.Part<AcceptanceClock>();
         acceptances.End(acceptances.Begin(1));
         var anHourAgo = Timestamps.Cut(clock.GetUtcNow().UtcDateTime.AddHours(-1));
 
-        var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, stations.Lease.Epoch);
-        stations.Open.Add(open);
+        var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, stages.Lease.Epoch);
+        stages.Open.Add(open);
         Assert.Equal(open.AcceptedAt, await BoundAsync());
         var waiting = new AcceptanceBatch(1, open.AcceptedAt.AddHours(-1), open.AcceptedAt.AddHours(-1));
-        stations.Part<StoredBacklog>().AddOverflow(waiting);
+        stages.Part<StoredBacklog>().AddOverflow(waiting);
         Assert.Equal(waiting.From, await BoundAsync());
 
-        stations.Open.Remove(open);
-        stations.Part<StoredBacklog>().Clear();
+        stages.Open.Remove(open);
+        stages.Part<StoredBacklog>().Clear();
         var accepting = acceptances.Begin(1);
         clock.Advance(Step);
         acceptances.Begin(1);
@@ -127,13 +127,13 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_database_hears_of_fallback_when_it_is_wanted_and_not_before()
     {
-        await stations.StartAsync<LeaseKeeper>();
-        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, stations.Lease.Epoch);
+        await stages.StartAsync<LeaseKeeper>();
+        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, stages.Lease.Epoch);
         await NextTurnAsync();
         Assert.False(await UsesFallbackAsync());
 
-        Assert.False(stations.Lease.MayUseFallback(payment));
-        await Eventually.HoldsAsync(() => stations.Lease.MayUseFallback(payment), "fallback may be used");
+        Assert.False(stages.Lease.MayUseFallback(payment));
+        await Eventually.HoldsAsync(() => stages.Lease.MayUseFallback(payment), "fallback may be used");
 
         Assert.True(await UsesFallbackAsync());
     }
@@ -141,19 +141,19 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_epoch_that_another_closed_is_given_up_and_a_new_one_begins()
     {
-        await stations.StartAsync<LeaseKeeper>();
-        var lost = stations.Lease.Epoch;
+        await stages.StartAsync<LeaseKeeper>();
+        var lost = stages.Lease.Epoch;
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost);
-        stations.Open.Add(payment);
-        stations.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
+        stages.Open.Add(payment);
+        stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
         await database.Leases.CloseAsync(lost);
 
         await NextTurnAsync();
 
-        Assert.True(stations.Lease.Epoch > lost);
-        Assert.True(stations.Lease.IsHeld);
-        Assert.False(stations.Lease.Owns(payment));
-        Assert.Null(stations.Part<StoredBacklog>().Oldest());
+        Assert.True(stages.Lease.Epoch > lost);
+        Assert.True(stages.Lease.IsHeld);
+        Assert.False(stages.Lease.Owns(payment));
+        Assert.Null(stages.Part<StoredBacklog>().Oldest());
         Assert.Contains($"Epoch {lost} was closed by another instance; 1 payments are theirs now", Log);
     }
 
@@ -161,11 +161,11 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_anothers_is_left_its_lease()
     {
-        var identity = stations.Part<InstanceLock>().Identity;
+        var identity = stages.Part<InstanceLock>().Identity;
         var before = await database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
         var another = await database.Leases.OpenAsync("another", TimeSpan.FromMinutes(5));
 
-        await stations.StartAsync<LeaseKeeper>();
+        await stages.StartAsync<LeaseKeeper>();
 
         Assert.True(await IsClosedAsync(before));
         Assert.False(await IsClosedAsync(another));
@@ -176,7 +176,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     public async Task A_lapsed_lease_is_closed_after_a_steady_lease_and_no_pause_counts_as_steady()
     {
         var lapsed = await database.Leases.OpenAsync("another", TimeSpan.Zero);
-        await stations.StartAsync<LeaseKeeper>();
+        await stages.StartAsync<LeaseKeeper>();
         for (var time = Step; time < LeaseDuration; time += Step)
             await PassAsync(Step);
         Assert.False(await IsClosedAsync(lapsed));
@@ -194,18 +194,18 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_closes_the_epoch_and_frees_what_is_open_the_unsent_and_the_doubtful_as_such()
     {
-        var keeper = await stations.StartAsync<LeaseKeeper>();
-        var stored = Batches.ToStore(Batches.SortedIds(3), stations.Lease.Epoch);
+        var keeper = await stages.StartAsync<LeaseKeeper>();
+        var stored = Batches.ToStore(Batches.SortedIds(3), stages.Lease.Epoch);
         await database.Payments.StoreAsync(stored);
         var payments = stored.Ids.Select((id, at) =>
             new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
-        payments.ForEach(stations.Open.Add);
+        payments.ForEach(stages.Open.Add);
         await database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
 
         await keeper.StopAsync(CancellationToken.None);
 
-        Assert.Equal((0, false), (stations.Lease.Epoch, stations.Lease.IsHeld));
+        Assert.Equal((0, false), (stages.Lease.Epoch, stages.Lease.IsHeld));
         Assert.True(await IsClosedAsync(stored.OwnerEpoch));
         Assert.Equal(
             $"0/1 0/3 {stored.OwnerEpoch}/0",
@@ -217,19 +217,19 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_lapse()
     {
-        var keeper = await stations.StartAsync<LeaseKeeper>();
-        var epoch = stations.Lease.Epoch;
+        var keeper = await stages.StartAsync<LeaseKeeper>();
+        var epoch = stages.Lease.Epoch;
         await AllowAsync(false);
 
         await keeper.StopAsync(CancellationToken.None).WaitAsync(Patience);
 
         await AllowAsync(true);
-        Assert.Equal(0, stations.Lease.Epoch);
+        Assert.Equal(0, stages.Lease.Epoch);
         Assert.False(await IsClosedAsync(epoch));
         Assert.Contains(Log, line => line.StartsWith($"Epoch {epoch} ends without release", StringComparison.Ordinal));
     }
 
-    private IReadOnlyCollection<string> Log => stations.LogOf<LeaseKeeper>();
+    private IReadOnlyCollection<string> Log => stages.LogOf<LeaseKeeper>();
 
     /// <summary>
     /// Time in which the keeper makes its turns; the statements that were on their way then are over.
@@ -240,12 +240,12 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         await NextTurnAsync();
     }
 
-    private Task NextTurnAsync() => stations.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Patience);
+    private Task NextTurnAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Patience);
 
     // With the database away no turn ends in a look that could be waited for.
     private Func<Task<bool>> TurnAndAsync(Func<Task<bool>> conditionAsync) => () =>
     {
-        stations.Lease.CheckSoon.Set();
+        stages.Lease.CheckSoon.Set();
         return conditionAsync();
     };
 
@@ -271,20 +271,20 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     }
 
     private Task<long> RenewalAsync() =>
-        database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {stations.Lease.Epoch}");
+        database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {stages.Lease.Epoch}");
 
     private async Task<DateTime> BoundAsync()
     {
         await NextTurnAsync();
         return await database.ScalarAsync<DateTime>(
-            $"SELECT settled_before FROM leases WHERE epoch = {stations.Lease.Epoch}");
+            $"SELECT settled_before FROM leases WHERE epoch = {stages.Lease.Epoch}");
     }
 
     private Task<int> OpenEpochAsync() =>
         database.ScalarAsync<int>("SELECT epoch FROM leases WHERE closed_at IS NULL AND expires_at > now()");
 
     private Task<bool> UsesFallbackAsync() =>
-        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {stations.Lease.Epoch}");
+        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {stages.Lease.Epoch}");
 
     private Task<bool> IsClosedAsync(int epoch) =>
         database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");

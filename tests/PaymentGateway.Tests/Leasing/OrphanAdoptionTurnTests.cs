@@ -21,10 +21,10 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
 
     private readonly TestDatabase database = new();
     private readonly WatchedClock clock = new();
-    private Stations stations = null!;
+    private Stages stages = null!;
     private int mine;
 
-    private OrphanAdoption Adoption => stations.Part<OrphanAdoption>();
+    private OrphanAdoption Adoption => stages.Part<OrphanAdoption>();
 
     public async Task InitializeAsync()
     {
@@ -32,15 +32,15 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         if (!PostgresServer.IsInstalled)
             return;
 
-        stations = Stations.Build(database.ConnectionString, clock, urls: null);
+        stages = Stages.Build(database.ConnectionString, clock, urls: null);
         mine = await database.OpenEpochAsync();
-        stations.HoldLease(mine);
+        stages.HoldLease(mine);
     }
 
     public async Task DisposeAsync()
     {
-        if (stations is not null)
-            await stations.DisposeAsync();
+        if (stages is not null)
+            await stages.DisposeAsync();
         await database.DisposeAsync();
     }
 
@@ -53,7 +53,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         await Adoption.AdoptAllAsync();
 
         Assert.Equal(left, Queued(payment => !payment.InDoubt && payment.Epoch == mine));
-        Assert.Equal((3, 0), (stations.Open.Count, stations.Doubts.Count));
+        Assert.Equal((3, 0), (stages.Open.Count, stages.Doubts.Count));
     }
 
     [PostgresFact]
@@ -64,7 +64,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         await Adoption.AdoptAllAsync();
 
         Assert.Equal(left, Queued(payment => payment is { InDoubt: true, ChargedAt: Processor.Default }));
-        Assert.Equal((3, 0), (stations.Open.Count, stations.Doubts.Count));
+        Assert.Equal((3, 0), (stages.Open.Count, stages.Doubts.Count));
     }
 
     [PostgresFact]
@@ -74,8 +74,8 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
 
         await Adoption.AdoptAllAsync();
 
-        Assert.All(stations.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
-        Assert.Equal((3, 3, 0), (stations.Open.Count, stations.Doubts.Count, stations.Queue.Count));
+        Assert.All(stages.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
+        Assert.Equal((3, 3, 0), (stages.Open.Count, stages.Doubts.Count, stages.Queue.Count));
     }
 
     // The owner sends until its own lease ends, whenever its epoch was closed.
@@ -85,12 +85,12 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         var seenAt = clock.GetTimestamp();
         await using (await LockPaymentsOfAsync((await LeaveAsync(count: 1)).Owner))
             await Adoption.AdoptAllAsync();
-        Assert.Equal(0, stations.Open.Count);
+        Assert.Equal(0, stages.Open.Count);
         clock.Advance(TimeSpan.FromMinutes(1));
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(stations.Open.Snapshot());
+        var adopted = Assert.Single(stages.Open.Snapshot());
         Assert.Equal(seenAt + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
@@ -106,7 +106,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(stations.Open.Snapshot());
+        var adopted = Assert.Single(stages.Open.Snapshot());
         Assert.Equal(clock.GetTimestamp() + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
@@ -114,14 +114,14 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     public async Task Without_the_lease_nothing_is_adopted_and_with_it_everything()
     {
         await LeaveAsync(count: 3);
-        stations.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+        stages.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(0, stations.Open.Count);
-        stations.Lease.Renewed(clock.GetTimestamp());
+        Assert.Equal(0, stages.Open.Count);
+        stages.Lease.Renewed(clock.GetTimestamp());
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(3, stations.Open.Count);
+        Assert.Equal(3, stages.Open.Count);
     }
 
     [PostgresFact]
@@ -130,7 +130,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         var (owner, left) = await LeaveAsync(PageMax + 1);
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(PageMax, stations.Open.Count);
+        Assert.Equal(PageMax, stages.Open.Count);
         Assert.True(await IsAskedForAsync());
         Assert.False(await IsAdoptedAsync(owner));
         await Adoption.AdoptAllAsync();
@@ -143,7 +143,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_does_not_fit_into_the_queue_stays_in_the_table()
     {
-        await using var small = Stations.Build(
+        await using var small = Stages.Build(
             database.ConnectionString, clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
         small.HoldLease(mine);
         var adoption = small.Part<OrphanAdoption>();
@@ -168,16 +168,16 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     public async Task Doubts_that_wait_for_fallback_leave_room_for_what_default_alone_can_settle()
     {
         // Not held, so that they wait without asking anybody.
-        stations.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+        stages.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
-            stations.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, mine) { InDoubt = true });
-        stations.HoldLease(mine);
+            stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, mine) { InDoubt = true });
+        stages.HoldLease(mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);
 
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(DoubtsMax, stations.Doubts.Count);
+        Assert.Equal(DoubtsMax, stages.Doubts.Count);
         Assert.Equal(atDefault, Queued(_ => true));
     }
 
@@ -191,12 +191,12 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         await database.Leases.CloseAsync(owner);
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(1, stations.Open.Count);
+        Assert.Equal(1, stages.Open.Count);
         Assert.False(await IsAdoptedAsync(owner));
         await transaction.CommitAsync();
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(2, stations.Open.Count);
+        Assert.Equal(2, stages.Open.Count);
         Assert.True(await IsAdoptedAsync(owner));
     }
 
@@ -210,12 +210,12 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
             await Adoption.AdoptAllAsync();
 
         Assert.Equal(free, Queued(_ => true));
-        Assert.Equal(mine, stations.Lease.Epoch);
+        Assert.Equal(mine, stages.Lease.Epoch);
         Assert.Contains(
-            stations.LogOf<OrphanAdoption>(),
+            stages.LogOf<OrphanAdoption>(),
             line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
         await Adoption.AdoptAllAsync();
-        Assert.Equal(4, stations.Open.Count);
+        Assert.Equal(4, stages.Open.Count);
     }
 
     // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
@@ -237,9 +237,9 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         await database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
 
         await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Patience));
-        Assert.Equal((0, 0), (stations.Open.Count, stations.Queue.Count));
+        Assert.Equal((0, 0), (stages.Open.Count, stages.Queue.Count));
         Assert.True(await database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {mine}"));
-        Assert.Equal(0, stations.Lease.Epoch);
+        Assert.Equal(0, stages.Lease.Epoch);
         Assert.Null(Adoption.Oldest());
         await transaction.RollbackAsync();
     }
@@ -284,7 +284,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     private IEnumerable<Guid> Queued(Predicate<Payment> expected)
     {
         var queued = new List<Guid>();
-        while (stations.Queue.TryTake(out var payment))
+        while (stages.Queue.TryTake(out var payment))
         {
             Assert.True(expected(payment), $"{payment.InDoubt} {payment.ChargedAt} {payment.Epoch}");
             queued.Add(payment.Id);
@@ -296,7 +296,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     /// <summary>Whether the next turn was asked for; the question is taken back.</summary>
     private async Task<bool> IsAskedForAsync()
     {
-        var asking = stations.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
+        var asking = stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
         var isAsked = asking.IsCompleted;
         clock.Advance(TimeSpan.FromSeconds(1));
         await asking;

@@ -5,7 +5,7 @@ using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>What outcomes wait for on their way into the ledger, and a summary with them.</summary>
+/// <summary>What outcomes wait for before they enter the ledger, and a summary with them.</summary>
 public sealed class SettlementWriterTests : IAsyncLifetime
 {
     private const string Failed = "1 outcomes could not be written";
@@ -15,22 +15,22 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
     private readonly TestDatabase database = new();
     private readonly WatchedClock clock = new();
-    private Stations stations = null!;
+    private Stages stages = null!;
 
-    private SettlementWriter Writer => stations.Part<SettlementWriter>();
+    private SettlementWriter Writer => stages.Part<SettlementWriter>();
 
     public async Task InitializeAsync()
     {
         await database.InitializeAsync();
         if (PostgresServer.IsInstalled)
-            stations = Stations.Build(
+            stages = Stages.Build(
                 database.ConnectionString, clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
     }
 
     public async Task DisposeAsync()
     {
-        if (stations is not null)
-            await stations.DisposeAsync();
+        if (stages is not null)
+            await stages.DisposeAsync();
         await database.DisposeAsync();
     }
 
@@ -41,23 +41,23 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
         // Nobody renews the lease, so whoever waits for that waits for ever.
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
 
         Add(payment);
 
-        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
     }
 
     [PostgresFact]
     public async Task What_is_written_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
     {
         var (paid, other) = (await StoreAsync(), await StoreAsync());
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
 
         Add(paid, Processor.Fallback);
 
-        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
-        Assert.Equal([other], stations.Open.Snapshot());
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        Assert.Equal([other], stages.Open.Snapshot());
         Assert.Equal(
             $"{paid.Id} 2 1990 {Batches.Noon:O}",
             await database.ScalarAsync<string>($"""
@@ -70,7 +70,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     public async Task An_outcome_is_tried_again_after_growing_waits_until_the_ledger_takes_it_once()
     {
         var payment = await StoreAsync();
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
 
         Add(payment);
@@ -82,23 +82,23 @@ public sealed class SettlementWriterTests : IAsyncLifetime
             Assert.Contains($"next try in {TimeSpan.FromMilliseconds(wait)}", Log.Last(), StringComparison.Ordinal);
             clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
             Assert.Equal(1, clock.ArmedTimers);
-            Assert.Equal(([payment], 1), (stations.Open.Snapshot(), stations.Outcomes.Count));
+            Assert.Equal(([payment], 1), (stages.Open.Snapshot(), stages.Outcomes.Count));
             clock.Advance(Millisecond);
         }
 
         await HasFailedAsync(++tries);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(500));
-        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
         Assert.Equal((1, tries), (await CountSettledAsync(), Log.Count));
-        Assert.Equal(0, stations.Open.Count);
+        Assert.Equal(0, stages.Open.Count);
     }
 
     [PostgresFact]
     public async Task While_the_ledger_is_behind_there_is_no_room_for_charges_and_afterwards_there_is()
     {
         var (first, second) = (await StoreAsync(), await StoreAsync());
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
 
         Add(first);
@@ -109,7 +109,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await HasFailedAsync(1);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(100));
-        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
         Assert.True(Writer.HasRoom);
     }
 
@@ -123,14 +123,14 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await SettleElsewhereAsync(other, payments[0]);
         Add(payments[1]);
         Add(payments[0]);
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
         await WaitsForLockAsync();
 
         // The writer would have this one by now, and wait for the other: a deadlock.
         await SettleElsewhereAsync(other, payments[1]);
 
         await transaction.RollbackAsync();
-        await stations.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
         Assert.Empty(Log);
         Assert.Equal(2, await CountSettledAsync());
     }
@@ -139,35 +139,35 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     public async Task The_outcome_of_a_purged_payment_waits_for_the_keepers_word_and_enters_no_ledger()
     {
         var purged = NewPayment(await database.OpenEpochAsync());
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
 
         Add(purged);
 
         await AsksTheKeeperAsync();
-        Assert.Equal((1, 1), (stations.Open.Count, stations.Outcomes.Count));
+        Assert.Equal((1, 1), (stages.Open.Count, stages.Outcomes.Count));
         await KeeperLooksAsync();
-        Assert.Equal((0, 0L), (stations.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 0L), (stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task What_a_crash_has_taken_and_the_keeper_stores_again_enters_at_the_second_try()
     {
         var payment = NewPayment(await database.OpenEpochAsync());
-        await stations.StartAsync<SettlementWriter>();
+        await stages.StartAsync<SettlementWriter>();
         Add(payment);
         await AsksTheKeeperAsync();
 
         await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
         await KeeperLooksAsync();
 
-        Assert.Equal((0, 1L), (stations.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task A_stop_ends_when_the_last_outcomes_are_written()
     {
         var payment = await StoreAsync();
-        var writer = await stations.StartAsync<SettlementWriter>();
+        var writer = await stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
         Add(payment);
         await HasFailedAsync(1);
@@ -178,14 +178,14 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(100));
         await stop.WaitAsync(Patience);
-        Assert.Equal((0, 1L), (stations.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task Past_the_hosts_limit_a_stop_leaves_what_is_not_written_to_the_next_owner()
     {
         var payment = await StoreAsync();
-        var writer = await stations.StartAsync<SettlementWriter>();
+        var writer = await stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
         Add(payment);
         await HasFailedAsync(1);
@@ -196,10 +196,10 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await limit.CancelAsync();
         await stop.WaitAsync(Patience);
 
-        Assert.Equal([payment], stations.Open.Snapshot());
+        Assert.Equal([payment], stages.Open.Snapshot());
     }
 
-    private IReadOnlyCollection<string> Log => stations.LogOf<SettlementWriter>();
+    private IReadOnlyCollection<string> Log => stages.LogOf<SettlementWriter>();
 
     private static Payment NewPayment(int epoch) => new(Guid.NewGuid(), 1990, Batches.Noon, epoch);
 
@@ -207,13 +207,13 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     {
         var payment = NewPayment(await database.OpenEpochAsync());
         await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
-        stations.Open.Add(payment);
+        stages.Open.Add(payment);
         return payment;
     }
 
     private void Add(Payment payment, Processor processor = Processor.Default)
     {
-        stations.Open.Add(payment);
+        stages.Open.Add(payment);
         Writer.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
     }
 
@@ -230,14 +230,14 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         $"it has failed {times} times");
 
     private Task AsksTheKeeperAsync() =>
-        stations.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Patience);
+        stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Patience);
 
     // As often as it takes: a look that ends before the writer waits for it is none.
     private Task KeeperLooksAsync() => Eventually.HoldsAsync(
         () =>
         {
-            stations.Lease.Checked();
-            return stations.Outcomes.Count == 0;
+            stages.Lease.Checked();
+            return stages.Outcomes.Count == 0;
         },
         "the keeper's looks let the outcome go on");
 

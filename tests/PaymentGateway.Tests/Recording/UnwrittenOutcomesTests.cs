@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Recording;
 
-/// <summary>Who waits for an outcome's way into the ledger, and who does not.</summary>
+/// <summary>Who waits for an outcome to enter the ledger, and who does not.</summary>
 public sealed class UnwrittenOutcomesTests : IDisposable
 {
     private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);

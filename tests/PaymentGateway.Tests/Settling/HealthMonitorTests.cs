@@ -13,24 +13,24 @@ public sealed class HealthMonitorTests : IAsyncLifetime
     private readonly TestDatabase database = new();
     private readonly WatchedClock clock = new();
     private SimulatedProcessor processor = null!;
-    private Stations stations = null!;
+    private Stages stages = null!;
 
-    private ProcessorHealth Health => stations.Part<ProcessorLanes>().Default.Health;
+    private ProcessorHealth Health => stages.Part<ProcessorLanes>().Default.Health;
 
     public async Task InitializeAsync()
     {
         await database.InitializeAsync();
         processor = await SimulatedProcessor.StartAsync();
         if (PostgresServer.IsInstalled)
-            stations = Stations.Build(
+            stages = Stages.Build(
                 database.ConnectionString, clock, urls: null,
                 ("Gateway:Processors:Default:BaseUrl", processor.BaseAddress.AbsoluteUri));
     }
 
     public async Task DisposeAsync()
     {
-        if (stations is not null)
-            await stations.DisposeAsync();
+        if (stages is not null)
+            await stages.DisposeAsync();
         await processor.DisposeAsync();
         await database.DisposeAsync();
     }
@@ -44,7 +44,7 @@ public sealed class HealthMonitorTests : IAsyncLifetime
     {
         if (fault is not null)
             await processor.SetFaultsAsync(new { health = fault });
-        await stations.StartAsync<HealthMonitor>();
+        await stages.StartAsync<HealthMonitor>();
         for (var call = 1; call <= 3; call++)
         {
             await HasAskedAsync(call);

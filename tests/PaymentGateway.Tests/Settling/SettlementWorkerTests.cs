@@ -11,7 +11,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
     private readonly WorkerRig rig = new();
 
-    private Stations Stations => rig.Stations;
+    private Stages Stages => rig.Stages;
 
     public Task InitializeAsync() => rig.InitializeAsync();
 
@@ -30,7 +30,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.Equal(rig.Clock.GetUtcNow().UtcDateTime, stored.RequestedAt.UtcDateTime);
         Assert.Equal((1, 0), await rig.PostsAsync());
         // The ledger does not have it yet.
-        Assert.Equal([payment], Stations.Open.Snapshot());
+        Assert.Equal([payment], Stages.Open.Snapshot());
     }
 
     [PostgresFact]
@@ -41,7 +41,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await rig.LookAsync(times: 10);
         Assert.Equal((0, 0), await rig.PostsAsync());
 
-        Stations.HoldLease(Epoch);
+        Stages.HoldLease(Epoch);
         await rig.LookAsync(times: 1);
 
         await rig.TakeOutcomesAsync(1);
@@ -52,12 +52,12 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     {
         await rig.StartAsync(("Gateway:Recording:MaxBuffered", "1"));
         var unwritten = new Settlement(rig.NewPayment(), Processor.Default, 1990, Batches.Noon);
-        Stations.Outcomes.Add(unwritten);
+        Stages.Outcomes.Add(unwritten);
         rig.Pay();
         await rig.LookAsync(times: 10);
         Assert.Equal((0, 0), await rig.PostsAsync());
 
-        Stations.Outcomes.Remove([unwritten]);
+        Stages.Outcomes.Remove([unwritten]);
         await rig.LookAsync(times: 1);
 
         Assert.Equal(2, (await rig.TakeOutcomesAsync(2)).Count);
@@ -79,7 +79,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         var mine = rig.Pay();
 
         Assert.Same(mine, Assert.Single(await rig.TakeOutcomesAsync(1)).Payment);
-        Assert.Equal([mine], Stations.Open.Snapshot());
+        Assert.Equal([mine], Stages.Open.Snapshot());
         Assert.Equal((1, 0), await rig.PostsAsync());
     }
 
@@ -121,12 +121,12 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         rig.DefaultSaysSlow();
         var payment = rig.Pay();
         await rig.LookAsync(times: 59);
-        Assert.False(Stations.Lease.WantsFallback);
+        Assert.False(Stages.Lease.WantsFallback);
 
         await rig.LookAsync(times: 10);
-        Assert.True(Stations.Lease.WantsFallback);
+        Assert.True(Stages.Lease.WantsFallback);
         Assert.Equal((0, 0), await rig.PostsAsync());
-        Stations.Lease.FallbackMarked(Epoch);
+        Stages.Lease.FallbackMarked(Epoch);
         await rig.LookAsync(times: 1);
 
         var settlement = Assert.Single(await rig.TakeOutcomesAsync(1));
@@ -138,7 +138,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task What_may_be_at_default_is_looked_up_there_and_not_charged_at_fallback()
     {
         await rig.StartAsync(("Gateway:Routing:Patience", "0s"));
-        Stations.Lease.FallbackMarked(Epoch);
+        Stages.Lease.FallbackMarked(Epoch);
         rig.DefaultSaysSlow();
         var adopted = rig.NewPayment();
         (adopted.InDoubt, adopted.ChargedAt, adopted.DoubtSince) = (true, Processor.Default, rig.Clock.GetTimestamp());
@@ -146,9 +146,9 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         rig.Add(adopted);
 
         await Eventually.HoldsAsync(async () => (await rig.Cheap.CallsAsync()).Lookups > 0, "default is asked for it");
-        Assert.Equal(1, Stations.Doubts.Count);
+        Assert.Equal(1, Stages.Doubts.Count);
         Assert.Equal((0, 0), await rig.PostsAsync());
-        Assert.Equal((0, 0), (Stations.Queue.Count, Stations.Outcomes.Count));
+        Assert.Equal((0, 0), (Stages.Queue.Count, Stages.Outcomes.Count));
     }
 
     [PostgresFact]
@@ -161,10 +161,10 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.NotEqual(0, (await rig.Cheap.CallsAsync()).Posts);
         await rig.Cheap.SetFailureAsync(false);
 
-        while (Stations.Outcomes.Count == 0)
+        while (Stages.Outcomes.Count == 0)
             await rig.LookAsync(payment);
 
-        Assert.Equal(0, Stations.Doubts.Count);
+        Assert.Equal(0, Stages.Doubts.Count);
         var stored = Assert.Single(await rig.Cheap.PaymentsAsync()).Value;
         Assert.True(stored.RequestedAt > payment.AcceptedAt, $"{stored.RequestedAt}");
         Assert.Equal(0, (await rig.Dear.CallsAsync()).Posts);
@@ -203,7 +203,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await rig.Database.Payments.StoreAsync(Batches.ToStore([malformed.Id], epoch, malformed.AcceptedAt));
 
         rig.Add(malformed);
-        await Eventually.HoldsAsync(() => Stations.Open.Count == 0, "it is parked");
+        await Eventually.HoldsAsync(() => Stages.Open.Count == 0, "it is parked");
         var next = rig.NewPayment(epoch);
         rig.Add(next);
 
@@ -225,7 +225,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
         await Eventually.HoldsAsync(async () => (await rig.Cheap.CallsAsync()).Lookups > 0, "it is looked up");
         Assert.DoesNotContain(
-            Stations.LogOf<PaymentParking>(), line => line.Contains("is parked", StringComparison.Ordinal));
+            Stages.LogOf<PaymentParking>(), line => line.Contains("is parked", StringComparison.Ordinal));
     }
 
     [PostgresFact]
@@ -270,12 +270,12 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await Eventually.HoldsAsync(async () => (await rig.Cheap.CallsAsync()).InFlight == 1, "one hangs");
 
         var stop = worker.StopAsync(CancellationToken.None);
-        Assert.False(Stations.Queue.TryAdd(rig.NewPayment()));
+        Assert.False(Stages.Queue.TryAdd(rig.NewPayment()));
         await rig.Cheap.ClearFaultsAsync();
         await rig.StopsAsync(stop, within: TimeSpan.FromMinutes(1));
 
         Assert.Equal(3, (await rig.TakeOutcomesAsync(3)).Count);
-        Assert.Empty(Stations.LogOf<SettlementWorker>());
+        Assert.Empty(Stages.LogOf<SettlementWorker>());
     }
 
     [PostgresFact]
@@ -288,7 +288,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
         await rig.StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(0.5));
 
-        Assert.Equal([payment], Stations.Open.Snapshot());
+        Assert.Equal([payment], Stages.Open.Snapshot());
         Assert.False(payment.InDoubt);
         Assert.Equal((0, 0), await rig.PostsAsync());
     }
@@ -305,8 +305,8 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await rig.StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(2.1));
 
         Assert.InRange(rig.Clock.GetUtcNow() - began, TimeSpan.FromSeconds(2), TimeSpan.FromSeconds(2.1));
-        Assert.Equal([payment], Stations.Open.Snapshot());
+        Assert.Equal([payment], Stages.Open.Snapshot());
         Assert.True(payment.InDoubt);
-        Assert.Contains("with 1 charges", Assert.Single(Stations.LogOf<SettlementWorker>()), StringComparison.Ordinal);
+        Assert.Contains("with 1 charges", Assert.Single(Stages.LogOf<SettlementWorker>()), StringComparison.Ordinal);
     }
 }

@@ -4,7 +4,7 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>A settled payment's way in time.</summary>
+/// <summary>The times in the life of a settled payment.</summary>
 public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime RequestedAt);
 
 /// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>

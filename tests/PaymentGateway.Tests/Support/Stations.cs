@@ -15,18 +15,18 @@ namespace PaymentGateway.Tests.Support;
 /// The parts of one instance, put together as the gateway does it, on a clock of the test's. None is started: a test
 /// starts what it is about, and looks at the rest.
 /// </summary>
-internal sealed class Stations : IAsyncDisposable
+internal sealed class Stages : IAsyncDisposable
 {
     private readonly ServiceProvider services;
     private readonly List<BackgroundService> hosted = [];
 
-    private Stations(ServiceProvider services, TimeProvider clock) => (this.services, Clock) = (services, clock);
+    private Stages(ServiceProvider services, TimeProvider clock) => (this.services, Clock) = (services, clock);
 
     /// <param name="ledger">The connection string.</param>
     /// <param name="clock">For every part.</param>
     /// <param name="urls">Where the instance would listen; without a socket it proves nothing of earlier ones.</param>
     /// <param name="settings">As in <c>("Gateway:Settling:Gather", "0s")</c>.</param>
-    public static Stations Build(
+    public static Stages Build(
         string ledger, TimeProvider clock, string? urls, params (string Key, string? Value)[] settings)
     {
         // Nobody listens at port 9.
@@ -64,7 +64,7 @@ internal sealed class Stations : IAsyncDisposable
         parts.AddSingleton<LeaseKeeper>();
         parts.AddSingleton<SettlementWorker>();
         parts.AddSingleton<HealthMonitor>();
-        return new Stations(parts.BuildServiceProvider(), clock);
+        return new Stages(parts.BuildServiceProvider(), clock);
     }
 
     public TimeProvider Clock { get; }
@@ -84,7 +84,7 @@ internal sealed class Stations : IAsyncDisposable
     /// <summary>What a part has logged.</summary>
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
 
-    /// <summary>Starts a part; it is stopped, and not waited for, when the stations are disposed.</summary>
+    /// <summary>Starts a part; it is stopped, and not waited for, when the stages are disposed.</summary>
     public async Task<T> StartAsync<T>() where T : BackgroundService
     {
         var part = Part<T>();

@@ -23,7 +23,7 @@ internal sealed class WorkerRig
 
     public SimulatedProcessor Dear { get; private set; } = null!;
 
-    public Stations Stations { get; private set; } = null!;
+    public Stages Stages { get; private set; } = null!;
 
     public async Task InitializeAsync()
     {
@@ -35,8 +35,8 @@ internal sealed class WorkerRig
     public async Task DisposeAsync()
     {
         await Cheap.ClearFaultsAsync();
-        if (Stations is not null)
-            await Stations.DisposeAsync();
+        if (Stages is not null)
+            await Stages.DisposeAsync();
         await Cheap.DisposeAsync();
         await Dear.DisposeAsync();
         await Database.DisposeAsync();
@@ -51,7 +51,7 @@ internal sealed class WorkerRig
 
     private Task<SettlementWorker> StartAsync(int epoch, bool isHeld, (string Key, string? Value)[] settings)
     {
-        Stations = Stations.Build(
+        Stages = Stages.Build(
             Database.ConnectionString, Clock, urls: null,
         [
             ("Gateway:Processors:Default:BaseUrl", Cheap.BaseAddress.AbsoluteUri),
@@ -59,10 +59,10 @@ internal sealed class WorkerRig
             ("Gateway:Settling:Gather", "0s"), .. settings,
         ]);
         if (isHeld)
-            Stations.HoldLease(epoch);
+            Stages.HoldLease(epoch);
         else
-            Stations.Lease.Confirm(epoch, Clock.GetTimestamp() - Clock.TicksOf(TimeSpan.FromHours(1)));
-        return Stations.StartAsync<SettlementWorker>();
+            Stages.Lease.Confirm(epoch, Clock.GetTimestamp() - Clock.TicksOf(TimeSpan.FromHours(1)));
+        return Stages.StartAsync<SettlementWorker>();
     }
 
     public Payment NewPayment(int epoch = Epoch) =>
@@ -77,12 +77,12 @@ internal sealed class WorkerRig
 
     public void Add(Payment payment)
     {
-        Stations.Open.Add(payment);
-        Assert.True(Stations.Queue.TryAdd(payment));
+        Stages.Open.Add(payment);
+        Assert.True(Stages.Queue.TryAdd(payment));
     }
 
     /// <summary>Then it is not usable, nor is it tried, for longer than any of these tests.</summary>
-    public void DefaultSaysSlow() => Stations.Part<ProcessorLanes>().Default.Health.Observe(
+    public void DefaultSaysSlow() => Stages.Part<ProcessorLanes>().Default.Health.Observe(
         new HealthReport(Failing: false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
     public async Task<(long Default, long Fallback)> PostsAsync() =>
@@ -93,7 +93,7 @@ internal sealed class WorkerRig
         var (all, batch) = (new List<Settlement>(), new List<Settlement>());
         while (all.Count < count)
         {
-            Assert.True(await Stations.Outcomes.TakeAsync(batch, CancellationToken.None).AsTask().WaitAsync(Patience));
+            Assert.True(await Stages.Outcomes.TakeAsync(batch, CancellationToken.None).AsTask().WaitAsync(Patience));
             all.AddRange(batch);
             batch.Clear();
         }
@@ -118,7 +118,7 @@ internal sealed class WorkerRig
     public async Task LookAsync(Payment payment)
     {
         await Eventually.HoldsAsync(
-            () => Rests(payment) || Stations.Outcomes.Count > 0, "the payment waits, or is settled");
+            () => Rests(payment) || Stages.Outcomes.Count > 0, "the payment waits, or is settled");
         Clock.Advance(LookAgain);
     }
 

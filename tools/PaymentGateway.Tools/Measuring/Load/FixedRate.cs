@@ -15,7 +15,7 @@ internal static class FixedRate
     // nginx takes 1,024 connections; what would make more than this wait is counted as failed and not sent.
     private const int UnderWayMax = 900;
 
-    // The first seconds compile the generator's own way; their answers are not counted.
+    // The first seconds compile the generator's own code; their answers are not counted.
     private const double LeadSeconds = 2;
 
     /// <summary>Runs for the seconds after the lead, or until the end is asked for, which is no failure.</summary>

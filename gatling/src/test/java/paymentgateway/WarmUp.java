@@ -19,7 +19,7 @@ import paymentgateway.rig.Settings;
 import paymentgateway.rig.Traffic;
 
 /**
- * Compiles the load generator's way before the clock runs, against a server in this JVM: k6 is native, and an
+ * Compiles the load generator's code before the clock runs, against a server in this JVM: k6 is native, and an
  * interpreted first second here would be read as the gateway's latency. The gateway itself stays cold.
  */
 final class WarmUp {
