@@ -23,7 +23,8 @@ internal static partial class GatewayApp
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
 
-    // A body that stops or trickles gives its place back too; Kestrel's default, said here because a test relies on it.
+    // A body that stops or trickles gives its connection back too; Kestrel's default, said here because a test relies
+    // on it.
     private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
 
     // nginx has at most 1,024 under way and 128 idle (nginx.conf), and twice that in the moments of a reload.

@@ -45,6 +45,6 @@ internal sealed class AcceptanceClock(TimeProvider clock)
 /// <summary>A batch of acceptances; both times are inclusive, UTC, whole microseconds.</summary>
 internal readonly record struct AcceptanceBatch(long Number, DateTime From, DateTime To)
 {
-    /// <summary>The time of the payment at this place.</summary>
+    /// <summary>The time of the payment at this index.</summary>
     public DateTime At(int index) => From.AddTicks(index * TimeSpan.TicksPerMicrosecond);
 }

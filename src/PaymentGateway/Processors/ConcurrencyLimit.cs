@@ -2,7 +2,7 @@ namespace PaymentGateway.Processors;
 
 /// <summary>
 /// How many charges may be under way at one processor: grows while they go well, halves when the processor is
-/// overrun (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
+/// overloaded (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
 /// </summary>
 /// <remarks>The framework's ConcurrencyLimiter cannot change its limit.</remarks>
 /// <param name="clock">Its monotonic time counts.</param>
@@ -19,7 +19,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private readonly object gate = new();
     private double limit = Math.Min(16, most);
     private bool slowStart = true;
-    private int under;
+    private int inFlight;
     private TimeSpan best = TimeSpan.MaxValue;
     private TimeSpan bestBefore = TimeSpan.MaxValue;
     private long bestSince;
@@ -36,39 +36,39 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    /// <summary>Takes a place, or says no.</summary>
-    public bool TryEnter()
+    /// <summary>Takes a permit, or says no.</summary>
+    public bool TryAcquire()
     {
         lock (gate)
         {
-            if (under >= (int)limit)
+            if (inFlight >= (int)limit)
             {
                 refusedAt = clock.GetTimestamp();
                 return false;
             }
 
-            under++;
+            inFlight++;
             return true;
         }
     }
 
-    /// <summary>Gives the place back.</summary>
+    /// <summary>Gives the permit back.</summary>
     /// <param name="latency">How long the call took when it went well, else null.</param>
-    /// <param name="overrun">The processor said 429, or did not answer in time.</param>
-    public void Exit(TimeSpan? latency, bool overrun)
+    /// <param name="overloaded">The processor said 429, or did not answer in time.</param>
+    public void Release(TimeSpan? latency, bool overloaded)
     {
         lock (gate)
         {
-            under--;
+            inFlight--;
             var now = clock.GetTimestamp();
-            if (overrun || (latency is { } took && IsCongested_NeedsLock(took, now)))
+            if (overloaded || (latency is { } took && IsCongested_NeedsLock(took, now)))
                 Cut_NeedsLock(now);
             else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
                 limit = Math.Min(most, limit + (slowStart ? 1 : 1 / limit));
         }
     }
 
-    // Not whether all places are taken at this moment: charges begin together, and most answers find free ones.
+    // Not whether all permits are taken at this moment: charges begin together, and most answers find some left.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 

@@ -4,7 +4,7 @@ using PaymentGateway.Routing;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>One processor with everything that guards it: health, client, places for charges and look-ups.</summary>
+/// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
     ProcessorClient client, ProcessorHealth health, SettlingOptions options, TimeProvider clock) : IDisposable
 {
@@ -13,7 +13,7 @@ internal sealed class ProcessorLane(
 
     private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
 
-    // Places of their own: look-ups share the processor's limiter and must get through while charges wait.
+    // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim lookups = new(options.LookupConcurrency);
 
     public Processor Processor => client.Processor;
@@ -22,11 +22,11 @@ internal sealed class ProcessorLane(
 
     public ProcessorClient Client => client;
 
-    /// <summary>Takes a place for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
-    public bool TryEnter() => charges.TryEnter();
+    /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
+    public bool TryAcquire() => charges.TryAcquire();
 
     /// <summary>
-    /// Charges once, on a place taken before. A payment leaves this in doubt unless the answer says otherwise.
+    /// Charges once, with a permit taken before. A payment leaves this in doubt unless the answer says otherwise.
     /// </summary>
     /// <param name="payment">Its RequestedAt goes out with it.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -42,7 +42,7 @@ internal sealed class ProcessorLane(
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
-        charges.Exit(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
+        charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // That of an owner that is gone may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition says nothing of the call before it, and that one is no younger for it.

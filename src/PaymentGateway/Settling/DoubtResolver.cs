@@ -99,7 +99,7 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ChargeAgainAsync(Payment payment, ProcessorLane lane)
     {
         if (payment.Purged || !lease.IsHeld || !lease.Owns(payment)
-            || lane.Health.Read().Availability == Availability.Unusable || !lane.TryEnter())
+            || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return Step.Again(null);
 
         var outcome = await lane.ChargeAsync(payment);

@@ -35,7 +35,7 @@ internal static class ParkedEndpoints
         if (rows.Count > query.Limit)
         {
             rows.RemoveAt(query.Limit);
-            context.Response.Headers.Link = $"<{ListPath}{query.Following(rows[^1].Place)}>; rel=\"next\"";
+            context.Response.Headers.Link = $"<{ListPath}{query.Following(rows[^1].Cursor)}>; rel=\"next\"";
         }
 
         await context.Response.WriteAsJsonAsync(
@@ -58,7 +58,7 @@ internal static class ParkedEndpoints
             replayed += page.Count;
             complete = page.Count < query.Limit;
             if (!complete)
-                query = query with { After = page.MaxBy(place => (place.AcceptedAt, place.Id))! };
+                query = query with { After = page.MaxBy(cursor => (cursor.AcceptedAt, cursor.Id))! };
         }
 
         context.Response.StatusCode = 202;

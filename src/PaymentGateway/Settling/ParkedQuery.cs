@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 
-/// <summary>Which parked payments an operator means: of one reason or of any, after a place, so many.</summary>
-internal sealed record ParkedQuery(string? Reason, ParkedPlace After, int Limit)
+/// <summary>Which parked payments an operator means: of one reason or of any, after a cursor, so many.</summary>
+internal sealed record ParkedQuery(string? Reason, ParkedCursor After, int Limit)
 {
     private const int LimitMax = 1_000;
 
@@ -15,7 +15,7 @@ internal sealed record ParkedQuery(string? Reason, ParkedPlace After, int Limit)
     /// <returns>Null when it was answered.</returns>
     public static async ValueTask<ParkedQuery?> ReadAsync(HttpContext context, params string[] known)
     {
-        var query = new ParkedQuery(null, ParkedPlace.Start, LimitMax);
+        var query = new ParkedQuery(null, ParkedCursor.Start, LimitMax);
         foreach (var (name, values) in context.Request.Query)
         {
             var problem = "is no parameter of this call.";
@@ -32,8 +32,8 @@ internal sealed record ParkedQuery(string? Reason, ParkedPlace After, int Limit)
         return query;
     }
 
-    /// <summary>The query string of the page after a place.</summary>
-    public string Following(ParkedPlace last)
+    /// <summary>The query string of the page after a cursor.</summary>
+    public string Following(ParkedCursor last)
     {
         var micros = (last.AcceptedAt - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
         var reason = Reason is null ? "" : $"&reason={Uri.EscapeDataString(Reason)}";
@@ -56,18 +56,18 @@ internal sealed record ParkedQuery(string? Reason, ParkedPlace After, int Limit)
                     && limit is >= 1 and <= LimitMax ? this with { Limit = limit } : null;
             default:
                 problem = "must be as a Link of this list has it.";
-                return TryReadPlace(text) is { } place ? this with { After = place } : null;
+                return TryReadCursor(text) is { } cursor ? this with { After = cursor } : null;
         }
     }
 
-    private static ParkedPlace? TryReadPlace(string text)
+    private static ParkedCursor? TryReadCursor(string text)
     {
         var dot = text.IndexOf('.', StringComparison.Ordinal);
         return dot > 0
             && long.TryParse(text.AsSpan(0, dot), NumberStyles.None, CultureInfo.InvariantCulture, out var micros)
             && micros <= (DateTime.MaxValue - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond
             && Guid.TryParseExact(text.AsSpan(dot + 1), "N", out var id)
-            ? new ParkedPlace(DateTime.UnixEpoch.AddTicks(micros * TimeSpan.TicksPerMicrosecond), id)
+            ? new ParkedCursor(DateTime.UnixEpoch.AddTicks(micros * TimeSpan.TicksPerMicrosecond), id)
             : null;
     }
 }

@@ -63,7 +63,7 @@ internal sealed partial class SettlementWorker(
     }
 
     /// <summary>
-    /// Waits for a lane with a free place, or gives null when the payment is another instance's or the resolver's.
+    /// Waits for a lane with a permit left, or gives null when the payment is another instance's or the resolver's.
     /// </summary>
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
@@ -79,7 +79,7 @@ internal sealed partial class SettlementWorker(
                     return null;
                 }
 
-                if ((lane == lanes.Default || lease.MayUseFallback(payment)) && lane.TryEnter())
+                if ((lane == lanes.Default || lease.MayUseFallback(payment)) && lane.TryAcquire())
                     return lane;
             }
 

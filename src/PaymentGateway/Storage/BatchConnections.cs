@@ -11,7 +11,7 @@ namespace PaymentGateway.Storage;
 /// <param name="count">How many statements may be under way; one more waits.</param>
 internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
 {
-    private readonly SemaphoreSlim places = new(count);
+    private readonly SemaphoreSlim permits = new(count);
     private readonly Stack<NpgsqlConnection> idle = new(count);
 
     /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
@@ -19,7 +19,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     public async Task<TResult> RunAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
-        await places.WaitAsync();
+        await permits.WaitAsync();
         try
         {
             var connection = Take();
@@ -37,8 +37,8 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
         }
         finally
         {
-            // Whatever happens to a connection: a place that is lost is lost for the life of the process.
-            places.Release();
+            // Whatever happens to a connection: a permit that is lost is lost for the life of the process.
+            permits.Release();
         }
     }
 
@@ -46,7 +46,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     {
         await DropIdleAsync();
         await pool.DisposeAsync();
-        places.Dispose();
+        permits.Dispose();
     }
 
     private NpgsqlConnection Take()

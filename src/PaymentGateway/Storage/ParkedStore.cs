@@ -54,10 +54,10 @@ internal sealed class ParkedStore(SharedConnections connections)
             ReplaySql, new ReplayArgs(id), commandTimeout: connection.CommandTimeout)) == 1;
 
     /// <summary>Gives a page of what is parked back.</summary>
-    /// <returns>Where each of it stood, in no order.</returns>
-    public Task<List<ParkedPlace>> ReplayPageAsync(ParkedPageArgs page) =>
+    /// <returns>The cursor of each, in no order.</returns>
+    public Task<List<ParkedCursor>> ReplayPageAsync(ParkedPageArgs page) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedPlace>(
+            async connection => (await connection.QueryAsync<ParkedCursor>(
                 ReplayPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
@@ -67,22 +67,22 @@ internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, st
 /// <summary>A payment to replay.</summary>
 internal sealed record ReplayArgs(Guid Id);
 
-/// <summary>A page of parked payments: those after a place, of one reason or of any.</summary>
+/// <summary>A page of parked payments: those after a cursor, of one reason or of any.</summary>
 internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reason, int Limit)
 {
-    public static ParkedPageArgs After(ParkedPlace place, string? reason, int limit) =>
-        new(place.AcceptedAt, place.Id, reason, limit);
+    public static ParkedPageArgs After(ParkedCursor cursor, string? reason, int limit) =>
+        new(cursor.AcceptedAt, cursor.Id, reason, limit);
 }
 
-/// <summary>Where a parked payment stands in the order of all: by its time, then by its id.</summary>
-internal sealed record ParkedPlace(DateTime AcceptedAt, Guid Id)
+/// <summary>The position of a parked payment in the order of all: by its time, then by its id.</summary>
+internal sealed record ParkedCursor(DateTime AcceptedAt, Guid Id)
 {
     /// <summary>Before every payment.</summary>
-    public static readonly ParkedPlace Start = new(DateTime.UnixEpoch, Guid.Empty);
+    public static readonly ParkedCursor Start = new(DateTime.UnixEpoch, Guid.Empty);
 }
 
 /// <summary>A parked payment.</summary>
 internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
 {
-    public ParkedPlace Place => new(AcceptedAt, CorrelationId);
+    public ParkedCursor Cursor => new(AcceptedAt, CorrelationId);
 }

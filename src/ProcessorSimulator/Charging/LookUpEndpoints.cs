@@ -18,8 +18,8 @@ internal sealed class LookUpEndpoints(PaymentLedger ledger, PaymentLimiter limit
             return;
         }
 
-        using var place = await limiter.EnterAsync(context);
-        if (!place.IsAcquired)
+        using var permit = await limiter.AcquireAsync(context);
+        if (!permit.IsAcquired)
             return;
         if (Guid.TryParse((string?)context.Request.RouteValues["id"], out var id)
             && ledger.TryFind(id, out var payment))

@@ -29,8 +29,8 @@ internal sealed partial class PaymentEndpoints(
             return;
         }
 
-        using var place = await limiter.EnterAsync(context);
-        if (!place.IsAcquired)
+        using var permit = await limiter.AcquireAsync(context);
+        if (!permit.IsAcquired)
             return;
         try
         {

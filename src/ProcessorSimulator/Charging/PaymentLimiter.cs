@@ -20,28 +20,30 @@ internal sealed class PaymentLimiter(CallCounters calls) : IDisposable
 
     public int Queued => (int)limiter.GetStatistics()!.CurrentQueuedCount;
 
-    /// <summary>A place that is not acquired means that the answer is set, or that the caller left the queue.</summary>
-    public async ValueTask<RateLimitLease> EnterAsync(HttpContext context)
+    /// <summary>
+    /// A permit that is not acquired means that the answer is set, or that the caller left the queue.
+    /// </summary>
+    public async ValueTask<RateLimitLease> AcquireAsync(HttpContext context)
     {
-        var place = limiter.AttemptAcquire();
-        if (!place.IsAcquired)
+        var permit = limiter.AttemptAcquire();
+        if (!permit.IsAcquired)
         {
             try
             {
-                place = await limiter.AcquireAsync(1, context.RequestAborted);
+                permit = await limiter.AcquireAsync(1, context.RequestAborted);
             }
             catch (OperationCanceledException)
             {
-                // Hanging up in the queue cancels the call: the limiter has given its place back.
-                return place;
+                // Hanging up in the queue cancels the call: the limiter has released its permit.
+                return permit;
             }
         }
 
-        if (place.IsAcquired)
+        if (permit.IsAcquired)
             calls.NoteInFlight(InFlight);
         else
             Refuse(context, "5");
-        return place;
+        return permit;
     }
 
     public void Dispose() => limiter.Dispose();

@@ -33,7 +33,7 @@ internal sealed class HealthEndpoints(
         {
             await context.Response.WriteAsync(FaultyCharge.Garbage);
         }
-        else if (fault == HealthFault.TooMany || !await window.EnterAsync(context.RequestAborted))
+        else if (fault == HealthFault.TooMany || !await window.AcquireAsync(context.RequestAborted))
         {
             context.Response.StatusCode = StatusCodes.Status429TooManyRequests;
             context.Response.Headers.RetryAfter = "5";

@@ -23,10 +23,10 @@ internal sealed class HealthWindow : IDisposable
         turn = clock.CreateTimer(_ => Turn(), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
-    /// <summary>False when the window and the queue are full; a caller that leaves gives its place back.</summary>
-    public async ValueTask<bool> EnterAsync(CancellationToken cancellation)
+    /// <summary>False when the window and the queue are full; a caller that leaves makes way for another.</summary>
+    public async ValueTask<bool> AcquireAsync(CancellationToken cancellation)
     {
-        TaskCompletionSource<bool> place;
+        TaskCompletionSource<bool> waiter;
         lock (gate)
         {
             Turn_NeedsLock();
@@ -34,22 +34,22 @@ internal sealed class HealthWindow : IDisposable
                 return used = true;
             if (queue.Count == QueuedMax)
                 return false;
-            place = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
-            queue.AddLast(place);
+            waiter = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+            queue.AddLast(waiter);
             Arm_NeedsLock();
         }
 
-        await using var leaving = cancellation.UnsafeRegister(_ => Leave(place, cancellation), null);
-        return await place.Task;
+        await using var leaving = cancellation.UnsafeRegister(_ => Leave(waiter, cancellation), null);
+        return await waiter.Task;
     }
 
     public void Dispose() => turn.Dispose();
 
-    private void Leave(TaskCompletionSource<bool> place, CancellationToken cancellation)
+    private void Leave(TaskCompletionSource<bool> waiter, CancellationToken cancellation)
     {
         lock (gate)
-            queue.Remove(place);
-        place.TrySetCanceled(cancellation);
+            queue.Remove(waiter);
+        waiter.TrySetCanceled(cancellation);
     }
 
     private void Turn()

@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Compose;
 
 /// <summary>
 /// The very files of `make run`, given to nginx and PostgreSQL by the command lines of the compose file, with paths of
-/// this machine in the place of the containers'.
+/// this machine instead of the containers'.
 /// </summary>
 public sealed class ServedConfigurationTests : IDisposable
 {

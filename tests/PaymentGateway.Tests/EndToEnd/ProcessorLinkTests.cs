@@ -87,7 +87,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
         }
     }
 
-    /// <summary>One instance in the place of both.</summary>
+    /// <summary>One instance instead of both.</summary>
     private async Task<GatewaySystemInstance> StartInsteadAsync(params (string Name, string Value)[] variables)
     {
         var settings = system.ChildSettings(GatewaySystem.First);

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Processors;
 
 /// <summary>
 /// A call may end with any exception. .NET 8 lets a bare SocketException out when the peer resets a connection that was
-/// just made; that moment cannot be arranged, so a handler throws in the place of the network.
+/// just made; that moment cannot be arranged, so a handler throws instead of the network.
 /// </summary>
 public sealed class BrokenCallTests
 {

@@ -220,7 +220,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
 
     private async Task<ChargeResult> ChargeAsync(Payment payment)
     {
-        Assert.True(Lane.TryEnter());
+        Assert.True(Lane.TryAcquire());
         return (await Lane.ChargeAsync(payment)).Result;
     }
 }

@@ -15,13 +15,13 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void There_are_as_many_places_as_the_limit_says()
     {
-        var entered = EnterAll();
+        var acquired = AcquireAll();
 
-        Assert.Equal(16, entered);
+        Assert.Equal(16, acquired);
         Assert.Equal(16, limit.Current);
-        limit.Exit(null, false);
-        Assert.True(limit.TryEnter());
-        Assert.False(limit.TryEnter());
+        limit.Release(null, false);
+        Assert.True(limit.TryAcquire());
+        Assert.False(limit.TryAcquire());
     }
 
     [Fact]
@@ -35,21 +35,21 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void Answers_that_come_together_each_let_it_grow()
     {
-        var entered = EnterAll();
+        var acquired = AcquireAll();
 
-        for (var i = 0; i < entered; i++)
-            limit.Exit(Quick, false);
+        for (var i = 0; i < acquired; i++)
+            limit.Release(Quick, false);
 
-        Assert.Equal(2 * entered, limit.Current);
+        Assert.Equal(2 * acquired, limit.Current);
     }
 
     [Fact]
     public void It_does_not_grow_by_calls_that_began_after_the_last_refusal()
     {
-        EnterAll();
+        AcquireAll();
         clock.Advance(Quick * 2);
 
-        limit.Exit(Quick, false);
+        limit.Release(Quick, false);
 
         Assert.Equal(16, limit.Current);
     }
@@ -59,8 +59,8 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 100; i++)
         {
-            limit.TryEnter();
-            limit.Exit(Quick, false);
+            limit.TryAcquire();
+            limit.Release(Quick, false);
         }
 
         Assert.Equal(16, limit.Current);
@@ -77,15 +77,15 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void An_overrun_processor_halves_it_once_per_burst()
     {
-        var entered = EnterAll();
+        var acquired = AcquireAll();
 
-        for (var i = 0; i < entered; i++)
-            limit.Exit(null, overrun: true);
+        for (var i = 0; i < acquired; i++)
+            limit.Release(null, overloaded: true);
 
         Assert.Equal(8, limit.Current);
         clock.Advance(TimeSpan.FromMilliseconds(250));
-        limit.TryEnter();
-        limit.Exit(null, overrun: true);
+        limit.TryAcquire();
+        limit.Release(null, overloaded: true);
         Assert.Equal(4, limit.Current);
     }
 
@@ -94,8 +94,8 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 10; i++)
         {
-            limit.TryEnter();
-            limit.Exit(null, overrun: true);
+            limit.TryAcquire();
+            limit.Release(null, overloaded: true);
             clock.Advance(TimeSpan.FromSeconds(1));
         }
 
@@ -108,19 +108,19 @@ public sealed class ConcurrencyLimitTests
         var small = new ConcurrencyLimit(clock, 2);
 
         Assert.Equal(2, small.Current);
-        small.TryEnter();
-        small.Exit(null, overrun: true);
+        small.TryAcquire();
+        small.Release(null, overloaded: true);
         Assert.Equal(2, small.Current);
     }
 
     [Fact]
     public void Calls_that_take_much_longer_than_the_best_of_late_halve_it()
     {
-        limit.TryEnter();
-        limit.Exit(Quick, false);
+        limit.TryAcquire();
+        limit.Release(Quick, false);
 
-        limit.TryEnter();
-        limit.Exit(TimeSpan.FromMilliseconds(121), false);
+        limit.TryAcquire();
+        limit.Release(TimeSpan.FromMilliseconds(121), false);
 
         Assert.Equal(8, limit.Current);
     }
@@ -130,8 +130,8 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 200; i++)
         {
-            limit.TryEnter();
-            limit.Exit(TimeSpan.FromSeconds(1), false);
+            limit.TryAcquire();
+            limit.Release(TimeSpan.FromSeconds(1), false);
             clock.Advance(TimeSpan.FromMilliseconds(50));
         }
 
@@ -141,13 +141,13 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void A_new_delay_is_taken_as_the_normal_one_after_a_while()
     {
-        limit.TryEnter();
-        limit.Exit(Quick, false);
+        limit.TryAcquire();
+        limit.Release(Quick, false);
         for (var i = 0; i < 100; i++)
         {
             clock.Advance(TimeSpan.FromMilliseconds(100));
-            limit.TryEnter();
-            limit.Exit(TimeSpan.FromSeconds(1), false);
+            limit.TryAcquire();
+            limit.Release(TimeSpan.FromSeconds(1), false);
         }
 
         var settled = limit.Current;
@@ -159,8 +159,8 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void After_a_cut_it_grows_slowly()
     {
-        limit.TryEnter();
-        limit.Exit(null, overrun: true);
+        limit.TryAcquire();
+        limit.Release(null, overloaded: true);
         Assert.Equal(8, limit.Current);
 
         Use(8, Quick);
@@ -170,25 +170,25 @@ public sealed class ConcurrencyLimitTests
         Assert.Equal(9, limit.Current);
     }
 
-    private int EnterAll()
+    private int AcquireAll()
     {
-        var entered = 0;
-        while (limit.TryEnter())
-            entered++;
-        return entered;
+        var acquired = 0;
+        while (limit.TryAcquire())
+            acquired++;
+        return acquired;
     }
 
-    // One leaves and others come, as under load: all places stay used, and are free at the end.
+    // One leaves and others come, as under load: all permits stay taken, and none at the end.
     private void Use(int calls, TimeSpan? latency)
     {
-        var under = EnterAll();
+        var inFlight = AcquireAll();
         for (var i = 0; i < calls; i++)
         {
-            limit.Exit(latency, false);
-            under += EnterAll() - 1;
+            limit.Release(latency, false);
+            inFlight += AcquireAll() - 1;
         }
 
-        for (; under > 0; under--)
-            limit.Exit(null, false);
+        for (; inFlight > 0; inFlight--)
+            limit.Release(null, false);
     }
 }

@@ -68,16 +68,16 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     public async Task A_queued_call_is_let_through_when_the_window_turns_and_not_before()
     {
         using var window = new HealthWindow(clock);
-        Assert.True(await window.EnterAsync(default));
+        Assert.True(await window.AcquireAsync(default));
         clock.Advance(TimeSpan.FromSeconds(2));
-        var queued = window.EnterAsync(default).AsTask();
+        var queued = window.AcquireAsync(default).AsTask();
 
         clock.Advance(TimeSpan.FromMilliseconds(2_999));
         Assert.False(queued.IsCompleted);
         clock.Advance(TimeSpan.FromMilliseconds(1));
 
         Assert.True(await queued.WaitAsync(Deadline));
-        Assert.False(window.EnterAsync(default).AsTask().IsCompleted);
+        Assert.False(window.AcquireAsync(default).AsTask().IsCompleted);
     }
 
     [Fact]
@@ -85,14 +85,14 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     {
         using var window = new HealthWindow(clock);
         using var hangUp = new CancellationTokenSource();
-        Assert.True(await window.EnterAsync(default));
-        var leaving = window.EnterAsync(hangUp.Token).AsTask();
-        var staying = window.EnterAsync(default).AsTask();
-        Assert.False(await window.EnterAsync(default));
+        Assert.True(await window.AcquireAsync(default));
+        var leaving = window.AcquireAsync(hangUp.Token).AsTask();
+        var staying = window.AcquireAsync(default).AsTask();
+        Assert.False(await window.AcquireAsync(default));
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => leaving);
-        var late = window.EnterAsync(default).AsTask();
+        var late = window.AcquireAsync(default).AsTask();
         clock.Advance(Window);
 
         Assert.True(await staying.WaitAsync(Deadline));
@@ -105,11 +105,11 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     public async Task Windows_in_which_nobody_called_are_not_saved_up()
     {
         using var window = new HealthWindow(clock);
-        Assert.True(await window.EnterAsync(default));
+        Assert.True(await window.AcquireAsync(default));
         clock.Advance(Window * 4.5);
 
-        Assert.True(await window.EnterAsync(default));
-        var early = window.EnterAsync(default).AsTask();
+        Assert.True(await window.AcquireAsync(default));
+        var early = window.AcquireAsync(default).AsTask();
         Assert.False(early.IsCompleted);
         clock.Advance(Window / 2);
         Assert.True(await early.WaitAsync(Deadline));

@@ -66,14 +66,14 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         foreach (var (reason, count) in new[] { (null, 25), ("rare", 5), ("frequent", 20), ("unknown", 0) })
         {
             var listed = new List<Guid>();
-            for (var after = ParkedPlace.Start; ;)
+            for (var after = ParkedCursor.Start; ;)
             {
                 var page = await Parked.PageAsync(ParkedPageArgs.After(after, reason, 4));
                 listed.AddRange(page.Select(row => row.CorrelationId));
                 if (page.Count < 4)
                     break;
 
-                after = page[^1].Place;
+                after = page[^1].Cursor;
             }
 
             Assert.Equal(count, listed.Count);
@@ -89,8 +89,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         await ParkAllAsync(
             epoch, batch with { AcceptedAts = Array.ConvertAll(batch.Ids, _ => Batches.Noon) }, _ => "because");
 
-        var first = await Parked.PageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 3));
-        var second = await Parked.PageAsync(ParkedPageArgs.After(first[^1].Place, null, 4));
+        var first = await Parked.PageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 3));
+        var second = await Parked.PageAsync(ParkedPageArgs.After(first[^1].Cursor, null, 4));
 
         Assert.Equal(batch.Ids, first.Concat(second).Select(row => row.CorrelationId));
     }
@@ -102,17 +102,17 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
 
         var replayed = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(
-            () => Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedPlace.Start, "frequent", 100)))));
+            () => Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, "frequent", 100)))));
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
         var heir = await database.OpenEpochAsync();
         var adopted = await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
-        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 100))).Count);
+        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100))).Count);
     }
 
-    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(ParkedPlace.Start, null, 100));
+    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100));
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {

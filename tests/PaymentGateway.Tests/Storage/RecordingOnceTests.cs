@@ -129,15 +129,15 @@ public sealed class RecordingOnceTests : IAsyncLifetime
 
     private static RecordArgs RandomPart(StoreArgs stored, Random random, int instance)
     {
-        int[] places;
+        int[] indexes;
         lock (random)
-            places = [.. Enumerable.Range(0, 50).Select(_ => random.Next(stored.Ids.Length)).Distinct().Order()];
+            indexes = [.. Enumerable.Range(0, 50).Select(_ => random.Next(stored.Ids.Length)).Distinct().Order()];
         return new RecordArgs(
-            Array.ConvertAll(places, at => stored.Ids[at]),
-            Array.ConvertAll(places, at => (short)(1 + (at + instance) % 2)),
-            Array.ConvertAll(places, at => stored.AmountsCents[at]),
-            Array.ConvertAll(places, at => Batches.Noon.AddMilliseconds(at * 200)),
-            Array.ConvertAll(places, at => stored.AcceptedAts[at]),
+            Array.ConvertAll(indexes, at => stored.Ids[at]),
+            Array.ConvertAll(indexes, at => (short)(1 + (at + instance) % 2)),
+            Array.ConvertAll(indexes, at => stored.AmountsCents[at]),
+            Array.ConvertAll(indexes, at => Batches.Noon.AddMilliseconds(at * 200)),
+            Array.ConvertAll(indexes, at => stored.AcceptedAts[at]),
             instance);
     }
 

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace PaymentGateway.Tools.Running;
 
-/// <summary>A payment processor of ours, in the place of an outside one.</summary>
+/// <summary>A payment processor of ours, instead of an outside one.</summary>
 internal sealed class SimulatorPart(string name, string fee) : Part(name)
 {
     public override void Check(SystemLayout system)

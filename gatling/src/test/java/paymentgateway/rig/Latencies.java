@@ -76,9 +76,9 @@ public final class Latencies {
   /** In milliseconds, between neighbours as k6 reckons it; 0 of nothing. */
   public static double percentile(int[] sortedMicros, double percent) {
     if (sortedMicros.length == 0) return 0;
-    var place = percent / 100 * (sortedMicros.length - 1);
-    var below = (int) place;
+    var position = percent / 100 * (sortedMicros.length - 1);
+    var below = (int) position;
     var above = Math.min(below + 1, sortedMicros.length - 1);
-    return (sortedMicros[below] + (sortedMicros[above] - sortedMicros[below]) * (place - below)) / 1000;
+    return (sortedMicros[below] + (sortedMicros[above] - sortedMicros[below]) * (position - below)) / 1000;
   }
 }
