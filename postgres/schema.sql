@@ -18,7 +18,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS payments (
     parked_reason  text
 );
 
--- What an owner has open is found by owner and time; the owner's lease says from which time on.
+-- An owner's unsettled payments are found by owner and time; the owner's lease says from which time on.
 CREATE INDEX IF NOT EXISTS payments_owner ON payments (owner_epoch, accepted_at);
 
 -- What the processors have charged; the key makes a second record impossible, as an id is accepted at one time only.

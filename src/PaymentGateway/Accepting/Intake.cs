@@ -4,7 +4,7 @@ using PaymentGateway.Timing;
 namespace PaymentGateway.Accepting;
 
 /// <summary>
-/// Takes payments in by group commit: one INSERT is under way, what comes meanwhile goes into the next one together,
+/// Takes payments in by group commit: one INSERT is in flight, what comes meanwhile goes into the next one together,
 /// and a lone payment goes at once. A slow one lets the next ones pass. Acknowledged means stored (or received, where
 /// that is set). Safe from any thread.
 /// </summary>

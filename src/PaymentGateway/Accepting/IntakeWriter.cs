@@ -12,7 +12,7 @@ namespace PaymentGateway.Accepting;
 /// </summary>
 internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
-    OpenPayments open, IntakeOptions options, TimeProvider clock, ILogger<IntakeWriter> log)
+    UnsettledPayments unsettled, IntakeOptions options, TimeProvider clock, ILogger<IntakeWriter> log)
 {
     // For the parts of a batch that was held up by an id: each has waited for it already.
     private const string ShortLockTimeout = "10ms";
@@ -35,7 +35,7 @@ internal sealed partial class IntakeWriter(
         var args = ToArgs(batch, times);
         if (isPart)
             args = args with { LockTimeout = ShortLockTimeout };
-        var generation = open.Generation;
+        var generation = unsettled.Generation;
         Stored? stored = null;
         try
         {
@@ -140,7 +140,7 @@ internal sealed partial class IntakeWriter(
         for (var i = 0; i < args.Ids.Length; i++)
             if (mine is null || mine[i])
                 payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch));
-        if (backlog.HasOverflow || queue.Room < args.Ids.Length || !open.TryAdd(payments, generation))
+        if (backlog.HasOverflow || queue.Room < args.Ids.Length || !unsettled.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
             return;

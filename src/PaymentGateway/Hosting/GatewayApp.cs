@@ -27,7 +27,7 @@ internal static partial class GatewayApp
     // on it.
     private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
 
-    // nginx has at most 1,024 under way and 128 idle (nginx.conf), and twice that in the moments of a reload.
+    // nginx has at most 1,024 in flight and 128 idle (nginx.conf), and twice that in the moments of a reload.
     private const int BacklogMax = 1_024;
     private const int ConnectionsMax = 2 * (BacklogMax + 128);
 
@@ -114,7 +114,7 @@ internal static partial class GatewayApp
         services.AddLedger(options);
         services.AddSingleton<Lease>();
         services.AddSingleton<AcceptanceClock>();
-        services.AddSingleton<OpenPayments>();
+        services.AddSingleton<UnsettledPayments>();
         services.AddSingleton<StoredBacklog>();
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();

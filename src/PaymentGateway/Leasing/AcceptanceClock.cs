@@ -9,7 +9,7 @@ namespace PaymentGateway.Leasing;
 internal sealed class AcceptanceClock(TimeProvider clock)
 {
     private readonly object gate = new();
-    private readonly Dictionary<long, DateTime> underWay = [];
+    private readonly Dictionary<long, DateTime> inFlight = [];
     private DateTime last = DateTime.UnixEpoch;
     private long lastNumber;
 
@@ -22,7 +22,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
             var now = clock.UtcMicroseconds();
             var from = now > next ? now : next;
             last = from.AddTicks((count - 1) * TimeSpan.TicksPerMicrosecond);
-            underWay.Add(++lastNumber, from);
+            inFlight.Add(++lastNumber, from);
             return new AcceptanceBatch(lastNumber, from, last);
         }
     }
@@ -31,14 +31,14 @@ internal sealed class AcceptanceClock(TimeProvider clock)
     public void End(AcceptanceBatch batch)
     {
         lock (gate)
-            underWay.Remove(batch.Number);
+            inFlight.Remove(batch.Number);
     }
 
-    /// <summary>No batch under way or to come has an earlier time.</summary>
+    /// <summary>No batch in flight or to come has an earlier time.</summary>
     public DateTime Oldest()
     {
         lock (gate)
-            return underWay.Count == 0 ? last : underWay.Values.Min();
+            return inFlight.Count == 0 ? last : inFlight.Values.Min();
     }
 }
 

@@ -6,7 +6,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>Brings this instance's own payments from the table into the queue when that has room again.</summary>
 internal sealed partial class BacklogSweep(
-    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, OpenPayments open, Lease lease,
+    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, UnsettledPayments unsettled, Lease lease,
     IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
 {
     private const int PageMax = 1_000;
@@ -36,8 +36,8 @@ internal sealed partial class BacklogSweep(
     private async Task LoadAsync(StoredRange range, int epoch)
     {
         var limit = Math.Min(PageMax, queue.Room);
-        var generation = open.Generation;
-        var page = await store.OpenPageAsync(new OpenPageArgs(epoch, range.From, range.To, limit));
+        var generation = unsettled.Generation;
+        var page = await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit));
         if (epoch != lease.Epoch || !TryTake(page, generation))
             return;
 
@@ -48,7 +48,7 @@ internal sealed partial class BacklogSweep(
     private bool TryTake(List<StoredPayment> page, int generation)
     {
         var payments = page.ConvertAll(row => row.ToPayment());
-        if (!open.TryAdd(payments, generation))
+        if (!unsettled.TryAdd(payments, generation))
             return false;
 
         queue.AddAll(payments);

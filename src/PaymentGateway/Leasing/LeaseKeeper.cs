@@ -11,7 +11,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
-    InstanceLock instance, OpenPayments open, AcceptanceClock acceptances, StoredBacklog backlog,
+    InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
     BrokenInserts broken, OwningOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
@@ -43,7 +43,7 @@ internal sealed partial class LeaseKeeper(
 
         // What is held is listed before the lease is lost, as stages drop what they do not own any more; what of it
         // is in doubt is read afterwards, as no charge can begin then.
-        var held = open.Snapshot();
+        var held = unsettled.Snapshot();
         var before = SettledBefore();
         lease.Lose();
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
@@ -161,18 +161,18 @@ internal sealed partial class LeaseKeeper(
         away = true;
     }
 
-    // Everything in memory belongs to whoever adopts it now; outcomes of calls under way still enter the ledger.
+    // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.
     private void GiveUp(int epoch)
     {
         lease.Lose();
         backlog.Clear();
-        Log.Lost(log, epoch, open.Count);
+        Log.Lost(log, epoch, unsettled.Count);
     }
 
-    // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is open comes last, as
+    // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is unsettled comes last, as
     // everything else ends there.
     private DateTime SettledBefore() =>
-        new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), open.Oldest() }.Min()!.Value;
+        new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), unsettled.Oldest() }.Min()!.Value;
 
     private static partial class Log
     {

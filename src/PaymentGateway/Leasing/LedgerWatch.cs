@@ -4,7 +4,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>Notices that the ledger was purged by some instance, or emptied by a crash of the database.</summary>
 internal sealed partial class LedgerWatch(
-    LedgerStateStore ledger, PaymentStore payments, Lease lease, OpenPayments open, ILogger<LedgerWatch> log)
+    LedgerStateStore ledger, PaymentStore payments, Lease lease, UnsettledPayments unsettled, ILogger<LedgerWatch> log)
 {
     private const int PageMax = 1_000;
 
@@ -41,7 +41,8 @@ internal sealed partial class LedgerWatch(
     private async Task StoreAgainAsync()
     {
         var epoch = lease.Epoch;
-        var mine = open.Snapshot().Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id).ToList();
+        var mine = unsettled.Snapshot().Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id)
+            .ToList();
         var count = 0;
         foreach (var page in mine.Chunk(PageMax))
         {
@@ -67,7 +68,7 @@ internal sealed partial class LedgerWatch(
     // purge are in the same queue.
     private async Task MarkPurgedAsync()
     {
-        foreach (var page in open.BeginGeneration().Chunk(PageMax))
+        foreach (var page in unsettled.BeginGeneration().Chunk(PageMax))
         {
             var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
             var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);

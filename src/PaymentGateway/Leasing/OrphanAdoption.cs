@@ -12,8 +12,8 @@ namespace PaymentGateway.Leasing;
 /// only it is charged there again, which is safe; else it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, Lease lease, OpenPayments open, PaymentQueue queue, DoubtQueue doubts, OwningOptions options,
-    TimeProvider clock, ILogger<OrphanAdoption> log)
+    LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
+    OwningOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
@@ -32,7 +32,7 @@ internal sealed partial class OrphanAdoption(
     private long adoptingFrom = long.MaxValue;
 
     /// <summary>
-    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is open.
+    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is unsettled.
     /// </summary>
     public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
         ? new DateTime(ticks, DateTimeKind.Utc)
@@ -78,7 +78,7 @@ internal sealed partial class OrphanAdoption(
             return false;
 
         List<StoredPayment> page;
-        // A renewal may be under way. One that does not know of this has an older number.
+        // A renewal may be in flight. One that does not know of this has an older number.
         Volatile.Write(ref adoptingFrom, orphaned.SettledBefore.Ticks);
         try
         {
@@ -131,7 +131,7 @@ internal sealed partial class OrphanAdoption(
     private void Take(StoredPayment row, long doubtSince)
     {
         var payment = row.ToPayment();
-        open.Add(payment);
+        unsettled.Add(payment);
         if (row.Handover == PaymentStates.Unsent)
         {
             queue.Return(payment);

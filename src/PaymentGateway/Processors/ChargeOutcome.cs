@@ -33,7 +33,7 @@ internal enum LookupResult
     /// <summary>200: stored there.</summary>
     Found,
 
-    /// <summary>404: not stored there; a call under way may still be.</summary>
+    /// <summary>404: not stored there; a call in flight may still be.</summary>
     NotFound,
 
     /// <summary>No answer that says either.</summary>

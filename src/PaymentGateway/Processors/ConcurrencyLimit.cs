@@ -1,7 +1,7 @@
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// How many charges may be under way at one processor: grows while they go well, halves when the processor is
+/// How many charges may be in flight at one processor: grows while they go well, halves when the processor is
 /// overloaded (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
 /// </summary>
 /// <remarks>The framework's ConcurrencyLimiter cannot change its limit.</remarks>
@@ -90,7 +90,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
 
     private void Cut_NeedsLock(long now)
     {
-        // One cut per burst: the calls already under way tell of the same congestion.
+        // One cut per burst: the calls already in flight tell of the same congestion.
         if (cutAt != 0 && clock.GetElapsedTime(cutAt, now) < BetweenCuts)
             return;
 

@@ -8,8 +8,8 @@ namespace PaymentGateway.Recording;
 /// Writes outcomes into the ledger in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, OpenPayments open, Lease lease,
-    TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
+    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, UnsettledPayments unsettled,
+    Lease lease, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
@@ -38,7 +38,7 @@ internal sealed partial class SettlementWriter(
         {
             await WriteAsync(batch, stoppingToken);
             foreach (var settlement in batch)
-                open.Remove(settlement.Payment);
+                unsettled.Remove(settlement.Payment);
             outcomes.Remove(batch);
             batch.Clear();
         }

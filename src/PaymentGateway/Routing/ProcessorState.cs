@@ -9,7 +9,7 @@ internal enum Availability
     /// <summary>It failed or was slow, and one payment may try it now.</summary>
     Trial,
 
-    /// <summary>It fails or is too slow; the next trial is not due, or is under way.</summary>
+    /// <summary>It fails or is too slow; the next trial is not due, or is in flight.</summary>
     Unusable,
 }
 

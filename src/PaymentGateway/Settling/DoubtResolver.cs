@@ -13,7 +13,7 @@ namespace PaymentGateway.Settling;
 /// processor. One is free for another processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, OpenPayments open,
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, UnsettledPayments unsettled,
     Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
@@ -55,11 +55,11 @@ internal sealed partial class DoubtResolver(
                 await Task.Delay(step.RetryAfter + wait, clock, stopping);
             }
 
-            open.Remove(payment);
+            unsettled.Remove(payment);
         }
         catch (OperationCanceledException)
         {
-            // Stopping: the payment stays open and is released in doubt.
+            // Stopping: the payment stays unsettled and is released in doubt.
         }
         finally
         {

@@ -7,11 +7,11 @@ namespace PaymentGateway.Settling;
 /// Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.
 /// </summary>
 internal sealed partial class PaymentParking(
-    ParkedStore store, OpenPayments open, TimeProvider clock, ILogger<PaymentParking> log)
+    ParkedStore store, UnsettledPayments unsettled, TimeProvider clock, ILogger<PaymentParking> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
-    /// <summary>Parks a payment, again and again until it is written; it stays open until then.</summary>
+    /// <summary>Parks a payment, again and again until it is written; it stays unsettled until then.</summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
         Log.Parked(log, payment.Id, reason);
@@ -20,7 +20,7 @@ internal sealed partial class PaymentParking(
             try
             {
                 await store.ParkAsync(new ParkArgs(payment.Id, payment.AcceptedAt, payment.Epoch, reason));
-                open.Remove(payment);
+                unsettled.Remove(payment);
                 return;
             }
             catch (Exception away) when (away is not OperationCanceledException)

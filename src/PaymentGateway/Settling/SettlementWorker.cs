@@ -13,7 +13,7 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtQueue doubts, PaymentParking parking,
-    OpenPayments open, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
+    UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
     // What depends on time alone (a trial that falls due, patience that ends) is looked at again this often.
@@ -83,14 +83,14 @@ internal sealed partial class SettlementWorker(
                     return lane;
             }
 
-            // Nobody takes it, and no charge under way will change that soon: another instance may have more luck.
+            // Nobody takes it, and no charge in flight will change that soon: another instance may have more luck.
             if (draining && Volatile.Read(ref inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
             await progress.WaitAsync(LookAgain, stopping);
         }
 
-        open.Remove(payment);
+        unsettled.Remove(payment);
         return null;
     }
 
@@ -141,7 +141,7 @@ internal sealed partial class SettlementWorker(
     private static partial class Log
     {
         [LoggerMessage(402, LogLevel.Warning,
-            "The drain was cut short with {Count} charges under way; they are released in doubt")]
+            "The drain was cut short with {Count} charges in flight; they are released in doubt")]
         public static partial void DrainCutShort(ILogger log, int count);
     }
 }

@@ -8,7 +8,7 @@ namespace PaymentGateway.Storage;
 /// process, which has what it needs at hand; a pool would have all of them take turns. Safe from any thread.
 /// </summary>
 /// <param name="pool">Plain connections, at least <paramref name="count"/>; owned from here.</param>
-/// <param name="count">How many statements may be under way; one more waits.</param>
+/// <param name="count">How many statements may be in flight; one more waits.</param>
 internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
 {
     private readonly SemaphoreSlim permits = new(count);

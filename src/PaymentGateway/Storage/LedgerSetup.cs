@@ -15,7 +15,7 @@ internal static class LedgerSetup
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances, one more where that is slow, and one of outcomes are under way at once; each fills a
+    // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once; each fills a
     // statement by itself, so multiplexing only adds its hops to them
     // (docs/decisions/0019-plain-connections-for-batches.md).
     private const int BatchConnectionsMax = 3;

@@ -69,7 +69,7 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         {FindSql}
         """;
 
-    private const string OpenPageSql = $"""
+    private const string UnsettledPageSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
         WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
           AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled}
@@ -117,10 +117,10 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
                 FindRepeatedSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
-    public Task<List<StoredPayment>> OpenPageAsync(OpenPageArgs page) =>
+    public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
         connections.RunAsync(
             async connection => (await connection.QueryAsync<StoredPayment>(
-                OpenPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+                UnsettledPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
 /// <summary>
@@ -144,8 +144,8 @@ internal sealed record StoreAgainArgs(
 /// <summary>The ids to look for.</summary>
 internal sealed record FindArgs(Guid[] Ids);
 
-/// <summary>A page of an owner's open payments; both bounds are inclusive.</summary>
-internal sealed record OpenPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
+/// <summary>A page of an owner's unsettled payments; both bounds are inclusive.</summary>
+internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
 /// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(

@@ -309,7 +309,7 @@ public sealed class IntakeTests : IAsyncLifetime
         database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
 
     private static Task IdleAsync(IntakeByHand rig) => Eventually.HoldsAsync(
-        () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is under way any more");
+        () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is in flight any more");
 
     // However slowly they come: the first statement waits for the table, and the others for it.
     private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeByHand rig, IEnumerable<Guid> ids)

@@ -56,7 +56,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         await killAsync();
         // Without a word of the database nobody knows what it carried.
         if (epochs.LastOrDefault(epoch => epoch.IsOf(part)) is not { } dead
-            || await TryAsync(async () => (long?)await database.CountOpenOfAsync(dead.Epoch)) is not { } left)
+            || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(dead.Epoch)) is not { } left)
         {
             lock (kills)
                 kills.Add(new ChaosKill(part, at, 0, 0));
@@ -86,7 +86,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         {
             await Task.Delay(LookAgain);
             if (await TryAsync(database.RenewalsAsync) is not { } renewals
-                || await TryAsync(async () => (long?)await database.CountOpenOfAsync(epoch)) is not { } left)
+                || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(epoch)) is not { } left)
                 continue;
 
             foreach (var (survivor, at) in renewals.Where(one => one.Key != epoch))

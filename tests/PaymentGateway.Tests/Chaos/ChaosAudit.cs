@@ -17,11 +17,11 @@ public sealed record ChaosAudit(
     /// yet gets a later requestedAt, even when its INSERT stood still for long.
     /// </summary>
     /// <param name="askedAt">Before the ledger was asked for the oldest.</param>
-    public static DateTimeOffset ClosedBefore(DateTimeOffset askedAt, DateTime? oldestOpen)
+    public static DateTimeOffset ClosedBefore(DateTimeOffset askedAt, DateTime? oldestUnsettled)
     {
         var closed = askedAt - Margin;
-        return oldestOpen is { } open && open < closed.UtcDateTime
-            ? new DateTimeOffset(open).AddMicroseconds(-1)
+        return oldestUnsettled is { } unsettled && unsettled < closed.UtcDateTime
+            ? new DateTimeOffset(unsettled).AddMicroseconds(-1)
             : closed;
     }
 
@@ -29,7 +29,7 @@ public sealed record ChaosAudit(
     public string? DifferenceIfClosed() => Gateway == Processors ? null : Say("differ");
 
     /// <summary>Of any window: a settlement enters the ledger only after the processor has stored the charge.</summary>
-    public string? ExcessIfOpen() => Exceeds(Gateway.Default, Processors.Default)
+    public string? ExcessInAnyWindow() => Exceeds(Gateway.Default, Processors.Default)
         || Exceeds(Gateway.Fallback, Processors.Fallback) ? Say("has more than the processors") : null;
 
     private static bool Exceeds(GatewayTotals ledger, GatewayTotals processor) =>

@@ -27,7 +27,7 @@ public sealed class ChaosAuditTests
     public void Books_that_agree_are_neither_different_nor_more()
     {
         Assert.Null(Of(Processors).DifferenceIfClosed());
-        Assert.Null(Of(Processors).ExcessIfOpen());
+        Assert.Null(Of(Processors).ExcessInAnyWindow());
     }
 
     [Fact]
@@ -36,7 +36,7 @@ public sealed class ChaosAuditTests
         var fewer = Processors with { Fallback = new GatewayTotals(4, 40m) };
 
         Assert.Contains("differ", Of(fewer).DifferenceIfClosed(), StringComparison.Ordinal);
-        Assert.Null(Of(fewer).ExcessIfOpen());
+        Assert.Null(Of(fewer).ExcessInAnyWindow());
     }
 
     [Theory]
@@ -47,7 +47,7 @@ public sealed class ChaosAuditTests
         var more = Processors with { Default = new GatewayTotals(requests, amount) };
 
         Assert.NotNull(Of(more).DifferenceIfClosed());
-        Assert.Contains("more than the processors", Of(more).ExcessIfOpen(), StringComparison.Ordinal);
+        Assert.Contains("more than the processors", Of(more).ExcessInAnyWindow(), StringComparison.Ordinal);
     }
 
     private static ChaosAudit Of(GatewaySummary gateway) => new("nginx", Now.AddMinutes(-1), Now, gateway, Processors);

@@ -43,7 +43,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
             Rounds++;
             if (await FindClosedAsync() is { } closed && closed > began)
                 await JudgeClosedAsync(Between(began, closed), Cut(closed));
-            await JudgeOpenAsync();
+            await JudgeAnyWindowAsync();
         }
     }
 
@@ -69,13 +69,13 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
             .OfType<string>());
     }
 
-    private async Task JudgeOpenAsync()
+    private async Task JudgeAnyWindowAsync()
     {
         var end = DateTimeOffset.UtcNow.AddHours(1);
         var said = await AskGatewayAsync(began, end);
         var processors = await AskProcessorsAsync(began, end);
         problems.AddRange(said
-            .Select(one => new ChaosAudit(one.Asked, began, end, one.Summary, processors).ExcessIfOpen())
+            .Select(one => new ChaosAudit(one.Asked, began, end, one.Summary, processors).ExcessInAnyWindow())
             .OfType<string>());
     }
 
@@ -84,7 +84,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         var askedAt = DateTimeOffset.UtcNow;
         try
         {
-            return ChaosAudit.ClosedBefore(askedAt, await database.OldestOpenAsync());
+            return ChaosAudit.ClosedBefore(askedAt, await database.OldestUnsettledAsync());
         }
         catch (Exception away) when (away is DbException or TimeoutException)
         {

@@ -33,7 +33,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
     }.ConnectionString;
 
     /// <summary>When the oldest payment without a settlement was accepted; null when there is none.</summary>
-    public async Task<DateTime?> OldestOpenAsync()
+    public async Task<DateTime?> OldestUnsettledAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
@@ -54,12 +54,12 @@ public sealed class ChaosDatabase(GatewaySystem system)
         ("since", since));
 
     /// <summary>Payments of one owner that have no settlement.</summary>
-    public async Task<long> CountOpenOfAsync(int epoch) => (await ReadAsync(
+    public async Task<long> CountUnsettledOfAsync(int epoch) => (await ReadAsync(
         "SELECT count(*) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "WHERE owner_epoch = @epoch AND requested_at IS NULL", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
     /// <summary>What PostgreSQL knows of payments that have no settlement, and of their owners.</summary>
-    public Task<List<string>> DescribeOpenAsync() => ReadAsync(
+    public Task<List<string>> DescribeUnsettledAsync() => ReadAsync(
         "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
         + "parked_reason, 'lease', instance, 'settled before', settled_before, 'closed', closed_at, "
         + "'adopted', adopted_at) "

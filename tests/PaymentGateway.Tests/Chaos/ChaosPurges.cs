@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
 /// The last act: purges under load, each while something else is wrong. After the comparison of the run, because a
-/// purge takes away the evidence of everything that was under way before it.
+/// purge takes away the evidence of everything that was in flight before it.
 /// </summary>
 public sealed class ChaosPurges(GatewaySystem system, int seed)
 {
@@ -13,7 +13,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
 
     private static readonly TimeSpan PurgeLimit = TimeSpan.FromSeconds(2);
 
-    // So many charges are under way at each purge.
+    // So many charges are in flight at each purge.
     private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
 
     // Until outcomes of the old ledger have been answered, written and overtaken by newer ones.
@@ -48,7 +48,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     /// <summary>Plays every kind of purge once, in an order from the seed, and compares what is left.</summary>
     public async Task PlayAsync()
     {
-        var rounds = new[] { UnderWayAsync, InOutageAsync, KilledAsync, PausedAsync };
+        var rounds = new[] { InFlightAsync, InOutageAsync, KilledAsync, PausedAsync };
         random.Shuffle(rounds);
         await system.Default.SetDelayAsync(Delay);
         var end = new TaskCompletionSource();
@@ -74,7 +74,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         await CompareAsync();
     }
 
-    private Task UnderWayAsync() => PurgeAsync("charges under way", Any(), system.Api1, system.Api2);
+    private Task InFlightAsync() => PurgeAsync("charges in flight", Any(), system.Api1, system.Api2);
 
     // Everything waits in the memory of both instances.
     private async Task InOutageAsync()

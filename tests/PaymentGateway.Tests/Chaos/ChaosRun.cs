@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
 /// Charges that reached a processor while its failure switch was on, after the first second of it and without its
-/// busiest one: whoever finds it dead has as many charges under way as it may have, and its breaker opens by them.
+/// busiest one: whoever finds it dead has as many charges in flight as it may have, and its breaker opens by them.
 /// </summary>
 /// <param name="BySecond">All after the first, the busiest included.</param>
 public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Within, IReadOnlyList<long> BySecond)
@@ -21,10 +21,10 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private const string Postgres = "postgres";
     private const string Nginx = "nginx";
 
-    /// <summary>So that there always are charges under way when something dies.</summary>
+    /// <summary>So that there always are charges in flight when something dies.</summary>
     public static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
 
-    // What was under way when a processor began to fail is no retry.
+    // What was in flight when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan OutageOutlasts = TimeSpan.FromSeconds(2);

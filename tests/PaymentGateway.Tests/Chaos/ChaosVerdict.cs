@@ -22,7 +22,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
         if (drain.Why is { } why)
         {
             problems.Add($"{await system.Database.CountUnsettledAsync()} payments are unsettled: {why}");
-            problems.AddRange(await new ChaosDatabase(system).DescribeOpenAsync());
+            problems.AddRange(await new ChaosDatabase(system).DescribeUnsettledAsync());
         }
 
         var settlements = await system.Database.SettlementsAsync();

@@ -15,7 +15,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
     // dead, because a breaker has to see calls fail before it opens: that one counts in the mean only.
     private const int CallsPerSecondMax = 20;
 
-    // Charges that one instance may have under way at both processors: so many may be overtaken, by so many.
+    // Charges that one instance may have in flight at both processors: so many may be overtaken, by so many.
     private const int OvertakenMax = 2 * 256;
 
     private static readonly TimeSpan Outage = TimeSpan.FromSeconds(int.Parse(

@@ -26,11 +26,11 @@ public sealed class FallbackAwayTests(ITestOutputHelper output) : IAsyncLifetime
         await system.StopAsync(Fallback);
         await system.Default.SetFailureAsync(true);
         await LoadDriver.RunClientsAsync(system.Api1, ledger, clients: 20, Payments, TimeSpan.Zero);
-        // Some are under way when it dies: default goes on and stores them.
+        // Some are in flight when it dies: default goes on and stores them.
         await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
         await system.Default.SetFailureAsync(false);
         await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).InFlight > 3, "charges are under way");
+            async () => (await system.Default.CallsAsync()).InFlight > 3, "charges are in flight");
 
         await system.KillAsync(GatewaySystem.First);
         await system.Default.SetDelayAsync(TimeSpan.Zero);

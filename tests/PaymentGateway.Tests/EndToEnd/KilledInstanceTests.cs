@@ -17,7 +17,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     public async Task InitializeAsync()
     {
         system = await GatewaySystem.UpAsync(("Gateway__Settling__InDoubtHorizon", "3s"));
-        // So that there always are charges under way when the instance dies.
+        // So that there always are charges in flight when the instance dies.
         await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(150));
     }
 
@@ -123,7 +123,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     private async Task ReportAsync(TimeSpan drained)
     {
         var handedOver = await system.Database.CountAsync(HandedOver);
-        Assert.True(handedOver > 0, "nothing was under way at the instance that died");
+        Assert.True(handedOver > 0, "nothing was in flight at the instance that died");
         output.WriteLine($"{ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, drained in "
             + $"{drained.TotalSeconds:0.0} s, p99 {ledger.P99Ms} ms");
     }

@@ -69,7 +69,7 @@ public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
         await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 20, TimeSpan.Zero);
         await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).InFlight == 20, "all charges are under way");
+            async () => (await system.Default.CallsAsync()).InFlight == 20, "all charges are in flight");
 
         await system.StopAsync(Postgres);
         await Eventually.HoldsAsync(

@@ -38,7 +38,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         await LoadDriver.RunClientsAsync(System.Api1, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
         await LoadDriver.RunClientsAsync(System.Api2, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
         await Eventually.HoldsAsync(
-            async () => (await System.Default.CallsAsync()).InFlight >= 8, "charges are under way from both");
+            async () => (await System.Default.CallsAsync()).InFlight >= 8, "charges are in flight from both");
 
         await PurgeAsync(System.Client);
         await System.Default.SetDelayAsync(TimeSpan.Zero);

@@ -14,14 +14,14 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     private const string Header =
         "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n";
 
-    // nginx.conf: what one worker may have under way.
-    private const int UnderWayMax = 1_024;
+    // nginx.conf: what one worker may have in flight.
+    private const int InFlightMax = 1_024;
 
     // What the tests' own clients may have there beside it.
     private const int OthersMax = 4;
 
     // GatewayApp: what one instance may have open.
-    private const int ConnectionsMax = 2 * (UnderWayMax + 128);
+    private const int ConnectionsMax = 2 * (InFlightMax + 128);
 
     private static readonly TimeSpan Pace = TimeSpan.FromMilliseconds(500);
 
@@ -75,7 +75,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     {
         const int TooMany = 76;
         var isFull = true;
-        var held = await Task.WhenAll(Enumerable.Range(0, UnderWayMax + TooMany).Select(async _ =>
+        var held = await Task.WhenAll(Enumerable.Range(0, InFlightMax + TooMany).Select(async _ =>
         {
             var connection = await ToNginxAsync();
             // Its header is read, so it is in flight; its body comes so slowly that it stays so, and never whole.
@@ -90,8 +90,8 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         Assert.NotNull(answer.Headers.RetryAfter);
         // More than the surplus are refused when another request was still counted; its answer came a moment before.
         var unanswered = held.Count(one => one.Connection.Statuses is []);
-        Assert.InRange(unanswered, UnderWayMax - OthersMax, UnderWayMax);
-        Assert.Equal(UnderWayMax + TooMany - unanswered, held.Count(one => one.Connection.Statuses is [503]));
+        Assert.InRange(unanswered, InFlightMax - OthersMax, InFlightMax);
+        Assert.Equal(InFlightMax + TooMany - unanswered, held.Count(one => one.Connection.Statuses is [503]));
         Volatile.Write(ref isFull, false);
         foreach (var (connection, end) in held)
         {
@@ -154,7 +154,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
 
         // More than the surplus may be closed: nginx has connections of its own there.
         await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Surplus, "the surplus is closed");
-        Assert.True(ends.Count(end => !end.IsCompleted) > UnderWayMax);
+        Assert.True(ends.Count(end => !end.IsCompleted) > InFlightMax);
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
         ledger.NoClientSawAnError();
 

@@ -72,7 +72,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
         await system.Default.SetDelayAsync(TimeSpan.FromSeconds(4));
         await LoadDriver.RunClientsAsync(system.Api1, ledger, clients: 10, payments: 10, TimeSpan.Zero);
         await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).InFlight > 0, "charges are under way at default");
+            async () => (await system.Default.CallsAsync()).InFlight > 0, "charges are in flight at default");
 
         var took = await StopAsync();
         await LedgerCheck.AgreesAsync(system, ledger);

@@ -22,7 +22,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
         for (var i = 0; i < 100; i++)
             await gateway.PayAsync();
         Assert.True(gateway.Part<StoredBacklog>().HasOverflow);
-        Assert.True(gateway.Part<OpenPayments>().Count < 20);
+        Assert.True(gateway.Part<UnsettledPayments>().Count < 20);
 
         await rig.Default.ClearFaultsAsync();
 
@@ -50,7 +50,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
 
         await gateway.PurgeAsync();
         await Eventually.HoldsAsync(
-            () => gateway.Part<OpenPayments>().Snapshot().All(payment => payment.Purged), "all are marked");
+            () => gateway.Part<UnsettledPayments>().Snapshot().All(payment => payment.Purged), "all are marked");
         await rig.Default.ClearFaultsAsync();
         var id = await gateway.PayAsync();
 

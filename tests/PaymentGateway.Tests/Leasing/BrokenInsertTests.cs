@@ -15,7 +15,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
 
     private readonly TestDatabase database = new();
     private readonly IntakeOptions options = TestSettings.Read().Intake;
-    private readonly OpenPayments open = new();
+    private readonly UnsettledPayments unsettled = new();
     private readonly AcceptanceClock acceptances = new(TimeProvider.System);
     private readonly StoredBacklog backlog = new(TimeProvider.System);
     private BrokenInserts broken = null!;
@@ -36,7 +36,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         broken = new BrokenInserts(backlog, database.Leases);
         queue = new PaymentQueue(options);
         sweep = new BacklogSweep(
-            backlog, database.Payments, queue, open, lease, options, TimeProvider.System,
+            backlog, database.Payments, queue, unsettled, lease, options, TimeProvider.System,
             NullLogger<BacklogSweep>.Instance);
         await sweep.StartAsync(CancellationToken.None);
     }
@@ -66,7 +66,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
 
         await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
         Assert.Equal(stalled.Id, Taken());
-        Assert.Equal(1, open.Count);
+        Assert.Equal(1, unsettled.Count);
     }
 
     [PostgresFact]

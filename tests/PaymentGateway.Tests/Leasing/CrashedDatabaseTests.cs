@@ -36,7 +36,7 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
         await rig.Default.SetFailureAsync(false);
         await rig.LedgersReachAsync(byDefault: 1);
         await Eventually.HoldsAsync(
-            () => gateway.Part<OpenPayments>().Count == 0, "nothing else is in memory");
+            () => gateway.Part<UnsettledPayments>().Count == 0, "nothing else is in memory");
 
         Assert.Equal(mine, Assert.Single(await rig.Default.PaymentsAsync()).Key);
         Assert.Empty(await rig.Fallback.PaymentsAsync());

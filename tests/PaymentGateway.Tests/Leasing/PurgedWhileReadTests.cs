@@ -13,7 +13,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();
     private readonly IntakeOptions options = TestSettings.Read().Intake;
-    private readonly OpenPayments open = new();
+    private readonly UnsettledPayments unsettled = new();
     private readonly StoredBacklog backlog = new(TimeProvider.System);
     private readonly AcceptanceClock acceptances = new(TimeProvider.System);
     private AnswerRelay relay = null!;
@@ -38,7 +38,8 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         queue = new PaymentQueue(options);
         lease = new Lease(TimeProvider.System, TestSettings.Read().Owning);
         lease.Confirm(await database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
-        watch = new LedgerWatch(database.LedgerState, database.Payments, lease, open, NullLogger<LedgerWatch>.Instance);
+        watch = new LedgerWatch(
+            database.LedgerState, database.Payments, lease, unsettled, NullLogger<LedgerWatch>.Instance);
         await LookAsync();
     }
 
@@ -60,7 +61,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         var times = acceptances.Begin(3);
         await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), lease.Epoch, times.From));
         using var sweep = new BacklogSweep(
-            backlog, relayed, queue, open, lease, options, TimeProvider.System, NullLogger<BacklogSweep>.Instance);
+            backlog, relayed, queue, unsettled, lease, options, TimeProvider.System, NullLogger<BacklogSweep>.Instance);
         // Its connection is made before its answers are held back.
         Assert.Empty(await relayed.FindAsync([Guid.NewGuid()]));
 
@@ -72,7 +73,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         relay.Release();
 
         await Eventually.HoldsAsync(() => !backlog.HasOverflow, "the backlog is read");
-        Assert.Equal((0, 0), (queue.Count, open.Count));
+        Assert.Equal((0, 0), (queue.Count, unsettled.Count));
         await sweep.StopAsync(CancellationToken.None);
     }
 
@@ -80,10 +81,10 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     public async Task An_accepted_batch_is_read_again_from_the_table()
     {
         var writer = new IntakeWriter(
-            relayed, lease, acceptances, backlog, queue, open, options, TimeProvider.System,
+            relayed, lease, acceptances, backlog, queue, unsettled, options, TimeProvider.System,
             NullLogger<IntakeWriter>.Instance);
         await writer.StoreAsync([new PendingAcceptance(Guid.NewGuid(), 1990, 0)]);
-        Assert.Equal((1, 1), (queue.Count, open.Count));
+        Assert.Equal((1, 1), (queue.Count, unsettled.Count));
 
         relay.Hold();
         var stored = new PendingAcceptance(Guid.NewGuid(), 1990, 0);
@@ -94,8 +95,8 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         await storing;
 
         Assert.Equal(AcceptResult.Accepted, await stored.Result);
-        Assert.Equal((1, 1), (queue.Count, open.Count));
-        Assert.True(Assert.Single(open.Snapshot()).Purged);
+        Assert.Equal((1, 1), (queue.Count, unsettled.Count));
+        Assert.True(Assert.Single(unsettled.Snapshot()).Purged);
         Assert.True(backlog.HasOverflow);
     }
 
@@ -103,7 +104,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     public async Task What_a_crash_lost_is_not_stored_again_after_a_purge()
     {
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lease.Epoch);
-        open.Add(payment);
+        unsettled.Add(payment);
         await database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
         await database.LedgerState.MarkResetAsync();
 

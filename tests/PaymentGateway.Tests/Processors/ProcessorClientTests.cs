@@ -255,7 +255,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => (await processor.CallsAsync()).InFlight == 1
                 && (await processor.PaymentsAsync()).ContainsKey(payment.Id) == stored,
-            "the call is under way");
+            "the call is in flight");
         clock.Advance(CallTimeout - TimeSpan.FromMilliseconds(1));
         Assert.False(call.IsCompleted);
         clock.Advance(TimeSpan.FromMilliseconds(1));

@@ -124,7 +124,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
             await Eventually.HoldsAsync(
-                async () => (await processor.CallsAsync()).InFlight == 20, "all charges are under way");
+                async () => (await processor.CallsAsync()).InFlight == 20, "all charges are in flight");
             await processor.ClearFaultsAsync();
             Assert.All(await Task.WhenAll(charges), one => Assert.Equal(ChargeResult.Settled, one.Result));
             await processor.SetFaultsAsync(new { beforeInsert = "hang" });

@@ -114,7 +114,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
 
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "it is given up");
-        Assert.Equal(0, gateway.Part<OpenPayments>().Count);
+        Assert.Equal(0, gateway.Part<UnsettledPayments>().Count);
         await rig.Default.SetFailureAsync(false);
         var id = await gateway.PayAsync();
         await rig.LedgersReachAsync(byDefault: 1);
@@ -141,7 +141,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await rig.LedgersReachAsync(byDefault: 10);
         await rig.AssertLedgersAgreeAsync();
         Assert.Contains(doubtful, (await rig.Default.PaymentsAsync()).Keys);
-        await Eventually.HoldsAsync(() => gateway.Part<OpenPayments>().Count == 0, "nothing stays open");
+        await Eventually.HoldsAsync(() => gateway.Part<UnsettledPayments>().Count == 0, "nothing stays unsettled");
     }
 
     [PostgresFact]
@@ -157,7 +157,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await rig.LedgersReachAsync(byDefault: 1);
         await IsParkedAsync(gateway, rejected);
         Assert.Equal(2, (await rig.Default.CallsAsync()).Posts);
-        await Eventually.HoldsAsync(() => gateway.Part<OpenPayments>().Count == 0, "nothing stays open");
+        await Eventually.HoldsAsync(() => gateway.Part<UnsettledPayments>().Count == 0, "nothing stays unsettled");
     }
 
     [PostgresTheory]

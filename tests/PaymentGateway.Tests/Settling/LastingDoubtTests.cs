@@ -40,17 +40,17 @@ public sealed class LastingDoubtTests
         var options = TestSettings.Read();
         var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, clock.GetTimestamp());
-        var open = new OpenPayments();
+        var unsettled = new UnsettledPayments();
         using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
         using var writer = new SettlementWriter(
-            null!, null!, outcomes, open, lease, clock, NullLogger<SettlementWriter>.Instance);
+            null!, null!, outcomes, unsettled, lease, clock, NullLogger<SettlementWriter>.Instance);
         var doubts = new DoubtQueue();
         using var resolver = new DoubtResolver(
-            doubts, new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer, open,
-            lease, options.Settling, clock, log);
+            doubts, new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer,
+            unsettled, lease, options.Settling, clock, log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
-        open.Add(payment);
+        unsettled.Add(payment);
         var began = clock.GetUtcNow();
 
         doubts.Add(payment);
@@ -62,7 +62,7 @@ public sealed class LastingDoubtTests
             },
             "it is told again and again");
 
-        Assert.Equal((1, 1), (doubts.Count, open.Count));
+        Assert.Equal((1, 1), (doubts.Count, unsettled.Count));
         var took = clock.GetUtcNow() - began;
         Assert.InRange(log.Told().Count, 3, took.TotalMinutes);
         Assert.All(log.Told(), line => Assert.StartsWith(

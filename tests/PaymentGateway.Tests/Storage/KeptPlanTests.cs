@@ -27,7 +27,8 @@ public sealed class KeptPlanTests : IAsyncLifetime
     {
         var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         var later = Batches.Noon.AddHours(1);
-        Task PageAsync() => database.Payments.OpenPageAsync(new OpenPageArgs(living, later, later.AddHours(1), 100));
+        Task PageAsync() =>
+            database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
         Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
         async Task EndAsync()
         {
@@ -74,8 +75,8 @@ public sealed class KeptPlanTests : IAsyncLifetime
         await using var seeing = await older.BeginTransactionAsync(IsolationLevel.RepeatableRead);
         await using (var look = new NpgsqlCommand("SELECT count(*) FROM payments", older, seeing))
             await look.ExecuteScalarAsync();
-        Task PageAsync() => database.Payments.OpenPageAsync(
-            new OpenPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), Page));
+        Task PageAsync() => database.Payments.UnsettledPageAsync(
+            new UnsettledPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), Page));
         Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);

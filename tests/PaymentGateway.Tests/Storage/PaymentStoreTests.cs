@@ -102,12 +102,14 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         var settled = Batches.ToStore(batch.Ids[4..5], epoch, batch.AcceptedAts[4]);
         await database.Ledger.RecordAsync(Batches.ToRecord(settled));
 
-        var page = await Store.OpenPageAsync(new OpenPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 100));
-        var start = await Store.OpenPageAsync(new OpenPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 2));
+        var page = await Store.UnsettledPageAsync(
+            new UnsettledPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 100));
+        var start = await Store.UnsettledPageAsync(
+            new UnsettledPageArgs(epoch, batch.AcceptedAts[1], batch.AcceptedAts[8], 2));
 
-        Guid[] open = [.. batch.Ids[1..4], .. batch.Ids[5..9]];
-        Assert.Equal(open, page.Select(row => row.CorrelationId));
-        Assert.Equal(open[..2], start.Select(row => row.CorrelationId));
+        Guid[] unsettled = [.. batch.Ids[1..4], .. batch.Ids[5..9]];
+        Assert.Equal(unsettled, page.Select(row => row.CorrelationId));
+        Assert.Equal(unsettled[..2], start.Select(row => row.CorrelationId));
     }
 
     [PostgresFact]

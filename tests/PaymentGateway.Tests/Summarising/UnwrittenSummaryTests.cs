@@ -39,7 +39,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await charging.PayAsync();
         await Eventually.HoldsAsync(
-            async () => (await rig.Default.CallsAsync()).InFlight == 1, "the charge is under way");
+            async () => (await rig.Default.CallsAsync()).InFlight == 1, "the charge is in flight");
         var late = DateTimeOffset.UtcNow + TimeSpan.FromSeconds(1);
         await Eventually.HoldsAsync(() => DateTimeOffset.UtcNow >= late, "the charge is late");
 

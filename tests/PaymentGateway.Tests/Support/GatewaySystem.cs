@@ -128,7 +128,7 @@ public sealed class GatewaySystem : IAsyncDisposable
         var probes = new LoadLedger();
         foreach (var instance in RunningInstances())
             await LoadDriver.PostAsync(instance, probes);
-        await Eventually.HoldsAsync(IsIdleAsync, "nothing is under way from the test before");
+        await Eventually.HoldsAsync(IsIdleAsync, "nothing is in flight from the test before");
 
         using var purged = await Client.PostAsync("purge-payments", null);
         purged.EnsureSuccessStatusCode();
@@ -136,7 +136,7 @@ public sealed class GatewaySystem : IAsyncDisposable
         await Fallback.PurgeAsync();
     }
 
-    /// <summary>Every stored payment is in the ledger, and no call is under way.</summary>
+    /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
     public async Task<bool> IsIdleAsync() =>
         await Database.CountUnsettledAsync() == 0 && !await IsBusyAsync(Default) && !await IsBusyAsync(Fallback);
 

@@ -15,7 +15,7 @@ internal sealed class IntakeByHand : IDisposable
         Backlog = new StoredBacklog(clock);
         Queue = new PaymentQueue(options.Intake);
         var writer = new IntakeWriter(
-            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Open, options.Intake, clock,
+            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Unsettled, options.Intake, clock,
             NullLogger<IntakeWriter>.Instance);
         Intake = new Intake(writer, options.Intake, clock);
     }
@@ -28,7 +28,7 @@ internal sealed class IntakeByHand : IDisposable
 
     public PaymentQueue Queue { get; }
 
-    public OpenPayments Open { get; } = new();
+    public UnsettledPayments Unsettled { get; } = new();
 
     public static async Task<IntakeByHand> StartAsync(
         TestDatabase database, TimeProvider clock, params (string Key, string? Value)[] settings)

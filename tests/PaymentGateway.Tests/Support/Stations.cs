@@ -55,7 +55,7 @@ internal sealed class Stages : IAsyncDisposable
         parts.AddSingleton<DoubtResolver>();
         parts.AddSingleton<Lease>();
         parts.AddSingleton<AcceptanceClock>();
-        parts.AddSingleton<OpenPayments>();
+        parts.AddSingleton<UnsettledPayments>();
         parts.AddSingleton<StoredBacklog>();
         parts.AddSingleton<PaymentQueue>();
         parts.AddSingleton<LedgerWatch>();
@@ -71,7 +71,7 @@ internal sealed class Stages : IAsyncDisposable
 
     public Lease Lease => Part<Lease>();
 
-    public OpenPayments Open => Part<OpenPayments>();
+    public UnsettledPayments Open => Part<UnsettledPayments>();
 
     public PaymentQueue Queue => Part<PaymentQueue>();
 

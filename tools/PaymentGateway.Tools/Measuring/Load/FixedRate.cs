@@ -13,7 +13,7 @@ internal sealed record LoadResult(
 internal static class FixedRate
 {
     // nginx takes 1,024 connections; what would make more than this wait is counted as failed and not sent.
-    private const int UnderWayMax = 900;
+    private const int InFlightMax = 900;
 
     // The first seconds compile the generator's own code; their answers are not counted.
     private const double LeadSeconds = 2;
@@ -27,7 +27,7 @@ internal static class FixedRate
             UseProxy = false,
             UseCookies = false,
             ActivityHeadersPropagator = null,
-            MaxConnectionsPerServer = UnderWayMax,
+            MaxConnectionsPerServer = InFlightMax,
         })
         {
             BaseAddress = gateway, Timeout = TimeSpan.FromSeconds(10),
@@ -44,7 +44,7 @@ internal static class FixedRate
     {
         private readonly object gate = new();
         private readonly List<double> latenciesMs = [];
-        private int underWay;
+        private int inFlight;
         private int sent;
         private int failed;
         private double elapsed;
@@ -53,7 +53,7 @@ internal static class FixedRate
         {
             var pacer = new Thread(() => Pace(end)) { IsBackground = true, Name = "pacer" };
             pacer.Start();
-            while (pacer.IsAlive || Volatile.Read(ref underWay) > 0)
+            while (pacer.IsAlive || Volatile.Read(ref inFlight) > 0)
                 await Task.Delay(5, CancellationToken.None);
         }
 
@@ -79,7 +79,7 @@ internal static class FixedRate
                     continue;
 
                 sent++;
-                if (Interlocked.Increment(ref underWay) > UnderWayMax)
+                if (Interlocked.Increment(ref inFlight) > InFlightMax)
                     Note(null);
                 else
                     _ = SendAsync(due);
@@ -114,7 +114,7 @@ internal static class FixedRate
                     failed++;
             }
 
-            Interlocked.Decrement(ref underWay);
+            Interlocked.Decrement(ref inFlight);
         }
 
         private static double Now => Stopwatch.GetTimestamp() * 1000.0 / Stopwatch.Frequency;

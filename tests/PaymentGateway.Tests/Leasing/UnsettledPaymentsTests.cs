@@ -2,24 +2,24 @@ using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 
-public sealed class OpenPaymentsTests
+public sealed class UnsettledPaymentsTests
 {
     private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    private readonly OpenPayments open = new();
+    private readonly UnsettledPayments unsettled = new();
 
     [Fact]
     public void The_oldest_open_payment_says_since_when_something_is_open()
     {
         var (older, newer) = (At(1), At(2));
-        open.Add(newer);
-        open.Add(older);
+        unsettled.Add(newer);
+        unsettled.Add(older);
 
-        Assert.Equal(older.AcceptedAt, open.Oldest());
-        open.Remove(older);
-        Assert.Equal(newer.AcceptedAt, open.Oldest());
-        open.Remove(newer);
-        Assert.Null(open.Oldest());
+        Assert.Equal(older.AcceptedAt, unsettled.Oldest());
+        unsettled.Remove(older);
+        Assert.Equal(newer.AcceptedAt, unsettled.Oldest());
+        unsettled.Remove(newer);
+        Assert.Null(unsettled.Oldest());
     }
 
     [Fact]
@@ -27,12 +27,12 @@ public sealed class OpenPaymentsTests
     {
         var id = Guid.NewGuid();
         var (purged, anew) = (new Payment(id, 1, Start, 1), new Payment(id, 1, Start, 1));
-        open.Add(purged);
-        open.Add(anew);
+        unsettled.Add(purged);
+        unsettled.Add(anew);
 
-        open.Remove(purged);
+        unsettled.Remove(purged);
 
-        Assert.Same(anew, Assert.Single(open.Snapshot()));
+        Assert.Same(anew, Assert.Single(unsettled.Snapshot()));
     }
 
     [Fact]
@@ -40,27 +40,27 @@ public sealed class OpenPaymentsTests
     {
         var payment = At(1);
 
-        open.Add(payment);
-        open.Add(payment);
+        unsettled.Add(payment);
+        unsettled.Add(payment);
 
-        Assert.Equal(1, open.Count);
-        open.Remove(payment);
-        Assert.Equal(0, open.Count);
+        Assert.Equal(1, unsettled.Count);
+        unsettled.Remove(payment);
+        Assert.Equal(0, unsettled.Count);
     }
 
     [Fact]
     public void What_was_read_before_a_purge_was_noticed_is_not_added_after_it()
     {
-        var since = open.Generation;
+        var since = unsettled.Generation;
         var known = At(1);
-        open.Add(known);
+        unsettled.Add(known);
 
-        Assert.Same(known, Assert.Single(open.BeginGeneration()));
+        Assert.Same(known, Assert.Single(unsettled.BeginGeneration()));
 
-        Assert.False(open.TryAdd([At(2), At(3)], since));
-        Assert.Same(known, Assert.Single(open.Snapshot()));
-        Assert.True(open.TryAdd([At(4)], open.Generation));
-        Assert.Equal(2, open.Count);
+        Assert.False(unsettled.TryAdd([At(2), At(3)], since));
+        Assert.Same(known, Assert.Single(unsettled.Snapshot()));
+        Assert.True(unsettled.TryAdd([At(4)], unsettled.Generation));
+        Assert.Equal(2, unsettled.Count);
     }
 
     [Fact]
@@ -73,13 +73,13 @@ public sealed class OpenPaymentsTests
         var noticing = Task.Run(() =>
         {
             while (!end.IsCancellationRequested)
-                noticed.UnionWith(open.BeginGeneration());
+                noticed.UnionWith(unsettled.BeginGeneration());
         });
 
         for (var i = 0; i < Count; i++)
         {
-            var (payment, since) = (At(i), open.Generation);
-            if (open.TryAdd([payment], since))
+            var (payment, since) = (At(i), unsettled.Generation);
+            if (unsettled.TryAdd([payment], since))
                 added.Add((payment, since));
         }
 
@@ -87,7 +87,7 @@ public sealed class OpenPaymentsTests
         await noticing;
         // Added, and a purge was noticed since: then that one has found it.
         Assert.NotEmpty(added);
-        Assert.All(added, one => Assert.True(one.Since == open.Generation || noticed.Contains(one.Payment)));
+        Assert.All(added, one => Assert.True(one.Since == unsettled.Generation || noticed.Contains(one.Payment)));
     }
 
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);

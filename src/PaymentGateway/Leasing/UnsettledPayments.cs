@@ -5,13 +5,13 @@ namespace PaymentGateway.Leasing;
 /// <summary>
 /// The payments in this instance's memory that are not in the ledger yet, in whatever stage. Safe from any thread.
 /// </summary>
-internal sealed class OpenPayments
+internal sealed class UnsettledPayments
 {
-    private readonly ConcurrentDictionary<Payment, bool> open = new(ReferenceEqualityComparer.Instance);
+    private readonly ConcurrentDictionary<Payment, bool> unsettled = new(ReferenceEqualityComparer.Instance);
 
     private int generation;
 
-    public int Count => open.Count;
+    public int Count => unsettled.Count;
 
     /// <summary>Rises with each purge that this instance notices.</summary>
     public int Generation => Volatile.Read(ref generation);
@@ -24,7 +24,7 @@ internal sealed class OpenPayments
     {
         foreach (var payment in payments)
             Add(payment);
-        // Only now, with nothing put off before it: whoever notices a purge later finds these in what is open.
+        // Only now, with nothing put off before it: whoever notices a purge later finds these in what is unsettled.
         Interlocked.MemoryBarrier();
         if (Generation == since)
             return true;
@@ -42,20 +42,20 @@ internal sealed class OpenPayments
         return Snapshot();
     }
 
-    public void Add(Payment payment) => open.TryAdd(payment, true);
+    public void Add(Payment payment) => unsettled.TryAdd(payment, true);
 
     /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
-    public void Remove(Payment payment) => open.TryRemove(payment, out _);
+    public void Remove(Payment payment) => unsettled.TryRemove(payment, out _);
 
-    /// <summary>Everything this instance took earlier is done; null when nothing is open.</summary>
+    /// <summary>Everything this instance took earlier is done; null when nothing is unsettled.</summary>
     public DateTime? Oldest()
     {
         DateTime? oldest = null;
-        foreach (var (payment, _) in open)
+        foreach (var (payment, _) in unsettled)
             if (oldest is null || payment.AcceptedAt < oldest)
                 oldest = payment.AcceptedAt;
         return oldest;
     }
 
-    public List<Payment> Snapshot() => open.Select(entry => entry.Key).ToList();
+    public List<Payment> Snapshot() => unsettled.Select(entry => entry.Key).ToList();
 }
