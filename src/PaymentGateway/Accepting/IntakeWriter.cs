@@ -140,7 +140,7 @@ internal sealed partial class IntakeWriter(
         for (var i = 0; i < args.Ids.Length; i++)
             if (mine is null || mine[i])
                 payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch));
-        if (backlog.HasOverflow || queue.Room < args.Ids.Length || !unsettled.TryAdd(payments, generation))
+        if (backlog.HasOverflow || queue.RemainingCapacity < args.Ids.Length || !unsettled.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
             return;

@@ -4,7 +4,7 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>Brings this instance's own payments from the table into the queue when that has room again.</summary>
+/// <summary>Brings this instance's own payments from the table into the queue when that has capacity again.</summary>
 internal sealed partial class BacklogSweep(
     StoredBacklog backlog, PaymentStore store, PaymentQueue queue, UnsettledPayments unsettled, Lease lease,
     IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
@@ -22,7 +22,8 @@ internal sealed partial class BacklogSweep(
             try
             {
                 // Half empty first: small pages would cost more than they bring.
-                while (lease.Epoch is not PaymentStates.Nobody and var epoch && queue.Room * 2 >= options.QueueCapacity
+                while (lease.Epoch is not PaymentStates.Nobody and var epoch
+                    && queue.RemainingCapacity * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
                     await LoadAsync(range, epoch);
             }
@@ -35,7 +36,7 @@ internal sealed partial class BacklogSweep(
 
     private async Task LoadAsync(StoredRange range, int epoch)
     {
-        var limit = Math.Min(PageMax, queue.Room);
+        var limit = Math.Min(PageMax, queue.RemainingCapacity);
         var generation = unsettled.Generation;
         var page = await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit));
         if (epoch != lease.Epoch || !TryTake(page, generation))

@@ -18,7 +18,7 @@ internal sealed partial class OrphanAdoption(
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
 
-    // Those that wait for fallback's word leave room for those that default alone can settle.
+    // Those that wait for fallback's word leave capacity for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
     private readonly EarlierWriters earlier = new(leases);
@@ -38,7 +38,7 @@ internal sealed partial class OrphanAdoption(
         ? new DateTime(ticks, DateTimeKind.Utc)
         : null;
 
-    /// <summary>Adopts as much as there is room for; to be called in turn with the renewals.</summary>
+    /// <summary>Adopts as much as fits into memory; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
@@ -72,8 +72,8 @@ internal sealed partial class OrphanAdoption(
     private async Task<bool> AdoptAsync(OrphanedEpoch orphaned)
     {
         var from = orphaned.Epoch;
-        var doubtsRoom = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
-        var limit = Math.Min(PageMax, Math.Min(doubtsRoom, queue.Room));
+        var doubtsLeft = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
+        var limit = Math.Min(PageMax, Math.Min(doubtsLeft, queue.RemainingCapacity));
         if (limit <= 0 || !lease.IsHeld)
             return false;
 

@@ -17,8 +17,8 @@ internal sealed class PaymentQueue(IntakeOptions options)
 
     public int Count => channel.Reader.Count + Volatile.Read(ref returnedCount);
 
-    /// <summary>How many more fit.</summary>
-    public int Room => options.QueueCapacity - Count;
+    /// <summary>How many more payments fit.</summary>
+    public int RemainingCapacity => options.QueueCapacity - Count;
 
     /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
     public bool TryAdd(Payment payment) => channel.Writer.TryWrite(payment);

@@ -17,7 +17,7 @@ internal sealed partial class SettlementWriter(
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
-    public bool HasRoom => outcomes.HasRoom;
+    public bool HasCapacity => outcomes.HasCapacity;
 
     /// <summary>Takes an outcome; it is never dropped while the process lives.</summary>
     public void Add(Settlement settlement) => outcomes.Add(settlement);

@@ -22,7 +22,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private TaskCompletionSource? batchWritten;
 
     /// <summary>False: the database is behind.</summary>
-    public bool HasRoom => Count < options.MaxBuffered;
+    public bool HasCapacity => Count < options.MaxBuffered;
 
     public int Count
     {

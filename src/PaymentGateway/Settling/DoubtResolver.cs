@@ -46,7 +46,7 @@ internal sealed partial class DoubtResolver(
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
-                var step = lease.IsHeld && writer.HasRoom ? await TryAsync(payment) : Step.Again(null);
+                var step = lease.IsHeld && writer.HasCapacity ? await TryAsync(payment) : Step.Again(null);
                 if (step.Done)
                     return;
 

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Spreads the charges of a drain over time, so that it leaves room for acceptances on the same fraction of a core.
+/// Spreads the charges of a drain over time, so that it leaves CPU for acceptances on the same fraction of a core.
 /// One thread at a time.
 /// </summary>
 /// <remarks>TokenBucketRateLimiter works at rest too (docs/decisions/smaller.md#where-ours-stays).</remarks>
@@ -15,7 +15,7 @@ internal sealed class SettlementPace(TimeProvider clock, int perSecond)
     private long sliceSince;
     private int left;
 
-    /// <summary>Ends when the next charge may begin: at once while the slice has room.</summary>
+    /// <summary>Ends when the next charge may begin: at once while the slice has permits left.</summary>
     public ValueTask NextAsync(CancellationToken cancellation)
     {
         var elapsed = clock.GetElapsedTime(sliceSince);

@@ -69,7 +69,7 @@ internal sealed partial class SettlementWorker(
     {
         while (!payment.Purged && lease.Owns(payment))
         {
-            if (lease.IsHeld && writer.HasRoom && Choose(payment) is { } lane)
+            if (lease.IsHeld && writer.HasCapacity && Choose(payment) is { } lane)
             {
                 if (lane == lanes.Fallback && payment.InDoubt)
                 {

@@ -2,7 +2,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>PostgreSQL's disk is full, and has room again.</summary>
+/// <summary>PostgreSQL's disk is full, and has space again.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class FullDiskTests
 {

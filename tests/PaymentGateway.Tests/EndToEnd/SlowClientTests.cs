@@ -148,7 +148,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         var ends = new List<Task<RawAnswers>>();
         while (held.Count < ConnectionsMax + Surplus)
         {
-            await Eventually.HoldsAsync(TakesOneMoreAsync, "there is room among those that wait to be accepted");
+            await Eventually.HoldsAsync(TakesOneMoreAsync, "one more may wait to be accepted");
             ends.Add(held[^1].ReadToEndAsync(TimeSpan.FromMinutes(2)));
         }
 

@@ -22,15 +22,15 @@ public sealed class PaymentQueueTests
     [Fact]
     public void A_full_queue_says_no_and_has_room_again_after_a_take()
     {
-        Assert.Equal(3, queue.Room);
+        Assert.Equal(3, queue.RemainingCapacity);
         Assert.True(queue.TryAdd(At(0)) && queue.TryAdd(At(1)) && queue.TryAdd(At(2)));
-        Assert.Equal(0, queue.Room);
+        Assert.Equal(0, queue.RemainingCapacity);
 
         var added = queue.TryAdd(At(3));
 
         Assert.False(added);
         Assert.True(queue.TryTake(out _));
-        Assert.Equal(1, queue.Room);
+        Assert.Equal(1, queue.RemainingCapacity);
         Assert.True(queue.TryAdd(At(3)));
     }
 
@@ -132,7 +132,7 @@ public sealed class PaymentQueueTests
         var taken = queue.TryTake(out _);
 
         Assert.False(taken);
-        Assert.Equal(0, queue.Count - (3 - queue.Room));
+        Assert.Equal(0, queue.Count - (3 - queue.RemainingCapacity));
     }
 
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);

@@ -102,15 +102,15 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await TakeLedgerAwayAsync();
 
         Add(first);
-        Assert.True(Writer.HasRoom);
+        Assert.True(Writer.HasCapacity);
         Add(second);
-        Assert.False(Writer.HasRoom);
+        Assert.False(Writer.HasCapacity);
 
         await HasFailedAsync(1);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(100));
         await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
-        Assert.True(Writer.HasRoom);
+        Assert.True(Writer.HasCapacity);
     }
 
     // Another order than that of the ids deadlocks two instances with the same payments.

@@ -111,11 +111,11 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     {
         for (var i = 0; i < 3; i++)
             Add(TimeSpan.FromSeconds(2));
-        Assert.True(outcomes.HasRoom);
+        Assert.True(outcomes.HasCapacity);
 
         Add(TimeSpan.Zero);
 
-        Assert.False(outcomes.HasRoom);
+        Assert.False(outcomes.HasCapacity);
     }
 
     [Fact]

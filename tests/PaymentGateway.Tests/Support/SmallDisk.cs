@@ -48,7 +48,7 @@ public sealed class SmallDisk : IAsyncDisposable
         }
     }
 
-    /// <summary>There is room again.</summary>
+    /// <summary>There is space again.</summary>
     public void Free() => File.Delete(Filler);
 
     public async ValueTask DisposeAsync()
