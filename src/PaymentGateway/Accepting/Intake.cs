@@ -21,8 +21,8 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    private readonly Ticker gathering = new(
-        options.Acknowledge == Acknowledge.Received ? options.ReceivedGather : options.Gather, "acceptances");
+    private readonly Ticker batchTimer = new(
+        options.Acknowledge == Acknowledge.Received ? options.ReceivedLinger : options.Linger, "acceptances");
 
     private readonly object gate = new();
     private List<PendingAcceptance> waiting = [];
@@ -42,7 +42,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             await Task.Delay(TimeSpan.FromMilliseconds(10), clock, CancellationToken.None);
     }
 
-    public void Dispose() => gathering.Dispose();
+    public void Dispose() => batchTimer.Dispose();
 
     /// <summary>Takes one payment in.</summary>
     /// <returns>
@@ -82,21 +82,21 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 
     private async Task StoreWaitingAsync()
     {
-        while (HasNext(out var gathers))
+        while (HasNext(out var lingers))
         {
-            if (gathers)
-                await gathering.NextAsync();
+            if (lingers)
+                await batchTimer.NextAsync();
             await StoreAsync(TakeBatch());
         }
     }
 
     /// <summary>False when nothing waits: then the next payment begins again.</summary>
-    private bool HasNext(out bool gathers)
+    private bool HasNext(out bool lingers)
     {
         lock (gate)
         {
             isStoring = waiting.Count > 0;
-            gathers = (AcknowledgesReceived || isCrowded) && waiting.Count < options.MaxBatch;
+            lingers = (AcknowledgesReceived || isCrowded) && waiting.Count < options.MaxBatch;
             return isStoring;
         }
     }

@@ -66,19 +66,19 @@ internal enum Acknowledge
 
 /// <summary>How payments are taken in.</summary>
 /// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
-/// <param name="Gather">How long payments gather at most while many come at once, before they are stored.</param>
-/// <param name="ReceivedGather">How long received payments gather before they are written.</param>
+/// <param name="Linger">How long payments linger at most while many come at once, before they are stored.</param>
+/// <param name="ReceivedLinger">How long received payments linger before they are written.</param>
 internal sealed record IntakeOptions(
-    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Gather,
-    TimeSpan ReceivedGather, int QueueCapacity)
+    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger,
+    TimeSpan ReceivedLinger, int QueueCapacity)
 {
     public static IntakeOptions Read(SettingsReader settings) => new(
         settings.Choice("Gateway:Intake:Acknowledge", Acknowledge.Stored),
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
         settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
-        settings.Duration("Gateway:Intake:Gather", "3ms", "0s", "50ms"),
-        settings.Duration("Gateway:Intake:ReceivedGather", "20ms", "0s", "1s"),
+        settings.Duration("Gateway:Intake:Linger", "3ms", "0s", "50ms"),
+        settings.Duration("Gateway:Intake:ReceivedLinger", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 
@@ -113,17 +113,17 @@ internal sealed record RoutingOptions(
 
 /// <summary>How payments are charged and how doubt is resolved.</summary>
 /// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
-/// <param name="Gather">How long charges gather when none waits, so that they begin together.</param>
+/// <param name="Linger">How long charges linger when none waits, so that they begin together.</param>
 /// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
 /// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
 internal sealed record SettlingOptions(
-    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Gather, int MaxConcurrency, int MaxRate,
+    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
     int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
 {
     public static SettlingOptions Read(SettingsReader settings) => new(
         settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
         settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
-        settings.Duration("Gateway:Settling:Gather", "50ms", "0s", "200ms"),
+        settings.Duration("Gateway:Settling:Linger", "50ms", "0s", "200ms"),
         settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
         settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
         settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
@@ -132,11 +132,11 @@ internal sealed record SettlingOptions(
 }
 
 /// <summary>How outcomes are written.</summary>
-/// <param name="Gather">How long outcomes gather at most: nobody waits, and one statement costs less than many.</param>
-internal sealed record RecordingOptions(TimeSpan Gather, int MaxBatch, int MaxBuffered)
+/// <param name="Linger">How long outcomes linger at most: nobody waits, and one statement costs less than many.</param>
+internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Recording:Gather", "150ms", "0s", "1s"),
+        settings.Duration("Gateway:Recording:Linger", "150ms", "0s", "1s"),
         settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }

@@ -16,7 +16,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private readonly Channel<Settlement> added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly Ticker gathering = new(options.Gather, "outcomes");
+    private readonly Ticker batchTimer = new(options.Linger, "outcomes");
     private readonly object gate = new();
     private readonly HashSet<Settlement> unwritten = new(ReferenceEqualityComparer.Instance);
     private TaskCompletionSource? batchWritten;
@@ -40,14 +40,14 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             unwritten.Add(settlement);
         added.Writer.TryWrite(settlement);
         if (clock.GetUtcNow().UtcDateTime - settlement.RequestedAt >= LateAfter)
-            gathering.Hurry();
+            batchTimer.Hurry();
     }
 
     /// <summary>Nothing is added any more, and what is here need not wait.</summary>
     public void Complete()
     {
         added.Writer.TryComplete();
-        gathering.Hurry();
+        batchTimer.Hurry();
     }
 
     /// <summary>Waits for outcomes, and for more to come, and fills an empty batch with them.</summary>
@@ -58,7 +58,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             return false;
 
         // One statement for many costs less than many.
-        await gathering.NextAsync();
+        await batchTimer.NextAsync();
         while (batch.Count < options.MaxBatch && added.Reader.TryRead(out var settlement))
             batch.Add(settlement);
         return true;
@@ -97,12 +97,12 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
                 written = batchWritten.Task;
             }
 
-            gathering.Hurry();
+            batchTimer.Hurry();
             await written;
         }
     }
 
-    public void Dispose() => gathering.Dispose();
+    public void Dispose() => batchTimer.Dispose();
 }
 
 /// <summary>A payment as a processor has stored it: its amount and UTC requestedAt are the processor's.</summary>

@@ -51,7 +51,7 @@ internal sealed partial class SettlementWorker(
 
                 payment = first;
                 // Nobody waits for a charge, and those that begin together share their wake-ups.
-                await Task.Delay(options.Settling.Gather, clock, stoppingToken);
+                await Task.Delay(options.Settling.Linger, clock, stoppingToken);
             }
 
             // What is dropped costs nothing, and must not keep others waiting.

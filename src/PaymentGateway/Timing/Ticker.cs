@@ -3,8 +3,8 @@ using System.Threading.Tasks.Sources;
 namespace PaymentGateway.Timing;
 
 /// <summary>
-/// Lets a loop wait while more gathers, on a thread of its own in which the loop then runs on. Each wait for a timer of
-/// the runtime wakes its thread twice and two of the pool's
+/// Lets a batch linger while more comes, on a thread of its own in which the loop then runs on. Each wait for a timer
+/// of the runtime wakes its thread twice and two of the pool's
 /// (docs/decisions/0018-answers-are-handled-in-the-sockets-thread.md). Any thread may wait.
 /// </summary>
 internal sealed class Ticker : IDisposable

@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The group commit, on a real table; the clock stands still; only gathering takes real time.</summary>
+/// <summary>The group commit, on a real table; the clock stands still; only lingering takes real time.</summary>
 public sealed class IntakeTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();
@@ -63,7 +63,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_crowd_payments_gather_and_after_a_few_each_goes_at_once_again()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Gather", "50ms"));
+        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 

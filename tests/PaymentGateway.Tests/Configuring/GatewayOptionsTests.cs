@@ -59,7 +59,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Intake:MaxWaiting", "100001")]
     [InlineData("Gateway:Intake:MaxWaiting", "99999999999999999999")]
     [InlineData("Gateway:Intake:MaxBatch", "1.5")]
-    [InlineData("Gateway:Intake:Gather", "two")]
+    [InlineData("Gateway:Intake:Linger", "two")]
     [InlineData("Gateway:Intake:StoreTimeout", "3s")]
     [InlineData("Gateway:Intake:StoreTimeout", "-1s")]
     [InlineData("Gateway:Routing:Policy", "Dearest")]
@@ -71,7 +71,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Routing:HealthInterval", "4s")]
     [InlineData("Gateway:Settling:MaxConcurrency", "701")]
     [InlineData("Gateway:Settling:InDoubtHorizon", "2h")]
-    [InlineData("Gateway:Recording:Gather", "2s")]
+    [InlineData("Gateway:Recording:Linger", "2s")]
     [InlineData("Gateway:Owning:LeaseDuration", "100ms")]
     [InlineData("Gateway:Owning:RenewInterval", "2s")]
     public void A_wrong_value_is_refused_in_one_line_that_names_the_setting(string key, string value)

@@ -27,7 +27,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Routing__Patience", "30")]
     [InlineData("Gateway__Routing__HealthInterval", "1s")]
     [InlineData("Gateway__Settling__MaxConcurrency", "0")]
-    [InlineData("Gateway__Settling__Gather", "2s")]
+    [InlineData("Gateway__Settling__Linger", "2s")]
     [InlineData("Gateway__Settling__CallTimeout", "-1s")]
     [InlineData("Gateway__Owning__RenewInterval", "3s")]
     [InlineData("Gateway__Routing__Patiense", "30s")]

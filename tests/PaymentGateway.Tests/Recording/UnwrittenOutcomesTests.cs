@@ -15,7 +15,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     private readonly UnwrittenOutcomes outcomes;
     private readonly List<Settlement> batch = [];
 
-    // An hour: what ends the gathering in these tests is never the time.
+    // An hour: what ends the lingering in these tests is never the time.
     public UnwrittenOutcomesTests() => outcomes = new UnwrittenOutcomes(
         new RecordingOptions(TimeSpan.FromHours(1), 3, 4), clock);
 

@@ -101,7 +101,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_lone_payment_waits_for_company_and_they_begin_together()
     {
-        await rig.StartAsync(("Gateway:Settling:Gather", "40ms"));
+        await rig.StartAsync(("Gateway:Settling:Linger", "40ms"));
         rig.Pay();
         await rig.AdvanceAsync(TimeSpan.FromMilliseconds(39), armed: 1);
         Assert.Equal((0, 0), await rig.PostsAsync());

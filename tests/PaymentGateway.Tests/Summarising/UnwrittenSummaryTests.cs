@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Summarising;
 /// <summary>A summary has what is known when it is asked for, though nobody has written it yet.</summary>
 public sealed class UnwrittenSummaryTests : IAsyncLifetime
 {
-    private static readonly TimeSpan Gather = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan Linger = TimeSpan.FromSeconds(1);
 
     private readonly TestDatabase database = new();
     private GatewayRig rig = null!;
@@ -19,7 +19,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_the_asked_instance_knows_is_in_its_answer()
     {
-        var gateway = await rig.StartGatewayAsync($"Recording:Gather={Gather.TotalSeconds}s");
+        var gateway = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         var outcomes = gateway.Part<UnwrittenOutcomes>();
 
         for (var paid = 1; paid <= 5; paid++)
@@ -35,7 +35,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     public async Task A_late_answer_to_another_instance_does_not_wait_for_a_batch()
     {
         var asked = await rig.StartGatewayAsync();
-        var charging = await rig.StartGatewayAsync($"Recording:Gather={Gather.TotalSeconds}s");
+        var charging = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await charging.PayAsync();
         await Eventually.HoldsAsync(
@@ -46,7 +46,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
         await rig.Default.ClearFaultsAsync();
 
         await InTime.EndsAsync(
-            Gather / 2, SeenAsync(), over => asked.GetAsync("healthz"), "the other instance's late outcome");
+            Linger / 2, SeenAsync(), over => asked.GetAsync("healthz"), "the other instance's late outcome");
 
         async Task<bool> SeenAsync()
         {

@@ -25,14 +25,14 @@ internal sealed class Stages : IAsyncDisposable
     /// <param name="ledger">The connection string.</param>
     /// <param name="clock">For every part.</param>
     /// <param name="urls">Where the instance would listen; without a socket it proves nothing of earlier ones.</param>
-    /// <param name="settings">As in <c>("Gateway:Settling:Gather", "0s")</c>.</param>
+    /// <param name="settings">As in <c>("Gateway:Settling:Linger", "0s")</c>.</param>
     public static Stages Build(
         string ledger, TimeProvider clock, string? urls, params (string Key, string? Value)[] settings)
     {
         // Nobody listens at port 9.
         var options = TestSettings.Read(
         [
-            ("ConnectionStrings:Ledger", ledger), ("Gateway:Recording:Gather", "0s"),
+            ("ConnectionStrings:Ledger", ledger), ("Gateway:Recording:Linger", "0s"),
             ("Gateway:Processors:Default:BaseUrl", "http://127.0.0.1:9"),
             ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.1:9"), .. settings,
         ]);

@@ -56,7 +56,7 @@ internal sealed class WorkerRig
         [
             ("Gateway:Processors:Default:BaseUrl", Cheap.BaseAddress.AbsoluteUri),
             ("Gateway:Processors:Fallback:BaseUrl", Dear.BaseAddress.AbsoluteUri),
-            ("Gateway:Settling:Gather", "0s"), .. settings,
+            ("Gateway:Settling:Linger", "0s"), .. settings,
         ]);
         if (isHeld)
             Stages.HoldLease(epoch);

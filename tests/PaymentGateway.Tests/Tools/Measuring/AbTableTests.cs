@@ -9,11 +9,11 @@ public sealed class AbTableTests
     [Fact]
     public void A_variant_is_a_name_with_variables_perhaps_of_another_clone()
     {
-        var variant = AbVariant.Parse("often=Gateway__Recording__Gather=40ms PG_ARGS=--fsync=on CLONE=/other");
+        var variant = AbVariant.Parse("often=Gateway__Recording__Linger=40ms PG_ARGS=--fsync=on CLONE=/other");
 
         Assert.Equal(("often", "/other"), (variant.Name, variant.Root));
         Assert.Equal(
-            [("Gateway__Recording__Gather", "40ms"), ("PG_ARGS", "--fsync=on")],
+            [("Gateway__Recording__Linger", "40ms"), ("PG_ARGS", "--fsync=on")],
             variant.Variables.Select(pair => (pair.Key, pair.Value)));
     }
 

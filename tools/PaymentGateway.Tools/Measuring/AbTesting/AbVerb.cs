@@ -14,7 +14,7 @@ public static class AbVerb
         An A/B run: which variant costs less CPU. A variant is NAME[=VARIABLE=VALUE …]: the shipped system with these
         variables. CLONE=DIR takes another clone's scripts, settings and binaries, published there; FRAMEWORK=net10.0
         takes what `make publish FRAMEWORK=net10.0` left. Settings: LIMITS=1 ROUNDS RATE SECONDS_EACH.
-        Example: shipped 'often=Gateway__Recording__Gather=40ms'
+        Example: shipped 'often=Gateway__Recording__Linger=40ms'
         """;
 
     public static Command Create()

@@ -4,15 +4,15 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Charges that wait for others to begin with: acknowledged, stored, at no processor yet.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class GatheredChargeTests
+public sealed class LingeringChargeTests
 {
-    private static readonly TimeSpan Gather = TimeSpan.FromMilliseconds(200);
+    private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(200);
 
     [GatewaySystemFact]
     public async Task Charges_gather_and_an_instance_that_is_stopped_meanwhile_settles_them_first()
     {
         await using var system = await GatewaySystem.UpAsync(
-            ("Gateway__Settling__Gather", $"{Gather.TotalMilliseconds}ms"));
+            ("Gateway__Settling__Linger", $"{Linger.TotalMilliseconds}ms"));
         var ledger = new LoadLedger();
         // The first waits for the whole time, and who comes meanwhile begins with it. A busy machine makes waits longer
         // only: so look until there was one of each.
@@ -21,7 +21,7 @@ public sealed class GatheredChargeTests
             {
                 await LoadDriver.PostAsync(system.Api1, ledger);
                 var waits = await WaitsAsync(system);
-                return waits.Any(wait => wait > 0.9 * Gather) && waits.Any(wait => wait < 0.5 * Gather);
+                return waits.Any(wait => wait > 0.9 * Linger) && waits.Any(wait => wait < 0.5 * Linger);
             },
             "one charge waits for others, and another begins with it");
         await LoadDriver.RunClientsAsync(
