@@ -98,16 +98,16 @@ internal enum RoutingPolicy
 /// <summary>How payments find their processor.</summary>
 /// <param name="Patience">How long after its acceptance a payment waits for the cheap processor.</param>
 /// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
-/// <param name="TrialInterval">How long a processor that fails is left alone between two trial payments.</param>
+/// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
 /// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
 internal sealed record RoutingOptions(
-    RoutingPolicy Policy, TimeSpan Patience, TimeSpan MaxLatency, TimeSpan TrialInterval, TimeSpan HealthInterval)
+    RoutingPolicy Policy, TimeSpan Patience, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
 {
     public static RoutingOptions Read(SettingsReader settings) => new(
         settings.Choice("Gateway:Routing:Policy", RoutingPolicy.Cheapest),
         settings.Duration("Gateway:Routing:Patience", "30s", "0s", "1440m"),
         settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),
-        settings.Duration("Gateway:Routing:TrialInterval", "0.5s", "0.5s", "60s"),
+        settings.Duration("Gateway:Routing:ProbeInterval", "0.5s", "0.5s", "60s"),
         settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));
 }
 

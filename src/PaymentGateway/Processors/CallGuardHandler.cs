@@ -44,11 +44,11 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
                 SamplingDuration = TimeSpan.FromSeconds(1),
                 MinimumThroughput = 4,
                 FailureRatio = 0.25,
-                BreakDuration = routing.TrialInterval,
+                BreakDuration = routing.ProbeInterval,
                 StateProvider = health.Circuit,
                 OnOpened = opened =>
                 {
-                    // Not for each trial that fails.
+                    // Not for each probe that fails.
                     if (!isOpen)
                     {
                         var reason = ReasonOf(opened.Outcome);

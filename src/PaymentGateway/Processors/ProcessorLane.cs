@@ -33,7 +33,7 @@ internal sealed class ProcessorLane(
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
-        var trial = health.Begin();
+        var probe = health.Begin();
         var sentAt = clock.GetTimestamp();
         payment.InDoubt = true;
         payment.ChargedAt = Processor;
@@ -41,7 +41,7 @@ internal sealed class ProcessorLane(
         var outcome = await client.ChargeAsync(payment);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
-        health.End(trial, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
+        health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // That of an owner that is gone may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);

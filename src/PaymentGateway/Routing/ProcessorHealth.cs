@@ -15,12 +15,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // Without newer calls a measured latency says nothing any more.
     private static readonly TimeSpan LatencyKept = TimeSpan.FromSeconds(2);
 
-    // A slow trial must not hide for long that newer calls would be quick again.
-    private static readonly TimeSpan TrialAlone = TimeSpan.FromSeconds(1);
+    // A slow probe must not hide for long that newer calls would be quick again.
+    private static readonly TimeSpan ProbeAlone = TimeSpan.FromSeconds(1);
 
     private readonly object gate = new();
     private long leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
-    private long? trialSince;
+    private long? probeSince;
     private double latencyMs;
     private long measuredAt = long.MinValue;
     private HealthReport report;
@@ -48,48 +48,48 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    /// <summary>A charge is about to be sent; while the processor is not usable it is the one trial.</summary>
-    /// <returns>Whether it is a trial, to be given back to <see cref="End"/>.</returns>
+    /// <summary>A charge is about to be sent; while the processor is not usable it is the one probe.</summary>
+    /// <returns>Whether it is a probe, to be given back to <see cref="End"/>.</returns>
     public bool Begin()
     {
         lock (gate)
         {
             var now = clock.GetTimestamp();
-            var trial = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Trial;
-            if (trial)
-                trialSince = now;
-            return trial;
+            var probe = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Probe;
+            if (probe)
+                probeSince = now;
+            return probe;
         }
     }
 
     /// <summary>A charge ended.</summary>
-    /// <param name="trial">What <see cref="Begin"/> said.</param>
+    /// <param name="probe">What <see cref="Begin"/> said.</param>
     /// <param name="latency">How long it took when the processor answered it, else null.</param>
     /// <param name="retryAfter">How long the processor asked to be left alone.</param>
-    public void End(bool trial, TimeSpan? latency, TimeSpan? retryAfter)
+    public void End(bool probe, TimeSpan? latency, TimeSpan? retryAfter)
     {
         lock (gate)
         {
             var now = clock.GetTimestamp();
-            if (trial)
-                trialSince = null;
+            if (probe)
+                probeSince = null;
 
             if (latency is { } measured)
             {
                 var fresh = measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept;
-                // A trial's word counts alone: the calls before it were another time's.
-                latencyMs = fresh && !trial
+                // A probe's word counts alone: the calls before it were another time's.
+                latencyMs = fresh && !probe
                     ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs)
                     : measured.TotalMilliseconds;
                 measuredAt = now;
-                if (trial)
+                if (probe)
                     leftAloneUntil = 0;
             }
 
             if (retryAfter is { } pause)
                 leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(pause));
-            else if (latency is null && (trial || Circuit.CircuitState != CircuitState.Closed))
-                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(options.TrialInterval));
+            else if (latency is null && (probe || Circuit.CircuitState != CircuitState.Closed))
+                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(options.ProbeInterval));
         }
     }
 
@@ -111,13 +111,13 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         if (circuitClosed && !saysFailing && expected <= options.MaxLatency && now >= leftAloneUntil)
             return Availability.Usable;
 
-        // The breaker lets one call through at a time, so a second trial would only be thrown back.
-        var trialPending = trialSince is { } since
-            && (!circuitClosed || clock.GetElapsedTime(since, now) < TrialAlone);
-        if (trialPending || now < leftAloneUntil)
+        // The breaker lets one call through at a time, so a second probe would only be thrown back.
+        var probePending = probeSince is { } since
+            && (!circuitClosed || clock.GetElapsedTime(since, now) < ProbeAlone);
+        if (probePending || now < leftAloneUntil)
             return Availability.Unusable;
 
-        return SaysSlow_NeedsLock(now) ? Availability.Unusable : Availability.Trial;
+        return SaysSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
     }
 
     // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer

@@ -19,7 +19,7 @@ internal static class ProcessorRouter
 
     private static RouteChoice CheapUnless(bool impatient, ProcessorState cheap, ProcessorState dear)
     {
-        // A trial goes first even past the patience: there is one at a time, and without it nobody would notice that
+        // A probe goes first even past the patience: there is one at a time, and without it nobody would notice that
         // the cheap processor is back.
         if (cheap.Availability != Availability.Unusable)
             return RouteChoice.Default;
@@ -36,7 +36,7 @@ internal static class ProcessorRouter
         {
             (Availability.Usable, Availability.Usable) =>
                 cheap.ExpectedLatency <= dear.ExpectedLatency ? RouteChoice.Default : RouteChoice.Fallback,
-            (Availability.Usable or Availability.Trial, _) => RouteChoice.Default,
+            (Availability.Usable or Availability.Probe, _) => RouteChoice.Default,
             (_, Availability.Unusable) => RouteChoice.Wait,
             _ => RouteChoice.Fallback,
         };

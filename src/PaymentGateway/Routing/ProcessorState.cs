@@ -7,9 +7,9 @@ internal enum Availability
     Usable,
 
     /// <summary>It failed or was slow, and one payment may try it now.</summary>
-    Trial,
+    Probe,
 
-    /// <summary>It fails or is too slow; the next trial is not due, or is in flight.</summary>
+    /// <summary>It fails or is too slow; the next probe is not due, or is in flight.</summary>
     Unusable,
 }
 

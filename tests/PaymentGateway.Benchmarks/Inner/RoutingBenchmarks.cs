@@ -21,7 +21,7 @@ public class RoutingBenchmarks
     {
         cheap = new ProcessorHealth(TimeProvider.System, options);
         dear = new ProcessorHealth(TimeProvider.System, options);
-        cheap.End(trial: false, TimeSpan.FromMilliseconds(2), null);
+        cheap.End(probe: false, TimeSpan.FromMilliseconds(2), null);
     }
 
     [Benchmark]

@@ -11,7 +11,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
 {
     private const int PerSecond = 200;
 
-    // Two instances, a trial each half second: 4/s are meant. More in the second in which a processor is first found
+    // Two instances, a probe each half second: 4/s are meant. More in the second in which a processor is first found
     // dead, because a breaker has to see calls fail before it opens: that one counts in the mean only.
     private const int CallsPerSecondMax = 20;
 

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Processors;
 /// <summary>The circuit breaker of a lane, over time.</summary>
 public sealed class CallGuardHandlerTests : IAsyncLifetime
 {
-    private static readonly TimeSpan TrialInterval = TimeSpan.FromSeconds(0.5);
+    private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
 
     private readonly FakeTimeProvider clock = new();
     private SimulatedProcessor processor = null!;
@@ -60,8 +60,8 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     {
         await OpenCircuitAsync();
         await processor.SetFailureAsync(false);
-        clock.Advance(TrialInterval + TrialInterval / 5);
-        Assert.Equal(Availability.Trial, Now);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        Assert.Equal(Availability.Probe, Now);
 
         Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
 
@@ -73,24 +73,24 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     public async Task A_trial_that_fails_keeps_the_circuit_open_for_another_interval()
     {
         await OpenCircuitAsync();
-        clock.Advance(TrialInterval + TrialInterval / 5);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
 
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
         Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(TrialInterval + TrialInterval / 5);
-        Assert.Equal(Availability.Trial, Now);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public async Task The_log_says_once_why_the_circuit_opened_and_that_it_closed()
     {
         await OpenCircuitAsync();
-        clock.Advance(TrialInterval + TrialInterval / 5);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
         await processor.SetFailureAsync(false);
-        clock.Advance(TrialInterval + TrialInterval / 5);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
 
         Assert.Equal(
@@ -103,16 +103,16 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
         await OpenCircuitAsync();
         await processor.SetFailureAsync(false);
         await processor.SetFaultsAsync(new { beforeInsert = "hang" });
-        clock.Advance(TrialInterval + TrialInterval / 5);
+        clock.Advance(ProbeInterval + ProbeInterval / 5);
         var posts = (await processor.CallsAsync()).Posts;
-        var trial = ChargeAsync(Lanes.NewPayment());
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Posts > posts, "the trial is out");
+        var probe = ChargeAsync(Lanes.NewPayment());
+        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Posts > posts, "the probe is out");
 
         Assert.Equal(Availability.Unusable, Now);
         Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
         await processor.ClearFaultsAsync();
 
-        Assert.Equal(ChargeResult.Settled, await trial);
+        Assert.Equal(ChargeResult.Settled, await probe);
         Assert.Equal(posts + 1, (await processor.CallsAsync()).Posts);
     }
 
@@ -207,7 +207,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
         await processor.SetFailureAsync(true);
         while (await ChargeAsync(Lanes.NewPayment()) != ChargeResult.NotSent)
             Assert.True((await processor.CallsAsync()).Posts < 20);
-        clock.Advance(TrialInterval / 5); // The pause after a call that was thrown back.
+        clock.Advance(ProbeInterval / 5); // The pause after a call that was thrown back.
     }
 
     private async Task<List<ChargeResult>> ChargeManyAsync(int count)

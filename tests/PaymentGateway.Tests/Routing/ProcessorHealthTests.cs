@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.Routing;
 public sealed class ProcessorHealthTests
 {
     private static readonly TimeSpan MaxLatency = TimeSpan.FromSeconds(1.2);
-    private static readonly TimeSpan TrialInterval = TimeSpan.FromSeconds(0.5);
+    private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
     private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
@@ -24,12 +24,12 @@ public sealed class ProcessorHealthTests
         health = new ProcessorHealth(
             clock,
             new RoutingOptions(
-                RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, TrialInterval, HealthInterval));
+                RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, ProbeInterval, HealthInterval));
         breaker = new ResiliencePipelineBuilder { TimeProvider = clock }
             .AddCircuitBreaker(new CircuitBreakerStrategyOptions
             {
                 MinimumThroughput = 2,
-                BreakDuration = TrialInterval,
+                BreakDuration = ProbeInterval,
                 StateProvider = health.Circuit,
             })
             .Build();
@@ -52,21 +52,21 @@ public sealed class ProcessorHealthTests
         OpenCircuit();
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(TrialInterval - Millisecond);
+        clock.Advance(ProbeInterval - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public void There_is_one_trial_at_a_time()
     {
         OpenCircuit();
-        clock.Advance(TrialInterval);
+        clock.Advance(ProbeInterval);
 
-        var trial = health.Begin();
+        var probe = health.Begin();
 
-        Assert.True(trial);
+        Assert.True(probe);
         Assert.Equal(Availability.Unusable, Now);
         Assert.False(health.Begin());
         clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
@@ -77,20 +77,20 @@ public sealed class ProcessorHealthTests
     public void A_trial_that_fails_is_followed_by_another_after_the_interval()
     {
         OpenCircuit();
-        clock.Advance(TrialInterval);
+        clock.Advance(ProbeInterval);
 
         Fail();
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(TrialInterval);
-        Assert.Equal(Availability.Trial, Now);
+        clock.Advance(ProbeInterval);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public void A_trial_that_goes_through_makes_it_usable_at_once()
     {
         OpenCircuit();
-        clock.Advance(TrialInterval);
+        clock.Advance(ProbeInterval);
 
         Succeed();
 
@@ -112,7 +112,7 @@ public sealed class ProcessorHealthTests
 
     [Theory]
     [InlineData(1200, "Usable")]
-    [InlineData(1201, "Trial")]
+    [InlineData(1201, "Probe")]
     public void A_processor_slower_than_the_limit_gets_trials_only(int latencyMs, string expected)
     {
         health.End(health.Begin(), TimeSpan.FromMilliseconds(latencyMs), null);
@@ -129,16 +129,16 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(TimeSpan.FromSeconds(1));
 
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public void The_word_of_a_trial_counts_alone()
     {
         health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
-        var trial = health.Begin();
+        var probe = health.Begin();
 
-        health.End(trial, TimeSpan.FromMilliseconds(10), null);
+        health.End(probe, TimeSpan.FromMilliseconds(10), null);
 
         Assert.Equal(TimeSpan.FromMilliseconds(10), health.Read().ExpectedLatency);
         Assert.Equal(Availability.Usable, Now);
@@ -183,7 +183,7 @@ public sealed class ProcessorHealthTests
     {
         health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
 
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
         clock.Advance(HealthInterval * 2);
         Assert.Equal(Availability.Usable, Now);
     }
@@ -214,7 +214,7 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Usable, Now);
         clock.Advance(TimeSpan.FromSeconds(1));
         health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
@@ -233,7 +233,7 @@ public sealed class ProcessorHealthTests
     public void One_that_is_slow_is_tried_when_it_says_that_it_is_quick_again()
     {
         health.End(false, TimeSpan.FromSeconds(2), null);
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
 
         health.Observe(Slow);
         Assert.Equal(Availability.Unusable, Now);
@@ -242,7 +242,7 @@ public sealed class ProcessorHealthTests
 
         Assert.Equal(Availability.Unusable, Now);
         health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
@@ -255,7 +255,7 @@ public sealed class ProcessorHealthTests
         clock.Advance(HealthInterval * 2 - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
@@ -268,7 +268,7 @@ public sealed class ProcessorHealthTests
 
         Assert.Equal(Availability.Usable, Now);
         clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
-        Assert.Equal(Availability.Trial, Now);
+        Assert.Equal(Availability.Probe, Now);
     }
 
     private void OpenCircuit()
@@ -280,15 +280,15 @@ public sealed class ProcessorHealthTests
 
     private void Fail()
     {
-        var trial = health.Begin();
+        var probe = health.Begin();
         Assert.Throws<IOException>(() => breaker.Execute(() => throw new IOException()));
-        health.End(trial, null, null);
+        health.End(probe, null, null);
     }
 
     private void Succeed()
     {
-        var trial = health.Begin();
+        var probe = health.Begin();
         breaker.Execute(() => { });
-        health.End(trial, TimeSpan.FromMilliseconds(3), null);
+        health.End(probe, TimeSpan.FromMilliseconds(3), null);
     }
 }

@@ -7,7 +7,7 @@ public sealed class ProcessorRouterTests
 {
     private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
 
-    // A row for each state of the cheap processor, a letter for each of the dear one: usable, trial, unusable.
+    // A row for each state of the cheap processor, a letter for each of the dear one: usable, probe, unusable.
     // D is default, F is fallback, W is wait.
     [Theory]
     [InlineData("Cheapest", 0, "DDD DDD WWW")]

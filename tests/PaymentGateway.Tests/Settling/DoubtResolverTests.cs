@@ -170,7 +170,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
         for (var i = 0; i < 50; i++)
             await gateway.PayAsync();
-        // The circuit opens at the fourth, so a trial is among them.
+        // The circuit opens at the fourth, so a probe is among them.
         await DefaultHasPostsAsync(6);
 
         await rig.Default.ClearFaultsAsync();

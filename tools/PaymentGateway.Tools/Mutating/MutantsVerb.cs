@@ -32,15 +32,15 @@ public static class MutantsVerb
 
         var copy = new MutantCopy(folder, settings, cancellation);
         await copy.RefreshAsync();
-        var trial = new MutantTrial(copy, folder);
-        await trial.CheckUnchangedAsync(mutants);
+        var probe = new MutantTrial(copy, folder);
+        await probe.CheckUnchangedAsync(mutants);
 
         var list = Path.Combine(folder, "list.md");
         await File.WriteAllTextAsync(list, "", cancellation);
         var caught = 0;
         foreach (var mutant in mutants)
         {
-            var entry = await trial.TryAsync(mutant);
+            var entry = await probe.TryAsync(mutant);
             caught += entry.Caught ? 1 : 0;
             Console.WriteLine(entry);
             await File.AppendAllTextAsync(list, $"{entry}\n", cancellation);
