@@ -96,7 +96,7 @@ internal enum RoutingPolicy
 }
 
 /// <summary>How payments find their processor.</summary>
-/// <param name="Patience">How long after its acceptance a payment waits for the cheap processor.</param>
+/// <param name="Patience">How long after its acceptance a payment waits for the default processor.</param>
 /// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
 /// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
 /// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>

@@ -24,9 +24,9 @@ internal enum RouteChoice
     /// <summary>Nowhere yet.</summary>
     Wait,
 
-    /// <summary>To the cheap processor.</summary>
+    /// <summary>To the default processor.</summary>
     Default,
 
-    /// <summary>To the dear one.</summary>
+    /// <summary>To the fallback processor.</summary>
     Fallback,
 }

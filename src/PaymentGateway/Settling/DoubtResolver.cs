@@ -111,17 +111,17 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ResolveAnywhereAsync(Payment payment)
     {
         var pastHorizon = IsPastHorizon(payment);
-        var cheap = await lanes.Default.LookUpAsync(payment, stopping);
-        if (cheap.Result == LookupResult.Found)
-            return Settle(payment, lanes.Default, cheap.AmountCents, cheap.RequestedAt);
+        var atDefault = await lanes.Default.LookUpAsync(payment, stopping);
+        if (atDefault.Result == LookupResult.Found)
+            return Settle(payment, lanes.Default, atDefault.AmountCents, atDefault.RequestedAt);
 
-        var dear = await lanes.Fallback.LookUpAsync(payment, stopping);
-        if (dear.Result == LookupResult.Found)
-            return Settle(payment, lanes.Fallback, dear.AmountCents, dear.RequestedAt);
+        var atFallback = await lanes.Fallback.LookUpAsync(payment, stopping);
+        if (atFallback.Result == LookupResult.Found)
+            return Settle(payment, lanes.Fallback, atFallback.AmountCents, atFallback.RequestedAt);
 
-        return pastHorizon && cheap.Result == LookupResult.NotFound && dear.Result == LookupResult.NotFound
+        return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
             ? Free(payment)
-            : Step.Again(cheap.RetryAfter ?? dear.RetryAfter);
+            : Step.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
     private Step Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)

@@ -13,18 +13,18 @@ public class RoutingBenchmarks
         RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
         TimeSpan.FromSeconds(5.2));
 
-    private ProcessorHealth cheap = null!;
-    private ProcessorHealth dear = null!;
+    private ProcessorHealth defaultHealth = null!;
+    private ProcessorHealth fallbackHealth = null!;
 
     [GlobalSetup]
     public void Observe()
     {
-        cheap = new ProcessorHealth(TimeProvider.System, options);
-        dear = new ProcessorHealth(TimeProvider.System, options);
-        cheap.End(probe: false, TimeSpan.FromMilliseconds(2), null);
+        defaultHealth = new ProcessorHealth(TimeProvider.System, options);
+        fallbackHealth = new ProcessorHealth(TimeProvider.System, options);
+        defaultHealth.End(probe: false, TimeSpan.FromMilliseconds(2), null);
     }
 
     [Benchmark]
     public bool Choose() =>
-        ProcessorRouter.Choose(cheap.Read(), dear.Read(), Age, options) == RouteChoice.Default;
+        ProcessorRouter.Choose(defaultHealth.Read(), fallbackHealth.Read(), Age, options) == RouteChoice.Default;
 }

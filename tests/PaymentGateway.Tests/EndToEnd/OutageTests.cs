@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A processor fails while clients post: waiting for the cheap one, and the end of patience.</summary>
+/// <summary>A processor fails while clients post: waiting for default, and the end of patience.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
 {

@@ -30,11 +30,11 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
         using var certificate = SelfSigned.Create();
         var trusted = Path.GetTempFileName();
         await File.WriteAllTextAsync(trusted, certificate.ExportCertificatePem());
-        await using var cheap = ProcessorFront.Open(system.Default.BaseAddress, certificate);
-        await using var dear = ProcessorFront.Open(system.Fallback.BaseAddress, certificate);
+        await using var defaultFront = ProcessorFront.Open(system.Default.BaseAddress, certificate);
+        await using var fallbackFront = ProcessorFront.Open(system.Fallback.BaseAddress, certificate);
         await using (var instance = await StartInsteadAsync(
-            ("Gateway__Processors__Default__BaseUrl", $"{cheap.BaseAddress}"),
-            ("Gateway__Processors__Fallback__BaseUrl", $"{dear.BaseAddress}"), ("SSL_CERT_FILE", trusted),
+            ("Gateway__Processors__Default__BaseUrl", $"{defaultFront.BaseAddress}"),
+            ("Gateway__Processors__Fallback__BaseUrl", $"{fallbackFront.BaseAddress}"), ("SSL_CERT_FILE", trusted),
             ("Gateway__Routing__Patience", "0s")))
         {
             await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));

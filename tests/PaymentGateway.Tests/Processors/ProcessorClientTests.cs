@@ -246,8 +246,8 @@ public sealed class ProcessorClientTests : IAsyncLifetime
         Assert.Equal((ChargeResult.InDoubt, "404"), (outcome.Result, outcome.Reason));
     }
 
-    private Lanes NewLanes(Uri cheap) => Lanes.Build(
-        cheap, processor.BaseAddress, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"));
+    private Lanes NewLanes(Uri defaultUrl) => Lanes.Build(
+        defaultUrl, processor.BaseAddress, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"));
 
     /// <summary>Lets the call's time run out once the processor is at work on it.</summary>
     private async Task<ChargeOutcome> TimeOutAsync(Task<ChargeOutcome> call, bool stored)

@@ -189,8 +189,8 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         Assert.Equal(ChargeResult.Refused, outcome.Result);
     }
 
-    private Lanes NewLanes(Uri cheap, string connectTimeout = "60s") => Lanes.Build(
-        cheap, cheap, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
+    private Lanes NewLanes(Uri defaultUrl, string connectTimeout = "60s") => Lanes.Build(
+        defaultUrl, defaultUrl, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
         ("Gateway:Settling:ConnectTimeout", connectTimeout));
 
     private long Held(bool isHeld) => clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));

@@ -7,7 +7,7 @@ public sealed class ProcessorRouterTests
 {
     private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
 
-    // A row for each state of the cheap processor, a letter for each of the dear one: usable, probe, unusable.
+    // A row for each state of default, a letter for each of fallback: usable, probe, unusable.
     // D is default, F is fallback, W is wait.
     [Theory]
     [InlineData("Cheapest", 0, "DDD DDD WWW")]
@@ -23,13 +23,14 @@ public sealed class ProcessorRouterTests
         var rows = table.Split(' ');
         var options = Options(policy);
 
-        foreach (var cheap in Enum.GetValues<Availability>())
-            foreach (var dear in Enum.GetValues<Availability>())
+        foreach (var atDefault in Enum.GetValues<Availability>())
+            foreach (var atFallback in Enum.GetValues<Availability>())
             {
                 var choice = ProcessorRouter.Choose(
-                    State(cheap), State(dear), TimeSpan.FromSeconds(ageSeconds), options);
+                    State(atDefault), State(atFallback), TimeSpan.FromSeconds(ageSeconds), options);
 
-                Assert.True(rows[(int)cheap][(int)dear] == choice.ToString()[0], $"{cheap}, {dear}: {choice}");
+                Assert.True(rows[(int)atDefault][(int)atFallback] == choice.ToString()[0],
+                    $"{atDefault}, {atFallback}: {choice}");
             }
     }
 
@@ -43,10 +44,10 @@ public sealed class ProcessorRouterTests
     public void Balanced_gives_an_outage_up_that_has_lasted_longer_than_the_patience_left(
         double ageSeconds, double outSeconds, string expected)
     {
-        var cheap = State(Availability.Unusable) with { OutFor = TimeSpan.FromSeconds(outSeconds) };
+        var atDefault = State(Availability.Unusable) with { OutFor = TimeSpan.FromSeconds(outSeconds) };
 
         var choice = ProcessorRouter.Choose(
-            cheap, State(Availability.Usable), TimeSpan.FromSeconds(ageSeconds), Options("Balanced"));
+            atDefault, State(Availability.Usable), TimeSpan.FromSeconds(ageSeconds), Options("Balanced"));
 
         Assert.Equal(expected, choice.ToString());
     }
@@ -54,9 +55,9 @@ public sealed class ProcessorRouterTests
     [Fact]
     public void Cheapest_waits_however_long_the_outage_has_lasted()
     {
-        var cheap = State(Availability.Unusable) with { OutFor = TimeSpan.FromHours(1) };
+        var atDefault = State(Availability.Unusable) with { OutFor = TimeSpan.FromHours(1) };
 
-        var choice = ProcessorRouter.Choose(cheap, State(Availability.Usable), TimeSpan.Zero, Options("Cheapest"));
+        var choice = ProcessorRouter.Choose(atDefault, State(Availability.Usable), TimeSpan.Zero, Options("Cheapest"));
 
         Assert.Equal(RouteChoice.Wait, choice);
     }
@@ -66,12 +67,12 @@ public sealed class ProcessorRouterTests
     [InlineData(10, 10, "Default")]
     [InlineData(11, 10, "Fallback")]
     public void Fastest_takes_the_one_that_answers_sooner_and_the_cheap_one_of_two_alike(
-        int cheapMs, int dearMs, string expected)
+        int defaultMs, int fallbackMs, string expected)
     {
-        var cheap = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(cheapMs) };
-        var dear = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(dearMs) };
+        var atDefault = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(defaultMs) };
+        var atFallback = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(fallbackMs) };
 
-        var choice = ProcessorRouter.Choose(cheap, dear, TimeSpan.Zero, Options("Fastest"));
+        var choice = ProcessorRouter.Choose(atDefault, atFallback, TimeSpan.Zero, Options("Fastest"));
 
         Assert.Equal(expected, choice.ToString());
     }

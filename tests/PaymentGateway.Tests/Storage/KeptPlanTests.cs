@@ -63,7 +63,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
         Assert.Equal("80kB", await database.ScalarAsync<string>("SHOW effective_cache_size"));
         var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         await SettleAsync(living, Many, Batches.Noon.AddHours(-1));
-        // In turn, as instances do: that an owner's rows lie apart makes the index look dear, too.
+        // In turn, as instances do: that an owner's rows lie apart makes the index look expensive, too.
         for (var batch = 0; batch < Many / Page; batch++)
             foreach (var owner in (int[])[living, dead])
                 await database.Payments.StoreAsync(

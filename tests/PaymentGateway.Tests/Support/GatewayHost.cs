@@ -34,15 +34,16 @@ internal sealed class GatewayHost : IAsyncDisposable
     }
 
     public static async Task<GatewayHost> StartAsync(
-        TestDatabase database, SimulatedProcessor cheap, SimulatedProcessor dear, params string[] settings)
+        TestDatabase database, SimulatedProcessor defaultProcessor, SimulatedProcessor fallbackProcessor,
+        params string[] settings)
     {
         var directory = Directory.CreateTempSubdirectory("gateway");
         string[] args =
         [
             $"--urls=http://unix:{SocketIn(directory)}",
             $"--ConnectionStrings:Ledger={database.ConnectionString};Multiplexing=true",
-            $"--Gateway:Processors:Default:BaseUrl={cheap.BaseAddress}",
-            $"--Gateway:Processors:Fallback:BaseUrl={dear.BaseAddress}",
+            $"--Gateway:Processors:Default:BaseUrl={defaultProcessor.BaseAddress}",
+            $"--Gateway:Processors:Fallback:BaseUrl={fallbackProcessor.BaseAddress}",
             "--Gateway:Settling:DrainTimeout=1s",
             "--Logging:LogLevel:Default=None",
             .. settings.Select(setting => "--Gateway:" + setting),

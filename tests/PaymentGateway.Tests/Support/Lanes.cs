@@ -31,12 +31,12 @@ internal sealed class Lanes : IAsyncDisposable
     public Lease Lease { get; }
 
     public static Lanes Build(
-        Uri cheap, Uri dear, TimeProvider clock, params (string Key, string? Value)[] settings)
+        Uri defaultUrl, Uri fallbackUrl, TimeProvider clock, params (string Key, string? Value)[] settings)
     {
         var options = TestSettings.Read(
         [
-            ("Gateway:Processors:Default:BaseUrl", cheap.AbsoluteUri),
-            ("Gateway:Processors:Fallback:BaseUrl", dear.AbsoluteUri), .. settings,
+            ("Gateway:Processors:Default:BaseUrl", defaultUrl.AbsoluteUri),
+            ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl.AbsoluteUri), .. settings,
         ]);
         var collection = new ServiceCollection();
         collection.AddSingleton(clock);

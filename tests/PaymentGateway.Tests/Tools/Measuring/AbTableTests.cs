@@ -31,14 +31,14 @@ public sealed class AbTableTests
     {
         AbBurst[] bursts =
         [
-            Burst("cheap", 1, 0.050), Burst("base", 1, 0.100),
-            Burst("base", 2, 0.200), Burst("cheap", 2, 0.100),
+            Burst("atDefault", 1, 0.050), Burst("base", 1, 0.100),
+            Burst("base", 2, 0.200), Burst("atDefault", 2, 0.100),
         ];
 
         Assert.Equal(
             ["| base | 600 | 150 | 300 | 150 | 0.50 | 2.00 | 1.000 ± 0.000 |",
-                "| cheap | 300 | 75 | 150 | 75 | 0.50 | 2.00 | 0.500 ± 0.000 |"],
-            AbTable.Of(["base", "cheap"], bursts).Skip(2));
+                "| atDefault | 300 | 75 | 150 | 75 | 0.50 | 2.00 | 0.500 ± 0.000 |"],
+            AbTable.Of(["base", "atDefault"], bursts).Skip(2));
     }
 
     private static AbBurst Burst(string variant, int round, double nginxMs) =>

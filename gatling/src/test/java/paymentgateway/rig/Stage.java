@@ -28,7 +28,7 @@ public record Stage(
     return OFFICIAL.stream().map(stage -> stage.at(stage.second * seconds / OFFICIAL_SECONDS)).toList();
   }
 
-  /** The cheap processor is slow from second 10 to 40 and never fails: what it stores is late. */
+  /** The default processor is slow from second 10 to 40 and never fails: what it stores is late. */
   public static List<Stage> slow(int delayMs) {
     return List.of(
         new Stage(1, 0, false, 0, false), new Stage(10, delayMs, false, 0, false), new Stage(40, 0, false, 0, false));
