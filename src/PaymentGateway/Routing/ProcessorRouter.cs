@@ -8,29 +8,31 @@ internal static class ProcessorRouter
     /// <param name="atDefault">The default processor.</param>
     /// <param name="atFallback">The fallback processor.</param>
     /// <param name="age">Time since the payment was accepted.</param>
-    /// <param name="options">Policy and patience.</param>
+    /// <param name="options">Policy and fallback delay.</param>
     public static RouteChoice Choose(
         ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, RoutingOptions options) =>
         options.Policy switch
         {
             RoutingPolicy.Fastest => Fastest(atDefault, atFallback),
             RoutingPolicy.Balanced => DefaultUnless(Hopeless(atDefault, age, options), atDefault, atFallback),
-            _ => DefaultUnless(age >= options.Patience, atDefault, atFallback),
+            _ => DefaultUnless(age >= options.FallbackAfter, atDefault, atFallback),
         };
 
-    private static RouteChoice DefaultUnless(bool impatient, ProcessorState atDefault, ProcessorState atFallback)
+    private static RouteChoice DefaultUnless(bool mayFallBack, ProcessorState atDefault, ProcessorState atFallback)
     {
-        // A probe goes first even past the patience: there is one at a time, and without it nobody would notice that
-        // the default processor is back.
+        // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice
+        // that the default processor is back.
         if (atDefault.Availability != Availability.Unusable)
             return RouteChoice.Default;
 
-        return impatient && atFallback.Availability != Availability.Unusable ? RouteChoice.Fallback : RouteChoice.Wait;
+        return mayFallBack
+            && atFallback.Availability != Availability.Unusable ? RouteChoice.Fallback : RouteChoice.Wait;
     }
 
-    // An outage is expected to last as long again as it has lasted: past the rest of the patience waiting is in vain.
+    // An outage is expected to last as long again as it has lasted: past the rest of the fallback delay waiting is in
+    // vain.
     private static bool Hopeless(ProcessorState atDefault, TimeSpan age, RoutingOptions options) =>
-        age >= options.Patience || atDefault.OutFor > options.Patience - age;
+        age >= options.FallbackAfter || atDefault.OutFor > options.FallbackAfter - age;
 
     private static RouteChoice Fastest(ProcessorState atDefault, ProcessorState atFallback) =>
         (atDefault.Availability, atFallback.Availability) switch

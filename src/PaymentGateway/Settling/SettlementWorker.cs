@@ -16,7 +16,7 @@ internal sealed partial class SettlementWorker(
     UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
-    // What depends on time alone (a probe that falls due, patience that ends) is looked at again this often.
+    // What depends on time alone (a probe that falls due, a fallback delay that ends) is looked at again this often.
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
 
     private readonly Pulse progress = new(clock);

@@ -14,7 +14,7 @@ namespace PaymentGateway.Tests.Chaos;
 /// <param name="JudgedKills">Kills that the limit on adoption was held for.</param>
 /// <param name="Doubted">Charges that were stored and not answered, by the simulators' count.</param>
 /// <param name="LookUps">Look-ups at both processors, and charges that were answered 422.</param>
-/// <param name="LongOutages">Outages of default alone that outlasted the patience by seconds.</param>
+/// <param name="LongOutages">Outages of default alone that outlasted the fallback delay by seconds.</param>
 public sealed record ChaosCaused(
     TimeSpan Length, long Sent, long Acknowledged, long AtFirst, long Settled, long AtFallback, long AdoptedInDoubt,
     IReadOnlyList<long> LeftByKills, int CleanKills, int JudgedKills, long Doubted, long LookUps, int LongOutages,
@@ -29,7 +29,8 @@ public static class ChaosFloors
     // In the worst schedule of seeds 1 to 5 more than a third had their 202 at the first attempt.
     private const double AtFirstShare = 0.2;
 
-    // An outage past the patience by two seconds leaves some 240 to fallback; half of that time may be another fault's.
+    // An outage past the fallback delay by two seconds leaves some 240 to fallback; half of that time may be another
+    // fault's.
     private const int PerLongOutage = 20;
 
     /// <summary>What is missing, in words.</summary>

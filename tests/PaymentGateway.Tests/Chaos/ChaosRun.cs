@@ -101,7 +101,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var longOutages = schedule.Processors.Count(step => step.Kind == ChaosKind.Outage
-            && step.Target == ChaosStep.Default && step.Hold > ChaosSchedule.Patience + OutageOutlasts);
+            && step.Target == ChaosStep.Default && step.Hold > ChaosSchedule.FallbackAfter + OutageOutlasts);
         return new ChaosCaused(
             length, ledger.Count, ledger.Acknowledged,
             ledger.Entries.Count(entry => entry is { Outcome: LoadOutcome.Acknowledged, Attempts: 1 }),
@@ -199,8 +199,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    // What the instance holds has been adopted and, past the patience, charged at fallback when it goes on; and default
-    // is healthy just then, so one without fencing charges it all there.
+    // What the instance holds has been adopted and, past the fallback delay, charged at fallback when it goes on; and
+    // default is healthy just then, so one without fencing charges it all there.
     private async Task PauseInOutageAsync(ChaosStep step)
     {
         await processorsAreMine.WaitAsync();

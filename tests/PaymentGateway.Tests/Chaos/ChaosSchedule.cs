@@ -16,7 +16,7 @@ public sealed class ChaosSchedule
 
     public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(2);
 
-    public static readonly TimeSpan Patience = TimeSpan.FromSeconds(5);
+    public static readonly TimeSpan FallbackAfter = TimeSpan.FromSeconds(5);
 
     /// <summary>Above the gateway's limit of a call, so that it gives up what will be charged all the same.</summary>
     public const int SlowMs = 2_600;
@@ -200,7 +200,7 @@ public sealed class ChaosSchedule
 
     private ChaosStep Unserved(TimeSpan at) => new(at, ChaosKind.NginxKill, "nginx", Seconds(0, 1));
 
-    // Longer than the patience at times, so that fallback is used.
+    // Longer than the fallback delay at times, so that fallback is used.
     private ChaosStep Failing(TimeSpan at) => new(at, ChaosKind.Outage, Processor(), Seconds(5, 9));
 
     private ChaosStep BothFailing(TimeSpan at) => new(at, ChaosKind.Outage, ChaosStep.Both, Seconds(4, 8));
@@ -208,9 +208,9 @@ public sealed class ChaosSchedule
     private ChaosStep Slow(TimeSpan at) => new(
         at, ChaosKind.Slow, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 8), SlowMs);
 
-    // Beyond the patience: whoever forgets the doubt sends it to fallback then.
+    // Beyond the fallback delay: whoever forgets the doubt sends it to fallback then.
     private ChaosStep Resetting(TimeSpan at) => new(
-        at, ChaosKind.StoredThenReset, ChaosStep.Default, Patience + Seconds(2, 4));
+        at, ChaosKind.StoredThenReset, ChaosStep.Default, FallbackAfter + Seconds(2, 4));
 
     private ChaosStep Wrong(TimeSpan at) => new(
         at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), random.Next(20, 60));

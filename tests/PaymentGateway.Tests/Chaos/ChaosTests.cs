@@ -25,7 +25,7 @@ public sealed class ChaosTests(ITestOutputHelper output)
             ("PROFILE", settings.Durable ? "durable" : "unlogged"),
             ("Gateway__Settling__InDoubtHorizon", Seconds(ChaosSchedule.Horizon)),
             ("Gateway__Settling__CallTimeout", Seconds(ChaosSchedule.CallTimeout)),
-            ("Gateway__Routing__Patience", Seconds(ChaosSchedule.Patience)));
+            ("Gateway__Routing__FallbackAfter", Seconds(ChaosSchedule.FallbackAfter)));
         using var run = new ChaosRun(system, schedule);
         var load = new ChaosLoad(system);
         var audits = new ChaosAudits(system, settings.Seed);

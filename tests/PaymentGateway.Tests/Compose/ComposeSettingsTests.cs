@@ -39,7 +39,7 @@ public sealed class ComposeSettingsTests
     public void A_name_that_the_gateway_does_not_know_would_be_seen()
     {
         var instance = ComposeProject.Challenge["api1"].Node.DeepClone().AsObject();
-        instance["environment"]!["Gateway__Routing__Patiense"] = "30s";
+        instance["environment"]!["Gateway__Routing__FalbackAfter"] = "30s";
 
         Assert.Throws<ConfigurationException>(
             () => GatewayOptions.Read(Configuration(new ComposeService("api1", instance))));

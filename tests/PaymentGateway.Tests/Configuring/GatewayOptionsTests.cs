@@ -64,10 +64,10 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Intake:StoreTimeout", "-1s")]
     [InlineData("Gateway:Routing:Policy", "Dearest")]
     [InlineData("Gateway:Routing:Policy", "7")]
-    [InlineData("Gateway:Routing:Patience", "30")]
-    [InlineData("Gateway:Routing:Patience", "soon")]
-    [InlineData("Gateway:Routing:Patience", "1e300s")]
-    [InlineData("Gateway:Routing:Patience", "-00:00:01")]
+    [InlineData("Gateway:Routing:FallbackAfter", "30")]
+    [InlineData("Gateway:Routing:FallbackAfter", "soon")]
+    [InlineData("Gateway:Routing:FallbackAfter", "1e300s")]
+    [InlineData("Gateway:Routing:FallbackAfter", "-00:00:01")]
     [InlineData("Gateway:Routing:HealthInterval", "4s")]
     [InlineData("Gateway:Settling:MaxConcurrency", "701")]
     [InlineData("Gateway:Settling:InDoubtHorizon", "2h")]
@@ -84,8 +84,8 @@ public sealed class GatewayOptionsTests
     }
 
     [Theory]
-    [InlineData("Gateway:Patience")]
-    [InlineData("Gateway:Routing:Patienc")]
+    [InlineData("Gateway:FallbackAfter")]
+    [InlineData("Gateway:Routing:FallbackAfte")]
     [InlineData("Gateway:Processors:Third:BaseUrl")]
     public void An_unknown_setting_is_refused_by_name(string key)
     {
@@ -103,9 +103,9 @@ public sealed class GatewayOptionsTests
     [InlineData("0s", 0)]
     public void A_duration_is_written_with_its_unit_or_as_a_time(string text, double seconds)
     {
-        var options = TestSettings.Read(("Gateway:Routing:Patience", text));
+        var options = TestSettings.Read(("Gateway:Routing:FallbackAfter", text));
 
-        Assert.Equal(TimeSpan.FromSeconds(seconds), options.Routing.Patience);
+        Assert.Equal(TimeSpan.FromSeconds(seconds), options.Routing.FallbackAfter);
     }
 
     [Theory]

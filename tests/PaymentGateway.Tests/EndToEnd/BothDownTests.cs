@@ -30,8 +30,8 @@ public sealed class BothDownTests(ITestOutputHelper output)
     [GatewaySystemFact]
     public async Task Both_processors_down_leave_acceptance_untouched_and_the_backlog_goes_oldest_first()
     {
-        // A short patience, so that fallback is tried as well.
-        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__Patience", "3s"));
+        // A short fallback delay, so that fallback is tried as well.
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "3s"));
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Before + Outage + After);
         await Task.Delay(Before);
 

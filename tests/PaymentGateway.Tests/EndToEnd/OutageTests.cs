@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A processor fails while clients post: waiting for default, and the end of patience.</summary>
+/// <summary>A processor fails while clients post: waiting for default, and the end of the fallback delay.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
 {
@@ -39,7 +39,7 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
     [GatewaySystemFact]
     public async Task Past_their_patience_payments_are_settled_at_fallback_and_none_twice()
     {
-        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__Patience", "3s"));
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "3s"));
         var ledger = new LoadLedger();
 
         var load = LoadDriver.RunClientsAsync(system.Client, ledger, Clients, Payments, Pause);

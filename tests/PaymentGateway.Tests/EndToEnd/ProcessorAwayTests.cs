@@ -7,8 +7,8 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITestOutputHelper output)
-    : IClassFixture<ProcessorAwayTests.HastySystem>, IAsyncLifetime
+public sealed class ProcessorAwayTests(ProcessorAwayTests.ShortLimitSystem shortLimits, ITestOutputHelper output)
+    : IClassFixture<ProcessorAwayTests.ShortLimitSystem>, IAsyncLifetime
 {
     private const string Default = "default";
     private const int Instances = 2;
@@ -22,7 +22,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
 
     private readonly LoadLedger ledger = new();
 
-    private GatewaySystem System => hasty.System;
+    private GatewaySystem System => shortLimits.System;
 
     public Task InitializeAsync() => System.ResetAsync();
 
@@ -33,7 +33,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
     {
         await System.StopAsync(Default);
         await PostAsync(200);
-        await IsSettledAsync(200, "at fallback, when their patience has ended");
+        await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
         await System.StartAsync(Default);
         await LedgerCheck.AgreesAsync(System, ledger);
         Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
@@ -51,10 +51,10 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         {
             await Eventually.HoldsAsync(() => IsReadyAsync(System.Client), "the instance is ready");
             await PostAsync(200);
-            await IsSettledAsync(200, "at fallback, when their patience has ended");
+            await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
             Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
 
-            // What has not run out of patience is handed over by the stop, and finds the name resolved.
+            // What is still within the fallback delay is handed over by the stop, and finds the name resolved.
             await PostAsync(100);
             lost.Signal(GatewaySystemInstance.Terminate);
             Assert.Equal(0, (await lost.EndAsync(TimeSpan.FromSeconds(15))).ExitCode);
@@ -168,7 +168,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
     }
 
     /// <summary>Gives calls up after 1 s and default after 2 s, and believes a 404 only long after.</summary>
-    public sealed class HastySystem : IAsyncLifetime
+    public sealed class ShortLimitSystem : IAsyncLifetime
     {
         public GatewaySystem System { get; private set; } = null!;
 
@@ -176,7 +176,7 @@ public sealed class ProcessorAwayTests(ProcessorAwayTests.HastySystem hasty, ITe
         {
             if (GatewaySystemParts.SkipReason is null)
                 System = await GatewaySystem.UpAsync(
-                    ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Routing__Patience", "2s"),
+                    ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Routing__FallbackAfter", "2s"),
                     ("Gateway__Settling__InDoubtHorizon", $"{Hang.TotalSeconds + 5}s"));
         }
 

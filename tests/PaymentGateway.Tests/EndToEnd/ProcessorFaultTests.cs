@@ -5,12 +5,12 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Every way in which a processor can fail to say what it did, through the real thing.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impatient, ITestOutputHelper output)
-    : IClassFixture<ProcessorFaultTests.ImpatientSystem>, IAsyncLifetime
+public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fallingBack, ITestOutputHelper output)
+    : IClassFixture<ProcessorFaultTests.FallingBackSystem>, IAsyncLifetime
 {
     private readonly LoadLedger ledger = new();
 
-    private GatewaySystem System => impatient.System;
+    private GatewaySystem System => fallingBack.System;
 
     public Task InitializeAsync() => System.ResetAsync();
 
@@ -96,7 +96,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
     [GatewaySystemFact]
     public async Task A_payment_in_doubt_does_not_cross_while_fallback_is_healthy_and_patience_is_over()
     {
-        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__Patience", "0s"));
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         await system.Default.SetFaultsAsync(new { afterInsert = "reset" });
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await load;
@@ -171,7 +171,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.ImpatientSystem impa
     }
 
     /// <summary>Gives a call up after 1 s, so that a hang is in doubt soon, and doubt ends soon.</summary>
-    public sealed class ImpatientSystem : IAsyncLifetime
+    public sealed class FallingBackSystem : IAsyncLifetime
     {
         public GatewaySystem System { get; private set; } = null!;
 

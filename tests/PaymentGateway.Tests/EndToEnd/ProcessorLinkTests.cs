@@ -35,7 +35,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
         await using (var instance = await StartInsteadAsync(
             ("Gateway__Processors__Default__BaseUrl", $"{defaultFront.BaseAddress}"),
             ("Gateway__Processors__Fallback__BaseUrl", $"{fallbackFront.BaseAddress}"), ("SSL_CERT_FILE", trusted),
-            ("Gateway__Routing__Patience", "0s")))
+            ("Gateway__Routing__FallbackAfter", "0s")))
         {
             await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
             await system.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });

@@ -21,7 +21,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_answer_is_the_contracts_JSON_byte_for_byte()
     {
-        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__Patience", "0s"));
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         Assert.Equal(Empty, await system.Client.GetStringAsync("payments-summary"));
         foreach (var amount in new[] { 19.90m, 0.10m, 999_999_999_999.99m })
             await LoadDriver.PostAsync(system.Client, ledger, amount: amount);

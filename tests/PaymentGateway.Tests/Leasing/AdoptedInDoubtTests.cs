@@ -16,7 +16,7 @@ public sealed class AdoptedInDoubtTests : IAsyncLifetime
     {
         await rig.Default.SetFailureAsync(true);
         await rig.Fallback.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var owner = await rig.StartGatewayAsync("Routing:Patience=0s");
+        var owner = await rig.StartGatewayAsync("Routing:FallbackAfter=0s");
         await owner.PayAsync();
         await Eventually.HoldsAsync(
             async () => (await rig.Fallback.PaymentsAsync()).Count == 1, "fallback has it, and has not answered");

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Leasing;
 /// <summary>LeaseKeeper turn by turn, on a clock of the test's: what it tells the database, and what follows.</summary>
 public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
     // Below the 0.8 s that a statement of the lease may take, so that none on its way ends by it.
     private static readonly TimeSpan Step = TimeSpan.FromMilliseconds(700);
@@ -221,7 +221,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         var epoch = stages.Lease.Epoch;
         await AllowAsync(false);
 
-        await keeper.StopAsync(CancellationToken.None).WaitAsync(Patience);
+        await keeper.StopAsync(CancellationToken.None).WaitAsync(Limit);
 
         await AllowAsync(true);
         Assert.Equal(0, stages.Lease.Epoch);
@@ -240,7 +240,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         await NextTurnAsync();
     }
 
-    private Task NextTurnAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Patience);
+    private Task NextTurnAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Limit);
 
     // With the database away no turn ends in a look that could be waited for.
     private Func<Task<bool>> TurnAndAsync(Func<Task<bool>> conditionAsync) => () =>

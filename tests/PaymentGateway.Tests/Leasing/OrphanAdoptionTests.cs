@@ -65,7 +65,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var from = DateTime.UtcNow;
 
         var gateway = await rig.StartGatewayAsync(
-            "Routing:Patience=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
+            "Routing:FallbackAfter=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
         await rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
         await rig.AssertLedgersAgreeAsync();
@@ -86,7 +86,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
             async () => (await rig.Default.CallsAsync()).InFlight == 5, "the calls of the dead owner hang");
         await rig.Default.SetFailureAsync(true);
 
-        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", NeverOver);
+        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);
         // One that nobody ever sent passes them by.
         await gateway.PayAsync();
         await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
@@ -123,7 +123,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
     {
-        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Owning:LeaseDuration=60s");
+        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Owning:LeaseDuration=60s");
         var lease = gateway.Part<Lease>();
         await rig.Default.SetFailureAsync(true);
         await using var connection = await rig.Database.Source.OpenConnectionAsync();

@@ -15,7 +15,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     private const string Waiting =
         "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
@@ -236,7 +236,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         Assert.Equal(Earliest, Adoption.Oldest());
         await database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
 
-        await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Patience));
+        await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Limit));
         Assert.Equal((0, 0), (stages.Open.Count, stages.Queue.Count));
         Assert.True(await database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {mine}"));
         Assert.Equal(0, stages.Lease.Epoch);

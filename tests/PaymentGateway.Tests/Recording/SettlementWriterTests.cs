@@ -10,7 +10,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 {
     private const string Failed = "1 outcomes could not be written";
 
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
     private readonly TestDatabase database = new();
@@ -45,7 +45,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
         Add(payment);
 
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
     }
 
     [PostgresFact]
@@ -56,7 +56,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
         Add(paid, Processor.Fallback);
 
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal([other], stages.Open.Snapshot());
         Assert.Equal(
             $"{paid.Id} 2 1990 {Batches.Noon:O}",
@@ -89,7 +89,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await HasFailedAsync(++tries);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(500));
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal((1, tries), (await CountSettledAsync(), Log.Count));
         Assert.Equal(0, stages.Open.Count);
     }
@@ -109,7 +109,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await HasFailedAsync(1);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(100));
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.True(Writer.HasCapacity);
     }
 
@@ -130,7 +130,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await SettleElsewhereAsync(other, payments[1]);
 
         await transaction.RollbackAsync();
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Patience);
+        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Empty(Log);
         Assert.Equal(2, await CountSettledAsync());
     }
@@ -177,7 +177,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         Assert.False(stop.IsCompleted);
         await BringLedgerBackAsync();
         clock.Advance(TimeSpan.FromMilliseconds(100));
-        await stop.WaitAsync(Patience);
+        await stop.WaitAsync(Limit);
         Assert.Equal((0, 1L), (stages.Open.Count, await CountSettledAsync()));
     }
 
@@ -194,7 +194,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         var stop = writer.StopAsync(limit.Token);
         Assert.False(stop.IsCompleted);
         await limit.CancelAsync();
-        await stop.WaitAsync(Patience);
+        await stop.WaitAsync(Limit);
 
         Assert.Equal([payment], stages.Open.Snapshot());
     }
@@ -230,7 +230,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         $"it has failed {times} times");
 
     private Task AsksTheKeeperAsync() =>
-        stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Patience);
+        stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
 
     // As often as it takes: a look that ends before the writer waits for it is none.
     private Task KeeperLooksAsync() => Eventually.HoldsAsync(

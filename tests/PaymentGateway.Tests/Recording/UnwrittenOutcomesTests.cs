@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Recording;
 /// <summary>Who waits for an outcome to enter the ledger, and who does not.</summary>
 public sealed class UnwrittenOutcomesTests : IDisposable
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
     private readonly FakeTimeProvider clock = new();
@@ -30,7 +30,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
 
         var late = Add(TimeSpan.FromSeconds(1));
 
-        Assert.True(await taking.WaitAsync(Patience));
+        Assert.True(await taking.WaitAsync(Limit));
         Assert.Equal([young, late], batch);
     }
 
@@ -38,13 +38,13 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     public async Task A_late_outcome_that_comes_during_a_statement_is_in_the_next_one_at_once()
     {
         Add(TimeSpan.FromSeconds(2));
-        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.True(await TakeAsync().WaitAsync(Limit));
 
         Add(TimeSpan.FromSeconds(2));
         outcomes.Remove(batch);
         batch.Clear();
 
-        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.True(await TakeAsync().WaitAsync(Limit));
     }
 
     [Fact]
@@ -55,10 +55,10 @@ public sealed class UnwrittenOutcomesTests : IDisposable
 
         var written = outcomes.WrittenAsync(null);
 
-        Assert.True(await taking.WaitAsync(Patience));
+        Assert.True(await taking.WaitAsync(Limit));
         Assert.False(written.IsCompleted);
         outcomes.Remove(batch);
-        await written.WaitAsync(Patience);
+        await written.WaitAsync(Limit);
     }
 
     [Fact]
@@ -78,13 +78,13 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     public async Task What_comes_after_the_question_is_not_waited_for()
     {
         Add(TimeSpan.FromSeconds(2));
-        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.True(await TakeAsync().WaitAsync(Limit));
         var written = outcomes.WrittenAsync(null);
 
         Add(TimeSpan.FromSeconds(2));
         outcomes.Remove(batch);
 
-        await written.WaitAsync(Patience);
+        await written.WaitAsync(Limit);
         Assert.Equal(1, outcomes.Count);
     }
 
@@ -95,15 +95,15 @@ public sealed class UnwrittenOutcomesTests : IDisposable
             Add(TimeSpan.Zero);
         var written = outcomes.WrittenAsync(null);
 
-        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.True(await TakeAsync().WaitAsync(Limit));
         outcomes.Remove(batch);
         batch.Clear();
         Assert.False(written.IsCompleted);
-        Assert.True(await TakeAsync().WaitAsync(Patience));
+        Assert.True(await TakeAsync().WaitAsync(Limit));
         Assert.Single(batch);
         outcomes.Remove(batch);
 
-        await written.WaitAsync(Patience);
+        await written.WaitAsync(Limit);
     }
 
     [Fact]
@@ -126,9 +126,9 @@ public sealed class UnwrittenOutcomesTests : IDisposable
 
         outcomes.Complete();
 
-        Assert.True(await taking.WaitAsync(Patience));
+        Assert.True(await taking.WaitAsync(Limit));
         Assert.Single(batch);
-        Assert.False(await TakeAsync().WaitAsync(Patience));
+        Assert.False(await TakeAsync().WaitAsync(Limit));
     }
 
     private Settlement Add(TimeSpan age)

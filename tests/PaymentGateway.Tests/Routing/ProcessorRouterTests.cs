@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorRouterTests
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan FallbackAfter = TimeSpan.FromSeconds(30);
 
     // A row for each state of default, a letter for each of fallback: usable, probe, unusable.
     // D is default, F is fallback, W is wait.
@@ -80,7 +80,7 @@ public sealed class ProcessorRouterTests
     [Fact]
     public void Without_patience_a_usable_fallback_takes_what_default_cannot()
     {
-        var options = Options("Cheapest") with { Patience = TimeSpan.Zero };
+        var options = Options("Cheapest") with { FallbackAfter = TimeSpan.Zero };
 
         var choice = ProcessorRouter.Choose(
             State(Availability.Unusable), State(Availability.Usable), TimeSpan.Zero, options);
@@ -100,6 +100,6 @@ public sealed class ProcessorRouterTests
     private static ProcessorState State(Availability availability) => new(availability, TimeSpan.Zero, TimeSpan.Zero);
 
     private static RoutingOptions Options(string policy) => new(
-        Enum.Parse<RoutingPolicy>(policy), Patience, TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+        Enum.Parse<RoutingPolicy>(policy), FallbackAfter, TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
         TimeSpan.FromSeconds(5.2));
 }

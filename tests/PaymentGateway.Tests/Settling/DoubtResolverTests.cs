@@ -21,7 +21,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     public async Task A_payment_that_was_stored_and_then_timed_out_is_settled_there_once_as_it_was_stored()
     {
         await rig.Default.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var gateway = await StartGatewayAsync("Routing:Patience=0s");
+        var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s");
 
         await gateway.PayAsync();
 
@@ -37,7 +37,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     public async Task A_payment_whose_answer_broke_after_the_insert_is_settled_there_once(string fault)
     {
         await rig.Default.SetFaultsAsync(new { afterInsert = fault, times = 1 });
-        var gateway = await StartGatewayAsync("Routing:Patience=0s");
+        var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s");
 
         await gateway.PayAsync();
 
@@ -50,7 +50,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     public async Task A_payment_in_doubt_never_goes_to_the_other_processor_before_the_horizon()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        var gateway = await StartGatewayAsync("Routing:Patience=0s", "Settling:InDoubtHorizon=1800s");
+        var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=1800s");
         await gateway.PayAsync();
         await DefaultHasPostsAsync(1);
         await rig.Default.SetFailureAsync(true);
@@ -69,7 +69,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     public async Task A_payment_that_is_stored_nowhere_after_the_horizon_is_free_for_the_other_processor()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        var gateway = await StartGatewayAsync("Routing:Patience=0s");
+        var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s");
         var id = await gateway.PayAsync();
         await DefaultHasPostsAsync(1);
         await rig.Default.SetFailureAsync(true);
@@ -85,7 +85,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     public async Task A_payment_in_doubt_is_charged_again_at_the_same_processor_with_the_same_time()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        var gateway = await StartGatewayAsync("Routing:Patience=0s", "Settling:InDoubtHorizon=1800s");
+        var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=1800s");
 
         var id = await gateway.PayAsync();
         await DefaultHasPostsAsync(1);

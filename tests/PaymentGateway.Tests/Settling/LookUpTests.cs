@@ -22,7 +22,7 @@ public sealed class LookUpTests : IAsyncLifetime
     {
         await rig.Default.SetFaultsAsync(new { afterInsert = "reset", lookUp = fault });
         // Hardly any horizon: only the look-up stands between the payment and the other processor.
-        var gateway = await rig.StartGatewayAsync("Routing:Patience=0s", "Settling:InDoubtHorizon=100ms");
+        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=100ms");
         await gateway.PayAsync();
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 1, "it is in doubt");
         await rig.Default.SetFailureAsync(true);

@@ -117,7 +117,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     [PostgresFact]
     public async Task Past_its_patience_a_payment_goes_to_fallback_once_the_database_knows_that_fallback_is_used()
     {
-        await rig.StartAsync(("Gateway:Routing:Patience", "3s"));
+        await rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
         rig.DefaultSaysSlow();
         var payment = rig.Pay();
         await rig.LookAsync(times: 59);
@@ -137,7 +137,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_may_be_at_default_is_looked_up_there_and_not_charged_at_fallback()
     {
-        await rig.StartAsync(("Gateway:Routing:Patience", "0s"));
+        await rig.StartAsync(("Gateway:Routing:FallbackAfter", "0s"));
         Stages.Lease.FallbackMarked(Epoch);
         rig.DefaultSaysSlow();
         var adopted = rig.NewPayment();

@@ -56,13 +56,13 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_purge_that_nobody_waits_for_any_more_empties_nothing()
     {
-        await using var impatient = new SharedConnections(
+        await using var limited = new SharedConnections(
             LedgerSetup.DataSource(database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
         await using var other = await database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(impatient).PurgeAsync());
+        await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(limited).PurgeAsync());
         await ExecuteAsync(
             other,
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "

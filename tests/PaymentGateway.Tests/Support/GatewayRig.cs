@@ -24,7 +24,7 @@ internal sealed class GatewayRig : IAsyncDisposable
         return rig;
     }
 
-    /// <summary>Starts a gateway; settings as in <c>Routing:Patience=3s</c>.</summary>
+    /// <summary>Starts a gateway; settings as in <c>Routing:FallbackAfter=3s</c>.</summary>
     public async Task<GatewayHost> StartGatewayAsync(params string[] settings)
     {
         var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, settings);

@@ -56,7 +56,8 @@ public sealed class GatewaySystem : IAsyncDisposable
     public string ConnectionString => native.ConnectionString;
 
     /// <summary>Starts a system and waits until it takes payments.</summary>
-    /// <param name="settings">Variables of `make help` or of the gateway, such as Gateway__Routing__Patience.</param>
+    /// <param name="settings">Variables of `make help` or of the gateway, such as
+    /// Gateway__Routing__FallbackAfter.</param>
     public static Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings) =>
         UpAsync(new GatewaySystem(new NativeSystem(GatewaySystemSettings.Of(settings)), relays: null));
 

@@ -13,7 +13,7 @@ internal sealed class WorkerRig
 
     public static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
 
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
     public TestDatabase Database { get; } = new();
 
@@ -93,7 +93,7 @@ internal sealed class WorkerRig
         var (all, batch) = (new List<Settlement>(), new List<Settlement>());
         while (all.Count < count)
         {
-            Assert.True(await Stages.Outcomes.TakeAsync(batch, CancellationToken.None).AsTask().WaitAsync(Patience));
+            Assert.True(await Stages.Outcomes.TakeAsync(batch, CancellationToken.None).AsTask().WaitAsync(Limit));
             all.AddRange(batch);
             batch.Clear();
         }

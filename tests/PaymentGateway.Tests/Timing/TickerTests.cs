@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Timing;
 public sealed class TickerTests
 {
     private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(50);
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
     [Fact]
     public async Task At_rest_the_wait_is_a_whole_period_and_so_is_every_one_from_tick_to_tick()
@@ -16,7 +16,7 @@ public sealed class TickerTests
         var since = Stopwatch.GetTimestamp();
 
         for (var tick = 0; tick < 4; tick++)
-            await ticker.NextAsync().AsTask().WaitAsync(Patience);
+            await ticker.NextAsync().AsTask().WaitAsync(Limit);
 
         // A sleep may end a moment early by the other clock.
         Assert.True(Stopwatch.GetElapsedTime(since) > 4 * 0.9 * Period);
@@ -45,12 +45,12 @@ public sealed class TickerTests
     {
         using var ticker = new Ticker(TimeSpan.FromSeconds(1), "test");
 
-        // A hundred ticks would outlast the patience.
+        // A hundred ticks would outlast the limit.
         var threads = await Task.WhenAll(Enumerable.Range(0, 100).Select(_ => Task.Run(async () =>
         {
             await ticker.NextAsync();
             return Thread.CurrentThread.Name;
-        }))).WaitAsync(Patience);
+        }))).WaitAsync(Limit);
 
         Assert.All(threads, thread => Assert.Equal("test", thread));
     }
@@ -74,7 +74,7 @@ public sealed class TickerTests
 
         ticker.Dispose();
 
-        await awaited.WaitAsync(Patience);
+        await awaited.WaitAsync(Limit);
         Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
         await Eventually.HoldsAsync(() => !HasThread(Name), "the thread ends");
     }
@@ -90,7 +90,7 @@ public sealed class TickerTests
 
             ticker.Hurry();
 
-            await awaited.WaitAsync(Patience);
+            await awaited.WaitAsync(Limit);
         }
     }
 
@@ -104,9 +104,9 @@ public sealed class TickerTests
         // After a tick it goes on for one that nobody waits for; a hurry ends that one, and is not used up by it.
         var ticking = resting.NextAsync().AsTask();
         resting.Hurry();
-        await ticking.WaitAsync(Patience);
+        await ticking.WaitAsync(Limit);
         resting.Hurry();
-        await resting.NextAsync().AsTask().WaitAsync(Patience);
+        await resting.NextAsync().AsTask().WaitAsync(Limit);
         Assert.False(resting.NextAsync().AsTask().IsCompleted);
     }
 

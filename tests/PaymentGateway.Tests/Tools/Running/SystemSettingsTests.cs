@@ -73,7 +73,7 @@ public sealed class SystemSettingsTests
         Assert.Equal("3s", saved["GATEWAY__ROUTING__PATIENCE"]);
         Assert.DoesNotContain("HOME", saved.Keys);
 
-        var later = Of(("Gateway__Routing__Patience", "5s")).Over(saved);
+        var later = Of(("Gateway__Routing__FallbackAfter", "5s")).Over(saved);
 
         Assert.Equal("5s", Assert.Single(later.OfGateway()).Value);
     }
