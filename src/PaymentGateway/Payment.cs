@@ -17,10 +17,10 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
 
     public int Epoch { get; } = epoch;
 
-    /// <summary>A charge was sent, here or by an owner that is gone, and nobody knows yet what came of it.</summary>
+    /// <summary>A charge was sent, here or by a terminated owner, and nobody knows yet what came of it.</summary>
     public bool InDoubt { get; set; }
 
-    /// <summary>Where a charge may have happened; null while in doubt: an owner that is gone knew it.</summary>
+    /// <summary>Where a charge may have happened; null while in doubt: a terminated owner knew it.</summary>
     public Processor? ChargedAt { get; set; }
 
     /// <summary>

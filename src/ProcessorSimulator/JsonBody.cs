@@ -34,7 +34,7 @@ internal static class JsonBody
             context.Response.StatusCode = refused.StatusCode;
             return null;
         }
-        catch (Exception gone) when (gone is IOException or OperationCanceledException)
+        catch (Exception failed) when (failed is IOException or OperationCanceledException)
         {
             // The caller left before it had sent the whole body: nothing to do, and nobody to tell.
             context.Abort();

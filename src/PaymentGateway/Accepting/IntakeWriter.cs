@@ -89,12 +89,13 @@ internal sealed partial class IntakeWriter(
                 if (!stored.IsMissing)
                     return stored;
             }
-            catch (Exception away) when (
-                away is not OperationCanceledException && (batch.Count == 1 || !isFirst || !IsBlocked(away)))
+            catch (Exception unavailable) when (
+                unavailable is not OperationCanceledException
+                    && (batch.Count == 1 || !isFirst || !IsBlocked(unavailable)))
             {
                 // After the first try the id may be held by that one itself. Under other acceptance times nobody would
                 // take what it commits for ours, so the batch keeps them and stays whole.
-                Log.StoringFailed(log, batch.Count, away.Message);
+                Log.StoringFailed(log, batch.Count, unavailable.Message);
             }
 
             await Task.Delay(RetryReceived, clock);

@@ -9,7 +9,9 @@ namespace PaymentGateway.Answering;
 /// </remarks>
 internal static class AdminGroup
 {
-    /// <summary>Where an operator's calls are mapped: 401 without the token, 503 while PostgreSQL is away.</summary>
+    /// <summary>
+    /// Where an operator's calls are mapped: 401 without the token, 503 while PostgreSQL is unavailable.
+    /// </summary>
     public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes)
     {
         var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
@@ -29,9 +31,9 @@ internal static class AdminGroup
             {
                 await next(context);
             }
-            catch (Exception away) when (away is DbException or TimeoutException)
+            catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
             {
-                await ProblemAnswer.WriteOutOfReachAsync(context);
+                await ProblemAnswer.WriteUnavailableAsync(context);
             }
         });
 

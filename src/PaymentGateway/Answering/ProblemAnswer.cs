@@ -32,7 +32,7 @@ internal sealed record ProblemAnswer(
             "application/problem+json");
     }
 
-    /// <summary>503 for a call that needs PostgreSQL while that is away.</summary>
-    public static Task WriteOutOfReachAsync(HttpContext context) =>
+    /// <summary>503 for a call that needs PostgreSQL while that is unavailable.</summary>
+    public static Task WriteUnavailableAsync(HttpContext context) =>
         WriteAsync(context, 503, "Books out of reach", "PostgreSQL does not answer. Try again.", null, 1);
 }

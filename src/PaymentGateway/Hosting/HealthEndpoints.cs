@@ -27,7 +27,7 @@ internal static class HealthEndpoints
                 ? context.Response.WriteAsJsonAsync(
                     new ReadyAnswer(resetAt is null ? "kept" : "books reset", resetAt),
                     HealthJsonContext.Default.ReadyAnswer)
-                : ProblemAnswer.WriteOutOfReachAsync(context);
+                : ProblemAnswer.WriteUnavailableAsync(context);
         });
     }
 

@@ -27,9 +27,9 @@ internal sealed partial class BacklogSweep(
                        && backlog.Next() is { } range)
                     await LoadAsync(range, epoch);
             }
-            catch (Exception away) when (away is not OperationCanceledException)
+            catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.SweepFailed(log, away.Message);
+                Log.SweepFailed(log, unavailable.Message);
             }
         }
     }

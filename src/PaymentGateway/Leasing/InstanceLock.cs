@@ -23,7 +23,7 @@ internal sealed class InstanceLock : IDisposable
     /// <summary>Host, its boot and the socket, or the plain instance name where there is no socket to lock.</summary>
     public string Identity { get; }
 
-    /// <summary>Whether earlier processes of this identity are proven to be gone.</summary>
+    /// <summary>Whether earlier processes of this identity are proven to have terminated.</summary>
     public bool IsProof => file is not null;
 
     /// <summary>

@@ -21,7 +21,7 @@ internal sealed partial class LeaseKeeper(
     private long lastTurn = clock.GetTimestamp();
     private Task duties = Task.CompletedTask;
     private bool schemaKnown;
-    private bool away;
+    private bool unavailable;
 
     /// <summary>
     /// Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.
@@ -53,9 +53,9 @@ internal sealed partial class LeaseKeeper(
             if (freed > 0)
                 Log.Released(log, epoch, freed, inDoubt.Length);
         }
-        catch (Exception gone) when (gone is DbException or TimeoutException)
+        catch (Exception failed) when (failed is DbException or TimeoutException)
         {
-            Log.ReleaseFailed(log, epoch, gone.Message);
+            Log.ReleaseFailed(log, epoch, failed.Message);
         }
     }
 
@@ -92,10 +92,10 @@ internal sealed partial class LeaseKeeper(
             // Mostly they are done at once, and a turn that is asked for finds them done.
             await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
         }
-        catch (Exception gone) when (gone is not (OperationCanceledException or ConfigurationException))
+        catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))
         {
             steadySince = clock.GetTimestamp();
-            Report(gone);
+            Report(failed);
         }
     }
 
@@ -144,21 +144,21 @@ internal sealed partial class LeaseKeeper(
             lease.Checked();
             await broken.LookAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
-            away = false;
+            unavailable = false;
         }
-        catch (Exception gone) when (gone is not OperationCanceledException)
+        catch (Exception failed) when (failed is not OperationCanceledException)
         {
-            Report(gone);
+            Report(failed);
         }
     }
 
-    private void Report(Exception gone)
+    private void Report(Exception failed)
     {
         // The schema may be another one when the server is back.
-        schemaKnown &= gone is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
-        if (!away)
-            Log.DatabaseAway(log, gone.Message);
-        away = true;
+        schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        if (!unavailable)
+            Log.DatabaseUnavailable(log, failed.Message);
+        unavailable = true;
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.
@@ -183,8 +183,8 @@ internal sealed partial class LeaseKeeper(
             "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
-        [LoggerMessage(213, LogLevel.Error, "PostgreSQL is away: {Reason}")]
-        public static partial void DatabaseAway(ILogger log, string reason);
+        [LoggerMessage(213, LogLevel.Error, "PostgreSQL is unavailable: {Reason}")]
+        public static partial void DatabaseUnavailable(ILogger log, string reason);
 
         [LoggerMessage(214, LogLevel.Information,
             "Epoch {Epoch} ends, {Count} payments are free for others, {Doubts} in doubt")]

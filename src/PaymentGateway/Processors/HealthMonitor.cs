@@ -14,7 +14,7 @@ internal sealed partial class HealthMonitor(
 {
     private static readonly TimeSpan LookAgain = TimeSpan.FromSeconds(1);
 
-    private bool away;
+    private bool unavailable;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -26,13 +26,13 @@ internal sealed partial class HealthMonitor(
                     _ = PollAsync(lanes.Of((Processor)claim.Processor));
                 foreach (var row in await record.ReadAsync())
                     lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
-                away = false;
+                unavailable = false;
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
             {
-                if (!away)
-                    Log.RecordAway(log, failed.Message);
-                away = true;
+                if (!unavailable)
+                    Log.RecordUnavailable(log, failed.Message);
+                unavailable = true;
             }
 
             await Task.Delay(LookAgain, clock, stoppingToken);
@@ -62,8 +62,8 @@ internal sealed partial class HealthMonitor(
 
     private static partial class Log
     {
-        [LoggerMessage(300, LogLevel.Warning, "The shared health record is out of reach: {Reason}")]
-        public static partial void RecordAway(ILogger log, string reason);
+        [LoggerMessage(300, LogLevel.Warning, "The shared health record is unavailable: {Reason}")]
+        public static partial void RecordUnavailable(ILogger log, string reason);
 
         [LoggerMessage(301, LogLevel.Warning, "The health of {Processor} could not be shared: {Reason}")]
         public static partial void PollFailed(ILogger log, Processor processor, string reason);

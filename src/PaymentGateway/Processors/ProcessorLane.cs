@@ -43,7 +43,7 @@ internal sealed class ProcessorLane(
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // That of an owner that is gone may lie ahead.
+        // That of a terminated owner may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition says nothing of the call before it, and that one is no younger for it.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)

@@ -64,11 +64,11 @@ internal sealed partial class SettlementWriter(
                 await ledger.RecordAsync(args);
                 return;
             }
-            catch (Exception away) when (away is not OperationCanceledException)
+            catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
                 // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
                 var wait = backoff.Next(RetryMaximum);
-                Log.RecordingFailed(log, batch.Count, wait, away.Message);
+                Log.RecordingFailed(log, batch.Count, wait, unavailable.Message);
                 await Task.Delay(wait, clock, stopping);
             }
         }

@@ -23,9 +23,9 @@ internal sealed partial class PaymentParking(
                 unsettled.Remove(payment);
                 return;
             }
-            catch (Exception away) when (away is not OperationCanceledException)
+            catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.ParkingFailed(log, payment.Id, away.Message);
+                Log.ParkingFailed(log, payment.Id, unavailable.Message);
                 await Task.Delay(RetryAfter, clock);
             }
         }

@@ -28,7 +28,7 @@ internal sealed class LeaseStore(
         ), ended AS (
             SELECT epoch FROM leases
             WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT FROM renewed)
-              AND ((@CloseLapsed AND expires_at < now()) OR (instance = @ProvenGone AND epoch < @Epoch))
+              AND ((@CloseLapsed AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch))
             FOR UPDATE SKIP LOCKED
         ), closed AS (
             UPDATE leases SET closed_at = now() WHERE epoch IN (SELECT epoch FROM ended)

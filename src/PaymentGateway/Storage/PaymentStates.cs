@@ -17,7 +17,7 @@ internal static class PaymentStates
     /// <summary>Handed over, and surely not sent by anyone.</summary>
     public const short Unsent = 1;
 
-    /// <summary>Handed over, and perhaps sent, to either processor, by an owner that is gone.</summary>
+    /// <summary>Handed over, and perhaps sent, to either processor, by a terminated owner.</summary>
     public const short InDoubt = 2;
 
     /// <summary>Handed over, perhaps sent to default, and surely not to fallback.</summary>

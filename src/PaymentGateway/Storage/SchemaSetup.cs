@@ -39,7 +39,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
     /// <exception cref="ConfigurationException">
     /// The tables or the server are of the other storage profile, or the tables of an earlier version.
     /// </exception>
-    /// <exception cref="DbException">PostgreSQL is away or refuses.</exception>
+    /// <exception cref="DbException">PostgreSQL is unavailable or refuses.</exception>
     public async Task EnsureAsync()
     {
         var state = await StateAsync();

@@ -112,7 +112,8 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         {
             return await askAsync();
         }
-        catch (Exception away) when (away is DbException or TimeoutException or OperationCanceledException)
+        catch (Exception unavailable) when (
+            unavailable is DbException or TimeoutException or OperationCanceledException)
         {
             return default;
         }

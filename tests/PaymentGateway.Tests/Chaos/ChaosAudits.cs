@@ -86,7 +86,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         {
             return ChaosAudit.ClosedBefore(askedAt, await database.OldestUnsettledAsync());
         }
-        catch (Exception away) when (away is DbException or TimeoutException)
+        catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
         {
             return null;
         }

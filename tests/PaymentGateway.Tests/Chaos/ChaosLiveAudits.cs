@@ -47,7 +47,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
             {
                 await TakeAsync();
             }
-            catch (Exception away) when (away is DbException or TimeoutException)
+            catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
             {
                 // The database is being broken, so nobody can say what the ledger holds.
             }

@@ -8,7 +8,7 @@ public sealed record ChaosPurge(string During, DateTimeOffset Called, DateTimeOf
 
     public TimeSpan Took => Answered - Called;
 
-    /// <summary>Its client had the 202 before: gone from the ledger, for good.</summary>
+    /// <summary>Its client had the 202 before: deleted from the ledger, for good.</summary>
     public bool Empties(LoadEntry entry) =>
         entry.Outcome == LoadOutcome.Acknowledged && entry.SentAt + entry.Latency + Notes < Called;
 

@@ -149,8 +149,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Pause => PauseAsync(step),
         ChaosKind.PauseInOutage => PauseInOutageAsync(step),
         ChaosKind.Terminate => TerminateAsync(step),
-        ChaosKind.DatabaseRestart => AwayAsync(step, () => system.StopAsync(Postgres)),
-        ChaosKind.DatabaseCrash => AwayAsync(step, CrashAsync),
+        ChaosKind.DatabaseRestart => StoppedAsync(step, () => system.StopAsync(Postgres)),
+        ChaosKind.DatabaseCrash => StoppedAsync(step, CrashAsync),
         ChaosKind.FrozenDatabase => FreezeAsync(step),
         ChaosKind.StalledBackend => StallAsync(step),
         ChaosKind.Reload => ReloadAsync(),
@@ -228,9 +228,9 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await system.StartAsync(step.Target);
     }
 
-    private async Task AwayAsync(ChaosStep step, Func<Task> goAsync)
+    private async Task StoppedAsync(ChaosStep step, Func<Task> stopAsync)
     {
-        await goAsync();
+        await stopAsync();
         await PassAsync(step.Hold);
         await system.StartAsync(Postgres);
     }

@@ -53,7 +53,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
             {
                 cutOff += await database.TerminateActiveAsync();
             }
-            catch (Exception away) when (away is DbException or TimeoutException)
+            catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
             {
                 // It is being broken by another line.
             }

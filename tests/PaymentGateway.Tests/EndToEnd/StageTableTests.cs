@@ -51,7 +51,7 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         await LedgerCheck.AgreesAsync(system, ledger);
         var audit = await LedgerAudit.TakeAsync(system);
 
-        output.WriteLine($"lag at once {lags.AtOnce}, gone after {lags.GoneAfter.TotalMilliseconds:0} ms");
+        output.WriteLine($"lag at once {lags.AtOnce}, settled after {lags.SettledAfter.TotalMilliseconds:0} ms");
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
         ReportLatencies(ledger, begun);
         ledger.NoClientSawAnError();
@@ -106,7 +106,8 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
     }
 
     // Lag as the contract counts it: acknowledged less settled in the summary of the last 70 s. It never is negative.
-    private static async Task<(long AtOnce, TimeSpan GoneAfter)> WatchLagAsync(GatewaySystem system, LoadLedger ledger)
+    private static async Task<(long AtOnce, TimeSpan SettledAfter)> WatchLagAsync(
+        GatewaySystem system, LoadLedger ledger)
     {
         var clock = Stopwatch.StartNew();
         var atOnce = await LagAsync(system, ledger);

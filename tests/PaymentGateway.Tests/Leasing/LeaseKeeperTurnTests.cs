@@ -61,7 +61,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
         await Eventually.HoldsAsync(
             TurnAndAsync(() => Task.FromResult(stages.Lease.IsHeld)), "the lease is there");
-        Assert.Single(Log, line => line.StartsWith("PostgreSQL is away", StringComparison.Ordinal));
+        Assert.Single(Log, line => line.StartsWith("PostgreSQL is unavailable", StringComparison.Ordinal));
     }
 
     [PostgresFact]

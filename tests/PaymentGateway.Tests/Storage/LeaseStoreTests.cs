@@ -86,7 +86,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.OpenAsync("two", Minute);
         var now = await Leases.OpenAsync("one", Minute);
 
-        await Leases.TurnAsync(Turn(now) with { ProvenGone = "one" });
+        await Leases.TurnAsync(Turn(now) with { ProvenTerminated = "one" });
 
         Assert.Equal(earlier, Assert.Single(await ClosedAsync()).Epoch);
     }

@@ -83,7 +83,7 @@ public sealed class GatewaySystem : IAsyncDisposable
         pids = native.Pids();
     }
 
-    /// <summary>kill -9, and it is gone on return.</summary>
+    /// <summary>kill -9, and it has terminated on return.</summary>
     public async Task KillAsync(string part)
     {
         await native.KillAsync(part).WaitAsync(TimeLimit);

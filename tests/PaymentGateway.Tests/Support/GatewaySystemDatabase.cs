@@ -118,7 +118,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         foreach (var pid in processes)
             Posix.Send(pid, Signal.Kill);
         await Eventually.HoldsAsync(
-            () => processes.All(pid => ProcessStatus.ReadLiving(pid) is null), "every process of PostgreSQL is gone");
+            () => processes.All(pid => ProcessStatus.ReadLiving(pid) is null),
+            "every process of PostgreSQL has terminated");
     }
 
     private async Task<NpgsqlConnection> OpenAsync()

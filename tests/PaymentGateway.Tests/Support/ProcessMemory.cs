@@ -29,7 +29,7 @@ public static class ProcessMemory
         {
             return PssBytes(pid);
         }
-        catch (Exception gone) when (gone is IOException or InvalidOperationException)
+        catch (Exception failed) when (failed is IOException or InvalidOperationException)
         {
             return 0;
         }

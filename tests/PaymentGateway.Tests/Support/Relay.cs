@@ -239,7 +239,7 @@ public sealed class Relay : IAsyncDisposable
                         socket.LingerState = new LingerOption(enable: true, seconds: 0);
                     socket?.Dispose();
                 }
-                catch (Exception gone) when (gone is SocketException or ObjectDisposedException)
+                catch (Exception failed) when (failed is SocketException or ObjectDisposedException)
                 {
                     // It is closed already.
                 }

@@ -78,7 +78,8 @@ internal sealed class EngineClients : IDisposable
         {
             return await ask();
         }
-        catch (Exception away) when (away is HttpRequestException or OperationCanceledException or IOException)
+        catch (Exception unavailable) when (
+            unavailable is HttpRequestException or OperationCanceledException or IOException)
         {
             return false;
         }

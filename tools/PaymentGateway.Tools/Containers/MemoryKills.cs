@@ -19,7 +19,7 @@ internal sealed class MemoryKills(Docker docker) : IDisposable
 
     public bool ProofWasSeen => proven;
 
-    /// <summary>Begins, and begins again after the engine was away.</summary>
+    /// <summary>Begins, and begins again after the engine was unavailable.</summary>
     public void Watch()
     {
         watch?.Cancel();

@@ -41,7 +41,7 @@ public static class PartUse
         {
             return File.ReadAllText(string.Create(CultureInfo.InvariantCulture, $"/proc/{pid}/{name}"));
         }
-        catch (Exception gone) when (gone is IOException or UnauthorizedAccessException)
+        catch (Exception failed) when (failed is IOException or UnauthorizedAccessException)
         {
             return null;
         }

@@ -110,7 +110,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
         Running.EnvironmentFile.Write(system);
     }
 
-    /// <summary>KILL returns when it is gone; any other signal is only sent.</summary>
+    /// <summary>KILL returns when it has terminated; any other signal is only sent.</summary>
     public async Task KillAsync(string part, Signal signal = Signal.Kill)
     {
         var system = LayoutOfRunning();

@@ -47,6 +47,8 @@ internal abstract class Part(string name)
         }
     }
 
-    /// <summary>What only the operating system knows of a part that was killed: it is gone when this returns.</summary>
+    /// <summary>
+    /// What only the operating system knows of a part that was killed: it has terminated when this returns.
+    /// </summary>
     public virtual Task ClearAfterAsync(RunFolder folder) => Task.CompletedTask;
 }

@@ -134,7 +134,7 @@ internal sealed class RunFolder(string path)
         {
             var words = File.ReadAllText(PidFile(part)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
             if (words.Length < 2)
-                return null; // It was gone before it could be remembered.
+                return null; // It had terminated before it could be remembered.
             var (pid, born) = (words[0], words[1]);
             return (int.Parse(pid, CultureInfo.InvariantCulture), ulong.Parse(born, CultureInfo.InvariantCulture));
         }

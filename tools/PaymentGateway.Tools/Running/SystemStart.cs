@@ -37,7 +37,7 @@ internal static class SystemStart
         {
             var system = new SystemLayout(settings, folder, shortDirectory, folder.DataOf(settings.Profile));
             await MakeSocketDirectoriesAsync(system);
-            // Data: under the clone when user postgres can get there, else beside the sockets and gone with them.
+            // Data: under the clone when user postgres can get there, else beside the sockets and deleted with them.
             if (!await PostgresUser.CanEnterAsync(folder.Path))
             {
                 system = system with { DataDirectory = Path.Combine(shortDirectory, "data") };

@@ -42,13 +42,13 @@ internal static class SystemStop
         }
     }
 
-    /// <summary>kill -9; it is gone on return.</summary>
+    /// <summary>kill -9; it has terminated on return.</summary>
     public static async Task KillAsync(RunFolder folder, Part part, int pid)
     {
         var children = ProcessTree.ChildrenOf(pid).Select(ProcessStatus.ReadLiving).OfType<ProcessStatus>().ToList();
         Posix.Send(pid, Signal.Kill);
         await Waiting.UntilAsync(() => folder.PidOf(part.Name) is null);
-        // Backends notice the death by themselves, and nothing can start before they have gone.
+        // Backends notice the death by themselves, and nothing can start before they have terminated.
         if (part.Name == PartNames.Postgres)
             await Waiting.UntilAsync(
                 () => !children.Exists(one => ProcessStatus.ReadLiving(one.Pid)?.Born == one.Born));

@@ -20,7 +20,7 @@ final class LedgerCheck {
     while (System.nanoTime() < deadline) {
       try {
         if (parties.gateway.summary(Window.ALL).all().requests() >= accepted) return;
-      } catch (IOException away) {
+      } catch (IOException unavailable) {
         // It may come back within the limit; the check that follows says so if it does not.
       }
       Thread.sleep(PAUSE.toMillis());

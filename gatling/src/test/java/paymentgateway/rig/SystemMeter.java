@@ -65,8 +65,8 @@ final class SystemMeter {
       return text.startsWith("usage_usec")
           ? Long.parseLong(text.lines().findFirst().orElseThrow().split(" ")[1]) / 1e6
           : Long.parseLong(text.trim()) / 1e9;
-    } catch (IOException gone) {
-      throw new UncheckedIOException(gone);
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
     }
   }
 

@@ -5,9 +5,11 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>PostgreSQL goes away and comes back: nobody waits for long, and the gateway recovers by itself.</summary>
+/// <summary>
+/// PostgreSQL becomes unavailable and comes back: nobody waits for long, and the gateway recovers by itself.
+/// </summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class PostgresAwayTests(ITestOutputHelper output) : IAsyncLifetime
+public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncLifetime
 {
     private const string Postgres = "postgres";
 

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Fallback refuses connections: what default alone can settle does not wait for its word.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class FallbackAwayTests(ITestOutputHelper output) : IAsyncLifetime
+public sealed class FallbackUnavailableTests(ITestOutputHelper output) : IAsyncLifetime
 {
     private const int Payments = 300;
     private const string Fallback = "fallback";
@@ -36,7 +36,8 @@ public sealed class FallbackAwayTests(ITestOutputHelper output) : IAsyncLifetime
         await system.Default.SetDelayAsync(TimeSpan.Zero);
 
         await Eventually.HoldsAsync(
-            async () => await system.Database.CountUnsettledAsync() == 0, "all is settled while fallback is away");
+            async () => await system.Database.CountUnsettledAsync() == 0,
+            "all is settled while fallback is unavailable");
         Assert.Equal(Payments, await system.Database.CountAsync("settlements"));
         Assert.Equal(0, await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}"));
         var repeated = (await system.Default.CallsAsync()).Duplicates422;

@@ -7,8 +7,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class ProcessorAwayTests(ProcessorAwayTests.ShortLimitSystem shortLimits, ITestOutputHelper output)
-    : IClassFixture<ProcessorAwayTests.ShortLimitSystem>, IAsyncLifetime
+public sealed class ProcessorUnavailableTests(
+    ProcessorUnavailableTests.ShortLimitSystem shortLimits, ITestOutputHelper output)
+    : IClassFixture<ProcessorUnavailableTests.ShortLimitSystem>, IAsyncLifetime
 {
     private const string Default = "default";
     private const int Instances = 2;

@@ -6,7 +6,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>A whole gateway whose PostgreSQL stops, stands still, and comes back.</summary>
-public sealed class DatabaseAwayTests : IAsyncLifetime
+public sealed class DatabaseUnavailableTests : IAsyncLifetime
 {
     // The contract of the intake.
     private static readonly TimeSpan AnswerMax = TimeSpan.FromSeconds(2);
