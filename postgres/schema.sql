@@ -52,7 +52,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
 -- settled_before: everything that this epoch accepted earlier is settled, so adoption need not look there.
 -- refused_until: what was accepted up to then is stored no more; the INSERTs that broke are among it.
 -- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
--- closed_at: set by whoever found it lapsed; from then on it can neither renew nor accept.
+-- closed_at: set by whoever found it expired; from then on it can neither renew nor accept.
 -- used_fallback: false only while its owner vouches that it has charged nothing at fallback; never false again.
 CREATE TABLE IF NOT EXISTS leases (
     epoch          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -71,7 +71,7 @@ ALTER TABLE leases ADD COLUMN IF NOT EXISTS used_fallback boolean NOT NULL DEFAU
 ALTER TABLE leases ADD COLUMN IF NOT EXISTS refused_until timestamptz NOT NULL DEFAULT '-infinity';
 ALTER TABLE leases ADD COLUMN IF NOT EXISTS renewal bigint NOT NULL DEFAULT 0;
 
--- What a clean stop freed belongs to epoch 0; its row is there to be locked by whoever adopts from it.
+-- What a clean stop released belongs to epoch 0; its row is there to be locked by whoever adopts from it.
 INSERT INTO leases (epoch, instance, expires_at, closed_at) OVERRIDING SYSTEM VALUE
 VALUES (0, 'nobody', '-infinity', '-infinity') ON CONFLICT DO NOTHING;
 

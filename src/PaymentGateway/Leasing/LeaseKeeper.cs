@@ -16,7 +16,7 @@ internal sealed partial class LeaseKeeper(
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    // After an outage of the database every lease has lapsed: the others get the time to renew theirs, too.
+    // After an outage of the database every lease has expired: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
     private long lastTurn = clock.GetTimestamp();
     private Task duties = Task.CompletedTask;
@@ -32,7 +32,7 @@ internal sealed partial class LeaseKeeper(
         await base.StartAsync(cancellationToken);
     }
 
-    /// <summary>Closes the epoch and frees what it has not settled, for anyone to take at once.</summary>
+    /// <summary>Closes the epoch and releases what it has not settled, for anyone to adopt at once.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         await base.StopAsync(cancellationToken);
@@ -49,9 +49,9 @@ internal sealed partial class LeaseKeeper(
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         try
         {
-            var freed = await leases.ReleaseAsync(new ReleaseArgs(epoch, before, inDoubt));
-            if (freed > 0)
-                Log.Released(log, epoch, freed, inDoubt.Length);
+            var released = await leases.ReleaseAsync(new ReleaseArgs(epoch, before, inDoubt));
+            if (released > 0)
+                Log.Released(log, epoch, released, inDoubt.Length);
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {
@@ -86,8 +86,8 @@ internal sealed partial class LeaseKeeper(
 
             // Looked at first: what the duties are told was read after the earlier ones had ended, which those who wait
             // for the next check count on.
-            var areFree = duties.IsCompleted;
-            if (await RenewAsync() is { } turn && areFree)
+            var areDone = duties.IsCompleted;
+            if (await RenewAsync() is { } turn && areDone)
                 duties = DoDutiesAsync(lease.Epoch, turn.Ledger, turn.RefusedUntil);
             // Mostly they are done at once, and a turn that is asked for finds them done.
             await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
@@ -187,10 +187,10 @@ internal sealed partial class LeaseKeeper(
         public static partial void DatabaseUnavailable(ILogger log, string reason);
 
         [LoggerMessage(214, LogLevel.Information,
-            "Epoch {Epoch} ends, {Count} payments are free for others, {Doubts} in doubt")]
+            "Epoch {Epoch} ends, {Count} payments are released, {Doubts} of them in doubt")]
         public static partial void Released(ILogger log, int epoch, int count, int doubts);
 
-        [LoggerMessage(215, LogLevel.Warning, "Epoch {Epoch} ends without release, its lease will lapse: {Reason}")]
+        [LoggerMessage(215, LogLevel.Warning, "Epoch {Epoch} ends without release, its lease will expire: {Reason}")]
         public static partial void ReleaseFailed(ILogger log, int epoch, string reason);
     }
 }

@@ -51,7 +51,7 @@ internal sealed partial class OrphanAdoption(
         {
             var epoch = orphaned.Epoch;
             closedSince.TryAdd(epoch, now);
-            // Asked before the look that may be the last. What clean stops freed is always looked for.
+            // Asked before the look that may be the last. What clean stops released is always searched.
             var isLast = epoch != PaymentStates.Nobody && await earlier.AreOverAsync(epoch);
             var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
             try
@@ -85,7 +85,7 @@ internal sealed partial class OrphanAdoption(
             page = await AdoptPageAsync(
                 new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit, lease.NextNumber()));
             // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
-            // clean stops freed has no time of its own but this one.
+            // clean stops released has no time of its own but this one.
             var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince[from];
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page)
@@ -121,7 +121,7 @@ internal sealed partial class OrphanAdoption(
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
-            // quicker than its lapse. An error is the server's word that it was not committed; a backend's end is not.
+            // quicker than its expiry. An error is the server's word that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);
             throw;

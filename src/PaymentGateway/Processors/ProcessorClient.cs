@@ -44,7 +44,7 @@ internal sealed class ProcessorClient(
         }
         catch (Exception failed) when (!content.HasBegun)
         {
-            // No connection, or none in time, or the lease has lapsed meanwhile.
+            // No connection, or none in time, or the lease has expired meanwhile.
             return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
         }
         catch (Exception broken)

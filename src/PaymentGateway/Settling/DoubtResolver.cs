@@ -10,7 +10,7 @@ namespace PaymentGateway.Settling;
 
 /// <summary>
 /// Resolves payments in doubt where they may have been charged: by look-up, or by the same charge again at the same
-/// processor. One is free for another processor only when look-ups say 404 after the horizon.
+/// processor. One may go to the other processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, UnsettledPayments unsettled,
@@ -92,7 +92,7 @@ internal sealed partial class DoubtResolver(
         if (lookup.Result == LookupResult.Unknown)
             return Step.Again(lookup.RetryAfter);
 
-        return pastHorizon ? Free(payment) : await ChargeAgainAsync(payment, lane);
+        return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
@@ -120,7 +120,7 @@ internal sealed partial class DoubtResolver(
             return Settle(payment, lanes.Fallback, atFallback.AmountCents, atFallback.RequestedAt);
 
         return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
-            ? Free(payment)
+            ? Requeue(payment)
             : Step.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
@@ -133,7 +133,7 @@ internal sealed partial class DoubtResolver(
         return Step.Ended;
     }
 
-    private Step Free(Payment payment)
+    private Step Requeue(Payment payment)
     {
         payment.InDoubt = false;
         payment.ChargedAt = null;
@@ -144,7 +144,7 @@ internal sealed partial class DoubtResolver(
     // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
-    // The first look past the horizon may free it, so no wait goes far beyond.
+    // The first look past the horizon may resolve it, so no wait goes far beyond.
     private TimeSpan NextWait(Payment payment, TimeSpan delay)
     {
         var wait = Jittered(delay);

@@ -73,7 +73,7 @@ internal sealed partial class SettlementWorker(
             {
                 if (lane == lanes.Fallback && payment.InDoubt)
                 {
-                    // A terminated owner may have charged it at default: only there can it become free.
+                    // A terminated owner may have charged it at default: only there can the doubt end.
                     payment.RequestedAt = clock.UtcMicroseconds();
                     doubts.Add(payment);
                     return null;

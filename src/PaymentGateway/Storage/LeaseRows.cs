@@ -12,11 +12,11 @@ internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 /// <summary>
 /// A turn of an owner. Everything accepted before SettledBefore is settled, and nothing accepted up to RefusedUntil is
 /// stored any more. Number rises with each turn and adoption. Renewed, it closes earlier epochs of the instance
-/// ProvenTerminated (empty: nothing is proven), and lapsed ones if told so. UsesFallback is for good.
+/// ProvenTerminated (empty: nothing is proven), and expired ones if told so. UsesFallback is for good.
 /// </summary>
 internal sealed record TurnArgs(
     int Epoch, TimeSpan Duration, DateTime SettledBefore, DateTime RefusedUntil, long Number, string ProvenTerminated,
-    bool CloseLapsed, bool UsesFallback = false);
+    bool CloseExpired, bool UsesFallback = false);
 
 /// <summary>What came of a turn, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record TurnRow(

@@ -28,7 +28,7 @@ internal sealed class LeaseStore(
         ), ended AS (
             SELECT epoch FROM leases
             WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT FROM renewed)
-              AND ((@CloseLapsed AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch))
+              AND ((@CloseExpired AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch))
             FOR UPDATE SKIP LOCKED
         ), closed AS (
             UPDATE leases SET closed_at = now() WHERE epoch IN (SELECT epoch FROM ended)
@@ -39,7 +39,7 @@ internal sealed class LeaseStore(
         FROM ledger WHERE id = 1
         """;
 
-    // Nothing is free most of the time, and adopting nothing costs more than this look.
+    // Nothing is released most of the time, and adopting nothing costs more than this look.
     private const string OrphanedSql = $"""
         SELECT epoch, settled_before, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
         FROM leases
@@ -48,7 +48,7 @@ internal sealed class LeaseStore(
         ORDER BY epoch
         """;
 
-    // One heir at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
+    // One adopter at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
     // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
@@ -94,7 +94,7 @@ internal sealed class LeaseStore(
         WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
         """;
 
-    // What is surely unsent is free at once for anybody, what is in doubt stays in doubt.
+    // What is surely unsent may be adopted and sent at once, what is in doubt stays in doubt.
     private const string ReleaseSql = $"""
         UPDATE payments
         SET owner_epoch = {Sql.Nobody}, handover = CASE
@@ -120,7 +120,7 @@ internal sealed class LeaseStore(
         leases.RunAsync(connection => connection.QuerySingleAsync<TurnRow>(
             TurnSql, turn, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was freed.</summary>
+    /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was released.</summary>
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>
         connections.RunAsync(
             async connection => (await connection.QueryAsync<OrphanedEpoch>(
@@ -150,8 +150,8 @@ internal sealed class LeaseStore(
         leases.RunAsync(connection => connection.ExecuteAsync(
             CloseSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
 
-    /// <summary>A clean stop: closes the epoch and frees what it has not settled.</summary>
-    /// <returns>How many payments are free for others now.</returns>
+    /// <summary>A clean stop: closes the epoch and releases what it has not settled.</summary>
+    /// <returns>How many payments were released.</returns>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
     {
         await CloseAsync(release.Epoch);

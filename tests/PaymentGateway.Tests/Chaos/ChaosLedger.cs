@@ -18,7 +18,7 @@ public sealed class ChaosLedger
         var kills = run.JudgedKills().ToList();
         var inDoubt = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
         var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
-        var freed = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
+        var released = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var audit = await LedgerAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
@@ -45,7 +45,7 @@ public sealed class ChaosLedger
         Line("processors", $"{outages} outages, {Count(ChaosKind.Slow)} delays, {faults} faults");
         Line("audits", $"{audits.Judged} answers about closed windows were judged, in {audits.Rounds} rounds and "
             + $"after the drain; up to {audits.Largest} payments in a window");
-        Line("adopted", $"{inDoubt} payments in doubt, {freed} freed by a stop");
+        Line("adopted", $"{inDoubt} payments in doubt, {released} released by a stop");
         Line("time to adopt", $"{adopted} at most, "
             + $"{Longest(kills.Where(one => !one.DatabaseWasSteady))} near a fault of the database or a survivor "
             + $"({kills.Count(one => one.Kill.Left > 0)} of {kills.Count} kills left something)");
@@ -65,7 +65,7 @@ public sealed class ChaosLedger
             + $"| {Count(ChaosKind.DatabaseRestart)}, {Count(ChaosKind.DatabaseCrash)}, "
             + $"{Count(ChaosKind.FrozenDatabase)}, {Count(ChaosKind.StalledBackend)} "
             + $"| {outages}, {Count(ChaosKind.Slow)}, {faults} "
-            + $"| {inDoubt:N0} / {freed:N0} | {adopted} | {audits.Judged} | {dead:0.0} "
+            + $"| {inDoubt:N0} / {released:N0} | {adopted} | {audits.Judged} | {dead:0.0} "
             + $"| {verdict.Drained.TotalSeconds:0.0} s | {verdict.Lost} / {verdict.ChargedTwice} |"));
         Line("as planned", $"\n{schedule}");
         Line("as done", $"\n{run.Journal}");

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Chaos;
 public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, IReadOnlyList<string> Problems)
 {
     /// <summary>
-    /// A lease lapses after three renewals; a survivor that was broken itself waits three more until it is steady; the
+    /// A lease expires after three renewals; a survivor that was broken itself waits three more until it is steady; the
     /// turn that closes the lease adopts, and a look may miss the renewal before it.
     /// </summary>
     public const int AdoptionRenewalsMax = 8;

@@ -74,7 +74,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
             await LoadDriver.PostAsync(system.Client, ledger);
             await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the charge waits for its connection");
             system.Database.Freeze();
-            await Eventually.HoldsAsync(async () => !await IsReadyAsync(), "the lease has lapsed");
+            await Eventually.HoldsAsync(async () => !await IsReadyAsync(), "the lease has expired");
 
             front.Open();
             await Eventually.HoldsAsync(() => front.Silent + front.Heard.Length > 0, "the connection is made and ends");

@@ -153,7 +153,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     {
         var until = backlog.UncertainUntil();
         var turn = await database.Leases.TurnAsync(new TurnArgs(
-            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseLapsed: false));
+            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseExpired: false));
         Assert.True(turn.Renewed);
         await broken.LookAsync(epoch, until);
     }

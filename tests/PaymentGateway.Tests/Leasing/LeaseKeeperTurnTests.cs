@@ -171,24 +171,24 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         Assert.False(await IsClosedAsync(another));
     }
 
-    // After an outage every lease has lapsed, and the others get the time to renew theirs.
+    // After an outage every lease has expired, and the others get the time to renew theirs.
     [PostgresFact]
     public async Task A_lapsed_lease_is_closed_after_a_steady_lease_and_no_pause_counts_as_steady()
     {
-        var lapsed = await database.Leases.OpenAsync("another", TimeSpan.Zero);
+        var expired = await database.Leases.OpenAsync("another", TimeSpan.Zero);
         await stages.StartAsync<LeaseKeeper>();
         for (var time = Step; time < LeaseDuration; time += Step)
             await PassAsync(Step);
-        Assert.False(await IsClosedAsync(lapsed));
+        Assert.False(await IsClosedAsync(expired));
 
         // Time that passed in one piece was no turn's.
         clock.Advance(10 * LeaseDuration);
         await NextTurnAsync();
-        Assert.False(await IsClosedAsync(lapsed));
+        Assert.False(await IsClosedAsync(expired));
 
         for (var time = TimeSpan.Zero; time <= LeaseDuration; time += Step)
             await PassAsync(Step);
-        Assert.True(await IsClosedAsync(lapsed));
+        Assert.True(await IsClosedAsync(expired));
     }
 
     [PostgresFact]

@@ -158,7 +158,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var left = Batches.ToStore(Batches.SortedIds(count), epoch);
         await rig.Database.Payments.StoreAsync(left);
         var turn = await leases.TurnAsync(
-            new TurnArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseLapsed: false, usedFallback));
+            new TurnArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
         Assert.True(turn.Renewed);
         await leases.CloseAsync(epoch);
         return left.Ids;

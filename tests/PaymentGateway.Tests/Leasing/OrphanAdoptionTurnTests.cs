@@ -98,7 +98,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
     public async Task Doubt_that_a_clean_stop_freed_begins_a_lease_after_its_adoption()
     {
         var (owner, left) = await LeaveAsync(count: 1, close: false);
-        // Settled, and so never adopted: the freed ones are there from the first look on.
+        // Settled, and so never adopted: the released ones are there from the first look on.
         await database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
         await Adoption.AdoptAllAsync();
         clock.Advance(TimeSpan.FromMinutes(1));

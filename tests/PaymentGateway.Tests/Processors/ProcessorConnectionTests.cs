@@ -79,7 +79,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("lapsed")]
+    [InlineData("expired")]
     [InlineData("lost to another epoch")]
     [InlineData("purged")]
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
@@ -92,7 +92,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         if (reason == "purged")
             payment.Purged = true;
         else
-            lanes.Lease.Confirm(reason == "lapsed" ? payment.Epoch : payment.Epoch + 1, Held(reason != "lapsed"));
+            lanes.Lease.Confirm(reason == "expired" ? payment.Epoch : payment.Epoch + 1, Held(reason != "expired"));
         front.Open();
 
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);

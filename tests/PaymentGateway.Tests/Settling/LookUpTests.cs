@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>A look-up that says nothing frees nothing, however long it goes on.</summary>
+/// <summary>A look-up without an answer resolves nothing, however long it goes on.</summary>
 public sealed class LookUpTests : IAsyncLifetime
 {
     private const int LookUps = 4;

@@ -64,14 +64,14 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_both_processors_is_passed_on_by_adopters_that_never_used_fallback()
     {
-        var heir = await database.OpenEpochAsync();
-        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), heir, Earliest, 100));
-        var own = Batches.ToStore(Batches.SortedIds(1), heir, Batches.Noon.AddHours(1));
+        var adopter = await database.OpenEpochAsync();
+        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
+        var own = Batches.ToStore(Batches.SortedIds(1), adopter, Batches.Noon.AddHours(1));
         await database.Payments.StoreAsync(own);
-        await Leases.CloseAsync(heir);
+        await Leases.CloseAsync(adopter);
         var next = await database.OpenEpochAsync();
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(heir, next, Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(adopter, next, Earliest, 100));
 
         Assert.Equal(2, adopted.Count);
         Assert.All(adopted, row => Assert.Equal(
@@ -82,12 +82,12 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_default_becomes_doubt_at_both_when_its_adopter_used_fallback()
     {
-        var heir = await database.OpenEpochAsync();
-        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), heir, Earliest, 100));
-        await RenewAsync(heir, usesFallback: true);
-        await Leases.CloseAsync(heir);
+        var adopter = await database.OpenEpochAsync();
+        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), adopter, Earliest, 100));
+        await RenewAsync(adopter, usesFallback: true);
+        await Leases.CloseAsync(adopter);
 
-        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(heir));
+        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(adopter));
     }
 
     [PostgresTheory]
@@ -111,10 +111,11 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_frees_what_it_had_adopted_with_the_doubt_that_it_came_with()
     {
-        var heir = await database.OpenEpochAsync();
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), heir, Earliest, 100));
+        var adopter = await database.OpenEpochAsync();
+        var adopted = await Leases.AdoptAsync(
+            new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
 
-        await Leases.ReleaseAsync(new ReleaseArgs(heir, Earliest, [adopted[0].CorrelationId]));
+        await Leases.ReleaseAsync(new ReleaseArgs(adopter, Earliest, [adopted[0].CorrelationId]));
 
         Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(0));
     }
@@ -148,7 +149,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         Assert.True((await Leases.TurnAsync(Turn(epoch, usesFallback))).Renewed);
 
     private TurnArgs Turn(int epoch, bool usesFallback) =>
-        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false, usesFallback);
+        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++turns, "", CloseExpired: false, usesFallback);
 
     private Task<bool> IsMarkedAsync(int epoch) =>
         database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
@@ -165,7 +166,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
 
     private async Task<short> AdoptedAsync(int from)
     {
-        var heir = await database.OpenEpochAsync();
-        return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, heir, Earliest, 100))).Handover;
+        var adopter = await database.OpenEpochAsync();
+        return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, adopter, Earliest, 100))).Handover;
     }
 }

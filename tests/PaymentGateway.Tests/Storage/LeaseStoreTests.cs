@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class LeaseStoreTests : IAsyncLifetime
 {
-    private static readonly TimeSpan Lapsed = TimeSpan.FromSeconds(-1);
+    private static readonly TimeSpan Expired = TimeSpan.FromSeconds(-1);
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
@@ -46,11 +46,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_renewal_prolongs_the_lease_and_says_what_is_settled()
     {
-        var epoch = await Leases.OpenAsync("one", Lapsed);
+        var epoch = await Leases.OpenAsync("one", Expired);
 
         Assert.True(await RenewAsync(epoch, Batches.Noon));
 
-        await CloseLapsedAsync();
+        await CloseExpiredAsync();
         Assert.Empty(await ClosedAsync());
         await Leases.CloseAsync(epoch);
         Assert.Equal(Batches.Noon, Assert.Single(await ClosedAsync()).SettledBefore);
@@ -59,8 +59,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_closed_epoch_cannot_be_renewed()
     {
-        var epoch = await Leases.OpenAsync("one", Lapsed);
-        await CloseLapsedAsync();
+        var epoch = await Leases.OpenAsync("one", Expired);
+        await CloseExpiredAsync();
 
         Assert.False(await RenewAsync(epoch, Batches.Noon));
         Assert.Equal(epoch, Assert.Single(await ClosedAsync()).Epoch);
@@ -69,14 +69,14 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Only_lapsed_leases_are_closed_and_only_when_told_so()
     {
-        var lapsed = await Leases.OpenAsync("one", Lapsed);
+        var expired = await Leases.OpenAsync("one", Expired);
         await Leases.OpenAsync("two", Minute);
 
         await Leases.TurnAsync(Turn(await database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
-        await CloseLapsedAsync();
+        await CloseExpiredAsync();
 
-        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+        Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
     }
 
     [PostgresFact]
@@ -94,22 +94,22 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_turn_renews_closes_and_tells_the_state_of_the_books()
     {
-        var lapsed = await Leases.OpenAsync("one", Lapsed);
+        var expired = await Leases.OpenAsync("one", Expired);
 
-        var turn = await CloseLapsedAsync();
+        var turn = await CloseExpiredAsync();
 
         Assert.Equal((true, true, await database.LedgerState.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Ledger));
-        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+        Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
     }
 
     [PostgresFact]
     public async Task Who_is_closed_itself_closes_nobody()
     {
-        await Leases.OpenAsync("one", Lapsed);
+        await Leases.OpenAsync("one", Expired);
         var lost = await database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
-        var turn = await Leases.TurnAsync(Turn(lost) with { CloseLapsed = true });
+        var turn = await Leases.TurnAsync(Turn(lost) with { CloseExpired = true });
 
         Assert.Equal((false, false), (turn.Renewed, turn.IsOpen));
         Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
@@ -118,18 +118,18 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_lapsed_lease_that_another_one_holds_is_skipped_and_the_others_are_closed()
     {
-        var (held, lapsed) = (await Leases.OpenAsync("one", Lapsed), await Leases.OpenAsync("two", Lapsed));
+        var (held, expired) = (await Leases.OpenAsync("one", Expired), await Leases.OpenAsync("two", Expired));
         await using var other = await database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await using var hold = other.CreateCommand();
         hold.CommandText = $"SELECT FROM leases WHERE epoch = {held} FOR UPDATE";
         await hold.ExecuteNonQueryAsync();
 
-        await CloseLapsedAsync();
-        Assert.Equal(lapsed, Assert.Single(await ClosedAsync()).Epoch);
+        await CloseExpiredAsync();
+        Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
 
         await transaction.CommitAsync();
-        await CloseLapsedAsync();
+        await CloseExpiredAsync();
         Assert.Equal(2, (await ClosedAsync()).Count);
     }
 
@@ -137,43 +137,43 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_bound()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
-        await RenewAsync(heir, Batches.Noon.AddHours(1));
-        var late = Turn(heir) with { SettledBefore = Batches.Noon.AddHours(1) };
+        await RenewAsync(adopter, Batches.Noon.AddHours(1));
+        var late = Turn(adopter) with { SettledBefore = Batches.Noon.AddHours(1) };
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100, ++turns));
+        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++turns));
         var turn = await Leases.TurnAsync(late);
 
         Assert.Equal((false, true), (turn.Renewed, turn.IsOpen));
-        await Leases.CloseAsync(heir);
-        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        await Leases.CloseAsync(adopter);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
     }
 
     [PostgresFact]
     public async Task What_a_dead_owner_has_not_settled_is_adopted_in_doubt()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
         var settled = Batches.ToStore(batch.Ids[..4], dead);
         await database.Ledger.RecordAsync(Batches.ToRecord(settled));
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
         Assert.Equal(batch.Ids[4..].Order(), adopted.Select(row => row.CorrelationId).Order());
         Assert.All(
-            adopted, row => Assert.Equal((heir, PaymentStates.InDoubtAtDefault), (row.OwnerEpoch, row.Handover)));
-        Assert.Empty(await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
+            adopted, row => Assert.Equal((adopter, PaymentStates.InDoubtAtDefault), (row.OwnerEpoch, row.Handover)));
+        Assert.Empty(await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)));
     }
 
     [PostgresFact]
     public async Task The_oldest_are_adopted_first_and_no_more_than_there_is_room_for()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 3));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 3));
 
         Assert.Equal(batch.Ids[..3].Order(), adopted.Select(row => row.CorrelationId).Order());
     }
@@ -181,10 +181,10 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_the_dead_owner_said_is_settled_is_not_looked_for()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, batch.AcceptedAts[7], 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[7], 100));
 
         Assert.Equal(batch.Ids[7..].Order(), adopted.Select(row => row.CorrelationId).Order());
     }
@@ -192,41 +192,41 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_heirs_own_lease_is_widened_to_what_it_adopted()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
-        await RenewAsync(heir, Batches.Noon.AddHours(1));
+        await RenewAsync(adopter, Batches.Noon.AddHours(1));
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
-        await Leases.CloseAsync(heir);
-        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        await Leases.CloseAsync(adopter);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
         var next = await database.OpenEpochAsync();
-        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(heir, next, orphaned.SettledBefore, 100))).Count);
+        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.SettledBefore, 100))).Count);
     }
 
     [PostgresFact]
     public async Task An_adoption_of_nothing_does_not_widen_the_lease()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
-        await RenewAsync(heir, Batches.Noon);
+        var (dead, adopter) = await DeadAndAdopterAsync();
+        await RenewAsync(adopter, Batches.Noon);
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
-        await Leases.CloseAsync(heir);
-        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == heir);
+        await Leases.CloseAsync(adopter);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(Batches.Noon, orphaned.SettledBefore);
     }
 
     [PostgresFact]
     public async Task Heirs_that_adopt_at_once_never_get_the_same_payment_and_never_deadlock()
     {
-        var (dead, _) = await DeadAndHeirAsync();
+        var (dead, _) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 2_000);
 
         var taken = new ConcurrentBag<Guid>();
-        var heirs = Enumerable.Range(0, 4).Select(_ => Task.Run(() => AdoptPagesAsync(dead, taken, 2_000)));
-        await Task.WhenAll(heirs).WaitAsync(TimeSpan.FromSeconds(60));
+        var adopters = Enumerable.Range(0, 4).Select(_ => Task.Run(() => AdoptPagesAsync(dead, taken, 2_000)));
+        await Task.WhenAll(adopters).WaitAsync(TimeSpan.FromSeconds(60));
 
         Assert.Equal(batch.Ids, taken.Order());
     }
@@ -235,7 +235,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_adoption_waits_only_a_moment_for_a_payment_that_another_transaction_holds()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
         await using var connection = await database.Source.OpenConnectionAsync();
         await using var transaction = await connection.BeginTransactionAsync();
@@ -244,20 +244,20 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await locking.ExecuteNonQueryAsync();
 
         var refused = await Assert.ThrowsAsync<PostgresException>(
-            () => Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)));
+            () => Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)));
 
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
-        Assert.True(await RenewAsync(heir, Batches.Noon));
+        Assert.True(await RenewAsync(adopter, Batches.Noon));
     }
 
     [PostgresFact]
     public async Task An_heir_that_was_closed_itself_gets_nothing()
     {
-        var (dead, heir) = await DeadAndHeirAsync();
+        var (dead, adopter) = await DeadAndAdopterAsync();
         await StoreAsync(dead, 3);
-        await Leases.CloseAsync(heir);
+        await Leases.CloseAsync(adopter);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
         Assert.Empty(adopted);
         Assert.Equal(3, await database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
@@ -266,11 +266,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_search_in_an_epoch_does_not_end_while_it_has_unsettled_payments()
     {
-        var (dead, _) = await DeadAndHeirAsync();
+        var (dead, _) = await DeadAndAdopterAsync();
         await StoreAsync(dead, 3);
         await Leases.CloseAsync(dead);
 
-        // By an heir whose page was empty, because another one had the claim.
+        // By an adopter whose page was empty, because another one had the claim.
         await Leases.MarkAdoptedAsync(dead);
 
         Assert.Contains(await ClosedAsync(), orphaned => orphaned.Epoch == dead);
@@ -283,12 +283,12 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var batch = await StoreAsync(epoch, 6);
         await database.Ledger.RecordAsync(Batches.ToRecord(Batches.ToStore(batch.Ids[..2], epoch)));
 
-        var freed = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
+        var released = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
 
-        Assert.Equal(4, freed);
+        Assert.Equal(4, released);
         Assert.False(await RenewAsync(epoch, Batches.Noon));
-        var heir = await database.OpenEpochAsync();
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
+        var adopter = await database.OpenEpochAsync();
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
         Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, PaymentStates.Unsent));
         Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, PaymentStates.InDoubtAtDefault));
     }
@@ -323,7 +323,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_search_in_a_closed_epoch_ends_when_nothing_is_unsettled_there()
     {
-        var (dead, _) = await DeadAndHeirAsync();
+        var (dead, _) = await DeadAndAdopterAsync();
         await Leases.MarkAdoptedAsync(dead);
         await Leases.CloseAsync(dead);
         Assert.Single(await ClosedAsync());
@@ -349,30 +349,30 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         (await Leases.TurnAsync(Turn(epoch) with { SettledBefore = settledBefore })).Renewed;
 
     private TurnArgs Turn(int epoch) =>
-        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseLapsed: false);
+        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseExpired: false);
 
     private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
         rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
 
-    // A page that another heir took from under this one is empty, or lost to a deadlock; there may be more.
-    // Until all is taken: a heir that finds the lease row locked by another one gets an empty page.
+    // A page that another adopter took from under this one is empty, or lost to a deadlock; there may be more.
+    // Until all is taken: an adopter that finds the lease row locked by another one gets an empty page.
     private async Task AdoptPagesAsync(int dead, ConcurrentBag<Guid> taken, int all)
     {
-        var heir = await database.OpenEpochAsync();
+        var adopter = await database.OpenEpochAsync();
         while (taken.Count < all)
-            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, heir, Earliest, 100)))
+            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)))
                 taken.Add(row.CorrelationId);
     }
 
-    // Without epoch 0: it owns what clean stops freed.
+    // Without epoch 0: it owns what clean stops released.
     private async Task<List<OrphanedEpoch>> ClosedAsync() =>
         (await Leases.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
 
-    private async Task<(int Dead, int Heir)> DeadAndHeirAsync()
+    private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
     {
-        var (dead, heir) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var (dead, adopter) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         await database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
-        return (dead, heir);
+        return (dead, adopter);
     }
 
     // Its last payments come before it is closed, as in life.
@@ -383,8 +383,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         return batch;
     }
 
-    private async Task<TurnRow> CloseLapsedAsync() =>
-        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()) with { CloseLapsed = true });
+    private async Task<TurnRow> CloseExpiredAsync() =>
+        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()) with { CloseExpired = true });
 
     private Task<long> CountOwnedAsync(int owner) =>
         database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");

@@ -119,8 +119,8 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
             }),
             RepeatAsync(async () =>
             {
-                var heir = await database.OpenEpochAsync();
-                adopted += (await database.Leases.AdoptAsync(new AdoptArgs(epoch, heir, Batches.Noon, 10))).Count;
+                var adopter = await database.OpenEpochAsync();
+                adopted += (await database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
             }),
             RepeatAsync(async () =>
             {

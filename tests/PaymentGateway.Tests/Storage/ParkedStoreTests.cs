@@ -24,10 +24,10 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
         var parked = Assert.Single(await ListAsync());
         Assert.Equal(new ParkedRow(batch.Ids[0], 1990, batch.AcceptedAts[0], "because"), parked);
-        var heir = await database.OpenEpochAsync();
-        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(epoch, heir, Earliest, 100));
+        var adopter = await database.OpenEpochAsync();
+        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Earliest, 100));
         Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
-        Assert.Empty(await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100)));
+        Assert.Empty(await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
     }
 
     [PostgresFact]
@@ -52,8 +52,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         Assert.False(await Parked.ReplayAsync(batch.Ids[1]));
 
         Assert.Empty(await ListAsync());
-        var heir = await database.OpenEpochAsync();
-        var adopted = Assert.Single(await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100)));
+        var adopter = await database.OpenEpochAsync();
+        var adopted = Assert.Single(await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
         Assert.Equal((batch.Ids[0], (short)2), (adopted.CorrelationId, adopted.Handover));
     }
 
@@ -106,8 +106,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
-        var heir = await database.OpenEpochAsync();
-        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(0, heir, Earliest, 100));
+        var adopter = await database.OpenEpochAsync();
+        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
         Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100))).Count);
     }

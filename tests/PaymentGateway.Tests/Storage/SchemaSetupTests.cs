@@ -154,7 +154,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
         Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
         var turn = await database.Leases.TurnAsync(new TurnArgs(
-            epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseLapsed: false));
+            epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false));
         Assert.True(turn.Renewed);
     }
 
