@@ -49,7 +49,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
 ) WITH (fillfactor = 50);
 
 -- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.
--- settled_before: everything that this epoch accepted earlier is settled, so adoption need not look there.
+-- low_water_mark: everything that this epoch accepted earlier is settled, so adoption need not look there.
 -- refused_until: what was accepted up to then is stored no more; the INSERTs that broke are among it.
 -- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
 -- closed_at: set by whoever found it expired; from then on it can neither renew nor accept.
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS leases (
     epoch          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     instance       text NOT NULL,
     expires_at     timestamptz NOT NULL,
-    settled_before timestamptz NOT NULL DEFAULT '-infinity',
+    low_water_mark timestamptz NOT NULL DEFAULT '-infinity',
     refused_until  timestamptz NOT NULL DEFAULT '-infinity',
     renewal        bigint NOT NULL DEFAULT 0,
     closed_at      timestamptz,

@@ -44,12 +44,12 @@ internal sealed partial class LeaseKeeper(
         // What is held is listed before the lease is lost, as stages drop what they do not own any more; what of it
         // is in doubt is read afterwards, as no charge can begin then.
         var held = unsettled.Snapshot();
-        var before = SettledBefore();
+        var mark = LowWaterMark();
         lease.Lose();
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         try
         {
-            var released = await leases.ReleaseAsync(new ReleaseArgs(epoch, before, inDoubt));
+            var released = await leases.ReleaseAsync(new ReleaseArgs(epoch, mark, inDoubt));
             if (released > 0)
                 Log.Released(log, epoch, released, inDoubt.Length);
         }
@@ -112,14 +112,14 @@ internal sealed partial class LeaseKeeper(
         }
 
         var uncertainUntil = backlog.UncertainUntil();
-        // The number first: an adoption that begins after the bound was read has a newer one. The epoch last: an
-        // adoption that nobody knows the end of loses it before it lets go of the bound.
+        // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
+        // adoption that nobody knows the end of loses it before it lets go of the mark.
         var number = lease.NextNumber();
-        var settledBefore = SettledBefore();
+        var lowWaterMark = LowWaterMark();
         var usesFallback = lease.WantsFallback;
         var epoch = lease.Epoch;
         var turn = await leases.TurnAsync(new TurnArgs(
-            epoch, options.LeaseDuration, settledBefore, uncertainUntil ?? DateTime.UnixEpoch, number,
+            epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
             instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(steadySince) > options.LeaseDuration,
             usesFallback));
         if (turn.Renewed)
@@ -171,7 +171,7 @@ internal sealed partial class LeaseKeeper(
 
     // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is unsettled comes last, as
     // everything else ends there.
-    private DateTime SettledBefore() =>
+    private DateTime LowWaterMark() =>
         new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), unsettled.Oldest() }.Min()!.Value;
 
     private static partial class Log

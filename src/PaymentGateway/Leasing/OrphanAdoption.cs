@@ -53,10 +53,10 @@ internal sealed partial class OrphanAdoption(
             closedSince.TryAdd(epoch, now);
             // Asked before the look that may be the last. What clean stops released is always searched.
             var isLast = epoch != PaymentStates.Nobody && await earlier.AreOverAsync(epoch);
-            var from = cursors.GetValueOrDefault(epoch, orphaned.SettledBefore);
+            var from = cursors.GetValueOrDefault(epoch, orphaned.LowWaterMark);
             try
             {
-                if (await AdoptAsync(orphaned with { SettledBefore = from }) && isLast)
+                if (await AdoptAsync(orphaned with { LowWaterMark = from }) && isLast)
                     await leases.MarkAdoptedAsync(epoch);
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
@@ -79,11 +79,11 @@ internal sealed partial class OrphanAdoption(
 
         List<StoredPayment> page;
         // A renewal may be in flight. One that does not know of this has an older number.
-        Volatile.Write(ref adoptingFrom, orphaned.SettledBefore.Ticks);
+        Volatile.Write(ref adoptingFrom, orphaned.LowWaterMark.Ticks);
         try
         {
             page = await AdoptPageAsync(
-                new AdoptArgs(from, lease.Epoch, orphaned.SettledBefore, limit, lease.NextNumber()));
+                new AdoptArgs(from, lease.Epoch, orphaned.LowWaterMark, limit, lease.NextNumber()));
             // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
             // clean stops released has no time of its own but this one.
             var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince[from];
@@ -120,7 +120,7 @@ internal sealed partial class OrphanAdoption(
             and not PostgresException { InvariantSeverity: "ERROR" })
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
-            // everything else. The old one is never renewed again, so its widened bound stays; closing it is only
+            // everything else. The old one is never renewed again, so its lowered mark stays; closing it is only
             // quicker than its expiry. An error is the server's word that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);

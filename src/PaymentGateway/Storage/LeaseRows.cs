@@ -4,18 +4,18 @@ namespace PaymentGateway.Storage;
 internal sealed record EpochRow(int Epoch);
 
 /// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
-internal sealed record OrphanedEpoch(int Epoch, DateTime SettledBefore, bool UsedFallback);
+internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, bool UsedFallback);
 
 /// <summary>A new lease.</summary>
 internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 
 /// <summary>
-/// A turn of an owner. Everything accepted before SettledBefore is settled, and nothing accepted up to RefusedUntil is
+/// A turn of an owner. Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil is
 /// stored any more. Number rises with each turn and adoption. Renewed, it closes earlier epochs of the instance
 /// ProvenTerminated (empty: nothing is proven), and expired ones if told so. UsesFallback is for good.
 /// </summary>
 internal sealed record TurnArgs(
-    int Epoch, TimeSpan Duration, DateTime SettledBefore, DateTime RefusedUntil, long Number, string ProvenTerminated,
+    int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
     bool CloseExpired, bool UsesFallback = false);
 
 /// <summary>What came of a turn, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
@@ -29,10 +29,10 @@ internal sealed record TurnRow(
 internal sealed record WriterRow(string Writer);
 
 /// <summary>A page to adopt; Number rises with each turn and adoption.</summary>
-internal sealed record AdoptArgs(int From, int To, DateTime SettledBefore, int Limit, long Number = 0);
+internal sealed record AdoptArgs(int From, int To, DateTime LowWaterMark, int Limit, long Number = 0);
 
 /// <summary>An epoch.</summary>
 internal sealed record EpochArgs(int Epoch);
 
 /// <summary>What a clean stop hands over.</summary>
-internal sealed record ReleaseArgs(int Epoch, DateTime SettledBefore, Guid[] InDoubt);
+internal sealed record ReleaseArgs(int Epoch, DateTime LowWaterMark, Guid[] InDoubt);

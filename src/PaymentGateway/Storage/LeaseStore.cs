@@ -21,7 +21,7 @@ internal sealed class LeaseStore(
     // lease that another one holds is left to it, and waits for the next turn.
     private const string TurnSql = """
         WITH renewed AS (
-            UPDATE leases SET expires_at = now() + @Duration, settled_before = @SettledBefore,
+            UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
                               refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
                               used_fallback = used_fallback OR @UsesFallback
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
@@ -41,7 +41,7 @@ internal sealed class LeaseStore(
 
     // Nothing is released most of the time, and adopting nothing costs more than this look.
     private const string OrphanedSql = $"""
-        SELECT epoch, settled_before, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
+        SELECT epoch, low_water_mark, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
         FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
           AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT FROM payments WHERE owner_epoch = {Sql.Nobody}))
@@ -50,10 +50,11 @@ internal sealed class LeaseStore(
 
     // One adopter at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
     // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
-    // The adopter's own lease is widened in the same statement, or its death would leave older payments unseen; an
-    // adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks any more.
-    // A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with. A payment
-    // that another transaction holds must not keep the adopter's own lease, which is locked here, from its renewal.
+    // The adopter's own low-water mark is lowered in the same statement, or its death would leave older payments
+    // unseen; an adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks
+    // any more. A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with.
+    // A payment that another transaction holds must not keep the adopter's own lease, which is locked here, from its
+    // renewal.
     private const string AdoptSql = $"""
         WITH claim AS (
             SELECT epoch, used_fallback FROM leases
@@ -61,11 +62,11 @@ internal sealed class LeaseStore(
             FOR UPDATE SKIP LOCKED
         ), orphans AS (
             SELECT correlation_id, accepted_at FROM payments
-            WHERE owner_epoch = (SELECT epoch FROM claim) AND accepted_at >= @SettledBefore
+            WHERE owner_epoch = (SELECT epoch FROM claim) AND accepted_at >= @LowWaterMark
               AND {PaymentStore.IsUnsettled}
             ORDER BY accepted_at LIMIT @Limit
-        ), widened AS (
-            UPDATE leases SET settled_before = least(settled_before, (SELECT min(accepted_at) FROM orphans)),
+        ), lowered AS (
+            UPDATE leases SET low_water_mark = least(low_water_mark, (SELECT min(accepted_at) FROM orphans)),
                               renewal = greatest(renewal, @Number)
             WHERE epoch = @To AND closed_at IS NULL RETURNING epoch
         )
@@ -74,7 +75,7 @@ internal sealed class LeaseStore(
             WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM claim) THEN {Sql.InDoubt}
             ELSE {Sql.InDoubtAtDefault} END
         WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @From
-          AND EXISTS (SELECT 1 FROM widened)
+          AND EXISTS (SELECT 1 FROM lowered)
         RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
         """;
 
@@ -83,7 +84,7 @@ internal sealed class LeaseStore(
         WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
           AND NOT EXISTS (
               SELECT 1 FROM payments
-              WHERE owner_epoch = @Epoch AND accepted_at >= leases.settled_before AND {PaymentStore.IsUnsettled})
+              WHERE owner_epoch = @Epoch AND accepted_at >= leases.low_water_mark AND {PaymentStore.IsUnsettled})
         """;
 
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until what it did
@@ -101,7 +102,7 @@ internal sealed class LeaseStore(
             WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
             WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM leases WHERE epoch = @Epoch) THEN {Sql.InDoubt}
             ELSE {Sql.InDoubtAtDefault} END
-        WHERE owner_epoch = @Epoch AND accepted_at >= @SettledBefore AND {PaymentStore.IsUnsettled}
+        WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark AND {PaymentStore.IsUnsettled}
         """;
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";

@@ -61,10 +61,10 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
             SELECT owner_epoch, min(accepted_at) AS accepted_at FROM payments
             WHERE correlation_id = ANY(@Ids) AND owner_epoch > {Sql.Nobody} AND {IsUnsettled} GROUP BY owner_epoch
         ), searched_again AS (
-            UPDATE leases SET adopted_at = NULL, settled_before = least(settled_before, forgotten.accepted_at)
+            UPDATE leases SET adopted_at = NULL, low_water_mark = least(low_water_mark, forgotten.accepted_at)
             FROM forgotten
             WHERE epoch = forgotten.owner_epoch AND closed_at IS NOT NULL
-              AND (adopted_at IS NOT NULL OR settled_before > forgotten.accepted_at)
+              AND (adopted_at IS NOT NULL OR low_water_mark > forgotten.accepted_at)
         )
         {FindSql}
         """;

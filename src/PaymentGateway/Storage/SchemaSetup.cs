@@ -15,6 +15,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
                   AND (attrelid, attname) IN (
+                    (to_regclass('leases'), 'low_water_mark'),
                     (to_regclass('payments'), 'owner_epoch'),
                     (to_regclass('settlement_totals'), 'width_seconds'),
                     (to_regclass('settlement_totals'), 'epoch'),
@@ -33,7 +34,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
         """;
 
     // As many as the statement names.
-    private const int LaterCount = 4;
+    private const int LaterCount = 5;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">

@@ -61,7 +61,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
     /// <summary>What PostgreSQL knows of payments that have no settlement, and of their owners.</summary>
     public Task<List<string>> DescribeUnsettledAsync() => ReadAsync(
         "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
-        + "parked_reason, 'lease', instance, 'settled before', settled_before, 'closed', closed_at, "
+        + "parked_reason, 'lease', instance, 'low-water mark', low_water_mark, 'closed', closed_at, "
         + "'adopted', adopted_at) "
         + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "LEFT JOIN leases ON owner_epoch = epoch WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",

@@ -74,7 +74,7 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
         rig.Database.ExecuteAsync(
             $"""
             WITH dead AS (
-                INSERT INTO leases (instance, expires_at, closed_at, adopted_at, settled_before, used_fallback)
+                INSERT INTO leases (instance, expires_at, closed_at, adopted_at, low_water_mark, used_fallback)
                 VALUES ('dead', now(), now(), {adoptedAt}, now(), {usedFallback})
                 RETURNING epoch
             )

@@ -39,7 +39,7 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
         var epoch = lease.Epoch;
         var process = await rig.Database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-              AND (query LIKE '%UPDATE leases SET expires_at%' OR query LIKE 'SELECT epoch, settled_before%')
+              AND (query LIKE '%UPDATE leases SET expires_at%' OR query LIKE 'SELECT epoch, low_water_mark%')
             LIMIT 1
             """);
         PostgresServer.Freeze(process);

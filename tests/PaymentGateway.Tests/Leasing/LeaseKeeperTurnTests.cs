@@ -277,7 +277,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     {
         await NextTurnAsync();
         return await database.ScalarAsync<DateTime>(
-            $"SELECT settled_before FROM leases WHERE epoch = {stages.Lease.Epoch}");
+            $"SELECT low_water_mark FROM leases WHERE epoch = {stages.Lease.Epoch}");
     }
 
     private Task<int> OpenEpochAsync() =>

@@ -53,7 +53,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await CloseExpiredAsync();
         Assert.Empty(await ClosedAsync());
         await Leases.CloseAsync(epoch);
-        Assert.Equal(Batches.Noon, Assert.Single(await ClosedAsync()).SettledBefore);
+        Assert.Equal(Batches.Noon, Assert.Single(await ClosedAsync()).LowWaterMark);
     }
 
     [PostgresFact]
@@ -140,7 +140,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
         await RenewAsync(adopter, Batches.Noon.AddHours(1));
-        var late = Turn(adopter) with { SettledBefore = Batches.Noon.AddHours(1) };
+        var late = Turn(adopter) with { LowWaterMark = Batches.Noon.AddHours(1) };
 
         await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++turns));
         var turn = await Leases.TurnAsync(late);
@@ -148,7 +148,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         Assert.Equal((false, true), (turn.Renewed, turn.IsOpen));
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
-        Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
     }
 
     [PostgresFact]
@@ -200,9 +200,9 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
-        Assert.Equal(batch.AcceptedAts[0], orphaned.SettledBefore);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
         var next = await database.OpenEpochAsync();
-        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.SettledBefore, 100))).Count);
+        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
     }
 
     [PostgresFact]
@@ -215,7 +215,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
-        Assert.Equal(Batches.Noon, orphaned.SettledBefore);
+        Assert.Equal(Batches.Noon, orphaned.LowWaterMark);
     }
 
     [PostgresFact]
@@ -345,8 +345,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         Assert.Empty(await Leases.WritersAsync());
     }
 
-    private async Task<bool> RenewAsync(int epoch, DateTime settledBefore) =>
-        (await Leases.TurnAsync(Turn(epoch) with { SettledBefore = settledBefore })).Renewed;
+    private async Task<bool> RenewAsync(int epoch, DateTime lowWaterMark) =>
+        (await Leases.TurnAsync(Turn(epoch) with { LowWaterMark = lowWaterMark })).Renewed;
 
     private TurnArgs Turn(int epoch) =>
         new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseExpired: false);

@@ -127,6 +127,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner")]
     [InlineData("ALTER TABLE settlement_totals RENAME epoch TO instance")]
+    [InlineData("ALTER TABLE leases DROP COLUMN low_water_mark")]
     [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]

@@ -3,7 +3,7 @@
 SET maintenance_work_mem = '512MB';
 SET work_mem = '64MB';
 
-INSERT INTO leases (instance, expires_at, settled_before, closed_at, adopted_at)
+INSERT INTO leases (instance, expires_at, low_water_mark, closed_at, adopted_at)
 VALUES ('filled', now(), now(), now(), now());
 
 ALTER TABLE payments DROP CONSTRAINT payments_pkey;
