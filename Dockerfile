@@ -41,7 +41,7 @@ ENTRYPOINT ["/app/ProcessorSimulator"]
 # Last, so that it is what a plain `docker build .` makes.
 FROM base AS gateway
 COPY --from=build /source/artifacts/${FRAMEWORK:+$FRAMEWORK/}publish/PaymentGateway/release_linux-x64/PaymentGateway ./
-# Rare, as each look costs some milliseconds of a third of a core; often while it starts, as nginx waits for it.
+# Rare, as each check costs some milliseconds of a third of a core; often while it starts, as nginx waits for it.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --start-interval=1s --retries=3 \
   CMD ["/app/PaymentGateway", "healthcheck"]
 STOPSIGNAL SIGTERM

@@ -49,7 +49,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS settlement_totals (
 ) WITH (fillfactor = 50);
 
 -- One row per start of an instance. Logged in both profiles: ownership must outlive a crash of the database.
--- low_water_mark: everything that this epoch accepted earlier is settled, so adoption need not look there.
+-- low_water_mark: everything that this epoch accepted earlier is settled, so adoption need not search there.
 -- refused_until: what was accepted up to then is stored no more; the INSERTs that broke are among it.
 -- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
 -- closed_at: set by whoever found it expired; from then on it can neither renew nor accept.

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tools;
 /// <summary>A file that one process at a time holds; the kernel lets go of it with the process.</summary>
 public static class FileLock
 {
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(200);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
     /// <summary>Held until it is disposed; null when another has it.</summary>
     public static IDisposable? TryTake(string path)
@@ -25,7 +25,7 @@ public static class FileLock
         {
             if (TryTake(path) is { } held)
                 return held;
-            await Task.Delay(LookAgain, cancellation);
+            await Task.Delay(PollInterval, cancellation);
         }
     }
 }

@@ -10,7 +10,7 @@ internal sealed partial class BacklogSweep(
     IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
 {
     private const int PageMax = 1_000;
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -18,7 +18,7 @@ internal sealed partial class BacklogSweep(
         {
             if (!backlog.HasOverflow)
                 await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
-            await Task.Delay(LookAgain, clock, stoppingToken);
+            await Task.Delay(PollInterval, clock, stoppingToken);
             try
             {
                 // Half empty first: small pages would cost more than they bring.

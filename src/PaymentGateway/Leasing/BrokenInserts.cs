@@ -11,10 +11,10 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
     private readonly EarlierWriters earlier = new(leases);
     private (int Epoch, DateTime Until)? asked;
 
-    /// <summary>Looks once; to be called after a renewal.</summary>
+    /// <summary>Checks once; to be called after a renewal.</summary>
     /// <param name="epoch">The one that was renewed.</param>
     /// <param name="refusedUntil">What its lease refuses now; null when nothing is uncertain.</param>
-    public async Task LookAsync(int epoch, DateTime? refusedUntil)
+    public async Task CheckAsync(int epoch, DateTime? refusedUntil)
     {
         // One question at a time: what broke meanwhile is asked for when this one has its answer. What broke in a lost
         // epoch is others' to look for.

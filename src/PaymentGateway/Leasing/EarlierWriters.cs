@@ -4,7 +4,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>
 /// Tells when every statement is over that may have begun before a bar against it was committed: a closed epoch, a
-/// refused range. What it stored is in the table then, and one look is definite. For one loop.
+/// refused range. What it stored is in the table then, and one query is definite. For one loop.
 /// </summary>
 internal sealed class EarlierWriters(LeaseStore leases)
 {

@@ -67,19 +67,19 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     public Pulse CheckSoon { get; } = new(clock);
 
     /// <summary>
-    /// Ends when the keeper has looked at epoch and ledger once more, and put right what had changed.
+    /// Ends when the keeper has checked epoch and ledger once more, and handled what had changed.
     /// </summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {
-        // Twice: the first to end may have looked before it was asked for.
-        for (var looks = 0; looks < 2; looks++)
+        // Twice: the first to end may have begun before it was asked for.
+        for (var checks = 0; checks < 2; checks++)
         {
             CheckSoon.Set();
             await Volatile.Read(ref nextCheck).Task.WaitAsync(cancellation);
         }
     }
 
-    /// <summary>The keeper looked.</summary>
+    /// <summary>The keeper has checked.</summary>
     public void Checked() => Interlocked.Exchange(ref nextCheck, NewCheck()).TrySetResult();
 
     /// <summary>Another instance closed the epoch, or this one gives it up.</summary>

@@ -84,7 +84,7 @@ internal sealed partial class LeaseKeeper(
                 schemaKnown = true;
             }
 
-            // Looked at first: what the duties are told was read after the earlier ones had ended, which those who wait
+            // Checked first: what the duties are told was read after the earlier ones had ended, which those who wait
             // for the next check count on.
             var areDone = duties.IsCompleted;
             if (await RenewAsync() is { } turn && areDone)
@@ -140,9 +140,9 @@ internal sealed partial class LeaseKeeper(
     {
         try
         {
-            await ledger.LookAsync(state);
+            await ledger.CheckAsync(state);
             lease.Checked();
-            await broken.LookAsync(epoch, refusedUntil);
+            await broken.CheckAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
             unavailable = false;
         }

@@ -16,9 +16,9 @@ internal sealed partial class LedgerWatch(
     /// </summary>
     public DateTime? ResetAt => latest?.ResetAt;
 
-    /// <summary>Puts right what changed; to be called in turn with the renewals.</summary>
+    /// <summary>Handles what changed; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found them.</param>
-    public async Task LookAsync(LedgerState state)
+    public async Task CheckAsync(LedgerState state)
     {
         if (!state.Intact)
         {

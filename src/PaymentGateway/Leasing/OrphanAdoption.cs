@@ -23,10 +23,10 @@ internal sealed partial class OrphanAdoption(
 
     private readonly EarlierWriters earlier = new(leases);
 
-    // Monotonic timestamps from after the first look that found an epoch closed.
+    // Monotonic timestamps from after the first search that found an epoch closed.
     private readonly Dictionary<int, long> closedSince = [];
 
-    // How far a look has come that is not at its end: the settled ones before need not be passed again.
+    // How far a search has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> cursors = [];
 
     private long adoptingFrom = long.MaxValue;
@@ -51,7 +51,7 @@ internal sealed partial class OrphanAdoption(
         {
             var epoch = orphaned.Epoch;
             closedSince.TryAdd(epoch, now);
-            // Asked before the look that may be the last. What clean stops released is always searched.
+            // Asked before the search that may be the last. What clean stops released is always searched.
             var isLast = epoch != PaymentStates.Nobody && await earlier.AreOverAsync(epoch);
             var from = cursors.GetValueOrDefault(epoch, orphaned.LowWaterMark);
             try

@@ -5,7 +5,7 @@ using PaymentGateway.Leasing;
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// The body of one charge, and the last look at whether it may go out: the handler asks for it when it has a
+/// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
 /// connection, and sends the headers together with it.
 /// </summary>
 internal sealed class ChargeContent : HttpContent

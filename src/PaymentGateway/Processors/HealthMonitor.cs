@@ -12,7 +12,7 @@ internal sealed partial class HealthMonitor(
     HealthStore record, ProcessorLanes lanes, RoutingOptions options, TimeProvider clock, ILogger<HealthMonitor> log)
     : BackgroundService
 {
-    private static readonly TimeSpan LookAgain = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     private bool unavailable;
 
@@ -35,7 +35,7 @@ internal sealed partial class HealthMonitor(
                 unavailable = true;
             }
 
-            await Task.Delay(LookAgain, clock, stoppingToken);
+            await Task.Delay(PollInterval, clock, stoppingToken);
         }
     }
 

@@ -76,7 +76,7 @@ internal sealed partial class DoubtResolver(
         }
         catch (Exception failed) when (!stopping.IsCancellationRequested)
         {
-            // Whatever it was, the doubt is left; a payment that nobody looks at again would stay so for ever.
+            // Whatever it was, the doubt is left; a payment that nobody tries again would stay so for ever.
             Log.ResolvingFailed(log, payment.Id, failed.Message);
             return Step.Again(null);
         }
@@ -144,7 +144,7 @@ internal sealed partial class DoubtResolver(
     // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
-    // The first look past the horizon may resolve it, so no wait goes far beyond.
+    // The first look-up past the horizon may resolve it, so no wait goes far beyond.
     private TimeSpan NextWait(Payment payment, TimeSpan delay)
     {
         var wait = Jittered(delay);
@@ -179,7 +179,7 @@ internal sealed partial class DoubtResolver(
 
     private static partial class Log
     {
-        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt, and is looked at again: {Reason}")]
+        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt, and is tried again: {Reason}")]
         public static partial void ResolvingFailed(ILogger log, Guid id, string reason);
 
         [LoggerMessage(411, LogLevel.Warning,

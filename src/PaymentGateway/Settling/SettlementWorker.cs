@@ -16,8 +16,8 @@ internal sealed partial class SettlementWorker(
     UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
-    // What depends on time alone (a probe that falls due, a fallback delay that ends) is looked at again this often.
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
+    // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     private readonly Pulse progress = new(clock);
     private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
@@ -34,7 +34,7 @@ internal sealed partial class SettlementWorker(
         var deadline = clock.GetTimestamp() + clock.TicksOf(options.Settling.DrainTimeout);
         while ((ExecuteTask is { IsCompleted: false } || Volatile.Read(ref inFlight) > 0)
                && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
-            await Task.Delay(LookAgain / 5, clock, CancellationToken.None);
+            await Task.Delay(PollInterval / 5, clock, CancellationToken.None);
         if (Volatile.Read(ref inFlight) is > 0 and var left)
             Log.DrainCutShort(log, left);
         await base.StopAsync(cancellationToken);
@@ -87,7 +87,7 @@ internal sealed partial class SettlementWorker(
             if (draining && Volatile.Read(ref inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
-            await progress.WaitAsync(LookAgain, stopping);
+            await progress.WaitAsync(PollInterval, stopping);
         }
 
         unsettled.Remove(payment);

@@ -39,7 +39,7 @@ internal sealed class LeaseStore(
         FROM ledger WHERE id = 1
         """;
 
-    // Nothing is released most of the time, and adopting nothing costs more than this look.
+    // Nothing is released most of the time, and adopting nothing costs more than this query.
     private const string OrphanedSql = $"""
         SELECT epoch, low_water_mark, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
         FROM leases
@@ -49,9 +49,9 @@ internal sealed class LeaseStore(
         """;
 
     // One adopter at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
-    // row locked gets nothing. The owner is looked at again in the UPDATE, as the snapshot may be older than the claim.
+    // row locked gets nothing. The owner is checked again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own low-water mark is lowered in the same statement, or its death would leave older payments
-    // unseen; an adopter that was closed meanwhile gets nothing, or they would belong to an epoch where nobody looks
+    // unseen; an adopter that was closed meanwhile gets nothing, or they would belong to an epoch that nobody searches
     // any more. A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with.
     // A payment that another transaction holds must not keep the adopter's own lease, which is locked here, from its
     // renewal.

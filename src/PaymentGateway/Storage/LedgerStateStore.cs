@@ -18,7 +18,7 @@ internal sealed class LedgerStateStore(SharedConnections connections)
         UPDATE ledger SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
-    // By the database's clock, as the statement below looks at it.
+    // By the database's clock, as the statement below reads it.
     private const string UntilSql = "SELECT clock_timestamp() + @Within AS until";
 
     // One round trip, and one transaction that ends without its client. The locks are asked for in the order in which

@@ -17,7 +17,7 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The lease is looked at in the same statement: an epoch that another instance has closed, or a batch that was
+    // The lease is checked in the same statement: an epoch that another instance has closed, or a batch that was
     // given up, must not add payments which nobody would look for any more. The lock timeout is for ids that another
     // transaction has stored and not committed, and for this statement alone.
     private const string StoreSql = """

@@ -18,7 +18,7 @@ internal sealed class Pulse(TimeProvider clock)
         }
         catch (TimeoutException)
         {
-            // The limit is a wake-up too: what depends on time is looked at again.
+            // The limit is a wake-up too: what depends on time is checked again.
         }
     }
 

@@ -55,7 +55,7 @@ internal static class AllocationRun
         "--Logging:LogLevel:Default=None",
     ]);
 
-    /// <summary>The phases, each between two looks at the runtime's counter.</summary>
+    /// <summary>The phases, each between two readings of the runtime's counter.</summary>
     private sealed class Measurement(
         WebApplication app, SilentClient client, string[] processors, AllocationTypes? types)
     {

@@ -23,7 +23,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     /// <summary>The gateway renews each second; what comes sooner is a turn for another reason.</summary>
     public static readonly TimeSpan OneRenewal = TimeSpan.FromSeconds(0.8);
 
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan OfLate = TimeSpan.FromSeconds(1);
 
     private readonly List<ChaosKill> kills = [];
@@ -84,7 +84,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         var counted = new Dictionary<int, (DateTime At, int Renewals)>();
         while (true)
         {
-            await Task.Delay(LookAgain);
+            await Task.Delay(PollInterval);
             if (await TryAsync(database.RenewalsAsync) is not { } renewals
                 || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(epoch)) is not { } left)
                 continue;

@@ -14,7 +14,7 @@ public sealed class ChaosDrain(GatewaySystem system)
 
     private const int RenewalsMax = 150;
 
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(200);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
     private readonly ChaosDatabase database = new(system);
 
@@ -30,7 +30,7 @@ public sealed class ChaosDrain(GatewaySystem system)
         var (renewals, idleSince, settled, last) = (0, 0, -1L, DateTime.MinValue);
         while (!await isDoneAsync() && Why is null)
         {
-            await Task.Delay(LookAgain);
+            await Task.Delay(PollInterval);
             var now = await system.Database.CountAsync("settlements");
             var renewed = (await database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
             if (renewed - last >= ChaosAdoptions.OneRenewal)

@@ -192,7 +192,7 @@ public sealed class ChaosSchedule
     // Longer than an acceptance waits for its row, at times than a lease.
     private ChaosStep Frozen(TimeSpan at) => new(at, ChaosKind.FrozenDatabase, Postgres, Seconds(2.5, 6));
 
-    // At times for longer than the gateway waits before it looks for what an INSERT may have stored.
+    // At times for longer than the gateway waits before it searches for what an INSERT may have stored.
     private ChaosStep Stalled(TimeSpan at) => new(
         at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), random.Next(BackendsMax));
 

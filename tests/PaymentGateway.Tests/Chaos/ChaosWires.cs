@@ -9,7 +9,7 @@ public sealed record ChaosWireFault(ChaosKind Kind, string Target, long Hits);
 /// <summary>Breaks the connections between the parts, one at a time.</summary>
 public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 {
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(5);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(5);
 
     private readonly List<ChaosWireFault> faults = [];
 
@@ -43,7 +43,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
         }
     }
 
-    // A statement takes a millisecond or two, so most looks find none.
+    // A statement takes a millisecond or two, so most polls find none.
     private async Task<long> TerminateAsync(TimeSpan hold)
     {
         var (cutOff, until) = (0L, DateTime.UtcNow + hold);
@@ -58,7 +58,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
                 // It is being broken by another line.
             }
 
-            await Task.Delay(LookAgain);
+            await Task.Delay(PollInterval);
         }
 
         return cutOff;

@@ -72,7 +72,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
     private static void StaysCalm(List<double> calls)
     {
         Assert.True(calls.Sum() > 0, "the processor was not tried at all");
-        // The calls before the breakers open may lie on both sides of a look.
+        // The calls before the breakers open may lie on both sides of a poll.
         Assert.All(calls.OrderDescending().Skip(2), count => Assert.InRange(count, 0, CallsPerSecondMax));
         Assert.InRange(calls.Average(), 0, CallsPerSecondMax);
     }
@@ -80,7 +80,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
     private static Task SetFailureAsync(GatewaySystem system, bool failure) =>
         Task.WhenAll(system.Default.SetFailureAsync(failure), system.Fallback.SetFailureAsync(failure));
 
-    // The pace of the look, and a look for each second of the outage.
+    // The interval of the polls, and a poll for each second of the outage.
     private static async Task<List<(double Default, double Fallback)>> WatchCallsAsync(GatewaySystem system)
     {
         var clock = Stopwatch.StartNew();
@@ -90,7 +90,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
         {
             await Task.Delay(due > clock.Elapsed ? due - clock.Elapsed : TimeSpan.Zero);
             var now = await PostsAsync();
-            // A look that comes late has seen more than a second.
+            // A poll that comes late has seen more than a second.
             var seconds = Math.Max(1, (clock.Elapsed - lastAt) / Second);
             calls.Add(((now.Default - last.Default) / seconds, (now.Fallback - last.Fallback) / seconds));
             (last, lastAt) = (now, clock.Elapsed);

@@ -15,7 +15,7 @@ public sealed class LingeringChargeTests
             ("Gateway__Settling__Linger", $"{Linger.TotalMilliseconds}ms"));
         var ledger = new LoadLedger();
         // The first waits for the whole time, and who comes meanwhile begins with it. A busy machine makes waits longer
-        // only: so look until there was one of each.
+        // only: so poll until there was one of each.
         await Eventually.HoldsAsync(
             async () =>
             {

@@ -64,7 +64,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         await stalled.CommitAsync();
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
         Assert.Equal(stalled.Id, Taken());
         Assert.Equal(1, unsettled.Count);
     }
@@ -79,7 +79,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
 
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
         Assert.Equal(ids[0], Taken());
     }
 
@@ -92,7 +92,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         var batch = acceptances.Begin(count);
         backlog.AddUncertain(batch);
         await TurnAsync();
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one look is over");
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
         await TurnAsync(); // Nothing is uncertain any more, and it is refused for good.
 
         Assert.Empty(await StoreAsync(batch.From, count));
@@ -114,13 +114,13 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         await one.CommitAsync();
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() > first.To, "the first was looked for");
+        await Eventually.HoldsAsync(() => backlog.Oldest() > first.To, "the first was searched for");
         Assert.Equal(one.Id, Taken());
         await TurnAsync();
         Assert.True(backlog.Oldest() > first.To);
         await other.CommitAsync();
         await TurnAsync();
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the second was looked for");
+        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the second was searched for");
         Assert.Equal(other.Id, Taken());
     }
 
@@ -155,7 +155,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         var turn = await database.Leases.TurnAsync(new TurnArgs(
             epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseExpired: false));
         Assert.True(turn.Renewed);
-        await broken.LookAsync(epoch, until);
+        await broken.CheckAsync(epoch, until);
     }
 
     private Guid Taken()

@@ -13,7 +13,7 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
 
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
-    // The look for orphans waits for it, and so does every acceptance.
+    // The search for orphans waits for it, and so does every acceptance.
     [PostgresFact]
     public async Task A_table_of_payments_that_is_locked_leaves_the_lease_alone()
     {

@@ -40,7 +40,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         lease.Confirm(await database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
         watch = new LedgerWatch(
             database.LedgerState, database.Payments, lease, unsettled, NullLogger<LedgerWatch>.Instance);
-        await LookAsync();
+        await CheckAsync();
     }
 
     public async Task DisposeAsync()
@@ -117,8 +117,8 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     private async Task PurgeAsync()
     {
         await database.LedgerState.PurgeAsync();
-        await LookAsync();
+        await CheckAsync();
     }
 
-    private async Task LookAsync() => await watch.LookAsync(await database.LedgerState.StateAsync());
+    private async Task CheckAsync() => await watch.CheckAsync(await database.LedgerState.StateAsync());
 }

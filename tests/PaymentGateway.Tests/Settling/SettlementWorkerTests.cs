@@ -185,7 +185,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
             await rig.RestsAsync(payment);
             while (calls.Count < (await rig.Cheap.CallsAsync()).Posts)
                 calls.Add((rig.Clock.GetUtcNow() - began).TotalSeconds);
-            rig.Clock.Advance(WorkerRig.LookAgain);
+            rig.Clock.Advance(WorkerRig.PollInterval);
         }
 
         Assert.Equal([0, 1, 2, 3, 4, 5], calls);
@@ -251,7 +251,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await Eventually.HoldsAsync(async () => (await rig.Cheap.CallsAsync()).InFlight == 2, "two are in flight");
         // Two time limits and the worker's next look.
         for (var look = 0; look < 5; look++)
-            await rig.AdvanceAsync(WorkerRig.LookAgain, armed: 3);
+            await rig.AdvanceAsync(WorkerRig.PollInterval, armed: 3);
         Assert.Equal((2, 0), await rig.PostsAsync());
 
         await rig.Cheap.ClearFaultsAsync();

@@ -40,7 +40,7 @@ public sealed class FakedTime : IDisposable
     /// <summary>From now on the server's clock is so far from the others'.</summary>
     public void Jump(int seconds)
     {
-        // Never half written where the server reads it at each look at its clock.
+        // Never half written where the server reads it each time that it reads its clock.
         var next = Path.Combine(directory.FullName, "next");
         File.WriteAllText(next, $"{seconds:+0;-0;+0}\n");
         File.SetUnixFileMode(next, UnixFileMode.UserRead | UnixFileMode.GroupRead | UnixFileMode.OtherRead);

@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.Support;
 public static class LedgerCheck
 {
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(30);
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     /// <summary>Waits until everything acknowledged is settled, and fails with every difference that is left.</summary>
     /// <returns>How long it took to drain.</returns>
@@ -17,7 +17,7 @@ public static class LedgerCheck
     {
         var waited = Stopwatch.StartNew();
         while (!await IsDrainedAsync(system, ledger) && waited.Elapsed < (within ?? DrainLimit))
-            await Task.Delay(LookAgain);
+            await Task.Delay(PollInterval);
         var took = waited.Elapsed;
 
         var differences = await CompareAsync(system, ledger);

@@ -11,7 +11,7 @@ internal sealed class WorkerRig
 {
     public const int Epoch = 1;
 
-    public static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(50);
+    public static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
@@ -109,17 +109,17 @@ internal sealed class WorkerRig
     }
 
     /// <summary>The worker waits with a payment in its hand, and looks again.</summary>
-    public async Task LookAsync(int times)
+    public async Task CheckAsync(int times)
     {
         for (var look = 0; look < times; look++)
-            await AdvanceAsync(LookAgain, armed: 1);
+            await AdvanceAsync(PollInterval, armed: 1);
     }
 
-    public async Task LookAsync(Payment payment)
+    public async Task CheckAsync(Payment payment)
     {
         await Eventually.HoldsAsync(
             () => Rests(payment) || Stages.Outcomes.Count > 0, "the payment waits, or is settled");
-        Clock.Advance(LookAgain);
+        Clock.Advance(PollInterval);
     }
 
     public Task RestsAsync(Payment payment) => Eventually.HoldsAsync(() => Rests(payment), "the payment waits");

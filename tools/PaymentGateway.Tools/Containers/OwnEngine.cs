@@ -20,7 +20,7 @@ internal sealed class OwnEngine : IEngine
     ];
 
     private static readonly TimeSpan StartLimit = TimeSpan.FromSeconds(30);
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
     private readonly string scratch;
     private readonly Dictionary<string, string?> variables;
@@ -69,7 +69,7 @@ internal sealed class OwnEngine : IEngine
             if (first is not null && (await Shell.RunAsync(
                 [Client, "version"], variables: variables, cancellation: cancellation)).Succeeded)
                 return;
-            await Task.Delay(LookAgain, cancellation);
+            await Task.Delay(PollInterval, cancellation);
         }
 
         var said = File.Exists(At("engine.log")) ? File.ReadLines(At("engine.log")).TakeLast(20) : [];
@@ -95,7 +95,7 @@ internal sealed class OwnEngine : IEngine
     {
         await KillAsync();
         for (var attempt = 0; attempt < 50 && !CgroupsAreGone(); attempt++)
-            await Task.Delay(LookAgain);
+            await Task.Delay(PollInterval);
     }
 
     private string At(string path) => Path.Combine(scratch, path);

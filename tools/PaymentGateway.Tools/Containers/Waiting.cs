@@ -5,7 +5,7 @@ namespace PaymentGateway.Tools.Containers;
 /// <summary>Waits for a condition, with a limit.</summary>
 internal static class Waiting
 {
-    private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(200);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
     /// <summary>False when it did not come to hold in time.</summary>
     public static async Task<bool> HoldsAsync(
@@ -16,7 +16,7 @@ internal static class Waiting
         {
             if (waited.Elapsed >= limit)
                 return false;
-            await Task.Delay(LookAgain, cancellation);
+            await Task.Delay(PollInterval, cancellation);
         }
 
         return true;

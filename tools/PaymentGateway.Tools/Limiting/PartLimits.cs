@@ -83,7 +83,7 @@ public sealed class PartLimits : IDisposable
         _ => FormattableString.Invariant($"{part}: {share.Cpus} CPU"),
     };
 
-    // A second look catches what was forked during the first; what is forked afterwards is born inside.
+    // A second pass catches what was forked during the first; what is forked afterwards starts inside.
     private void MoveIn(string part, int first)
     {
         for (var round = 0; round < 2; round++)

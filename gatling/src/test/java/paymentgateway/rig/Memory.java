@@ -12,7 +12,7 @@ final class Memory {
   private static final long GROWTH_KIB = 4096;
   private final List<Sample> samples = new ArrayList<>();
 
-  /** One look: when, in seconds of the run, and KiB by part. */
+  /** One sample: when, in seconds of the run, and KiB by part. */
   record Sample(double second, Map<String, Long> kib) {
     long total() {
       return kib.values().stream().mapToLong(Long::longValue).sum();

@@ -67,10 +67,11 @@ public final class Run {
     beside.startAt(zeroNanos);
     conductor.execute(() -> cpuBefore = meter.cpuSeconds());
     // Stages and audits are on the full second or soon after it; what only we want to know comes at moments of its own.
-    // A look at memory stops what it looks at, and more of it at the gateway than at the stub: none while it recovers.
+    // A sample of memory stops what it measures, and more of it at the gateway than at the stub: none while it
+    // recovers.
     every(METER_SECONDS, 9.25, () -> memory.add(second(), meter.pssKiB()));
     every(PROGRESS_SECONDS, PROGRESS_SECONDS - 0.3, this::sayProgress);
-    if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::lookAtProcessors);
+    if (!settings.bare) every(Math.max(1, seconds / 600), 0.3, this::sampleProcessors);
     for (var stage : stages) at(stage.second(), () -> apply(stage));
     return true;
   }
@@ -195,7 +196,7 @@ public final class Run {
   }
 
   // Only the processors are asked: the gateway would pay for the answer with its own latency.
-  private void lookAtProcessors() {
+  private void sampleProcessors() {
     try {
       var second = second();
       var accepted = traffic.accepted();

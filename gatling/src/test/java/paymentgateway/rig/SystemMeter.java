@@ -82,7 +82,7 @@ final class SystemMeter {
     return 0;
   }
 
-  /** One look at all processes: parent, and time used with that of children that ended. */
+  /** One sample of all processes: parent, and time used with that of children that ended. */
   private record Processes(Map<Long, Long> ticks, Map<Long, List<Long>> children) {
     static Processes read() {
       var found = new Processes(new HashMap<>(), new HashMap<>());

@@ -11,11 +11,11 @@ import java.util.Locale;
 final class Tables {
   private final List<Settled> settled = new ArrayList<>();
 
-  /** One look at the processors: when, what was accepted by then, what each had. */
+  /** One sample of the processors: when, what was accepted by then, what each had. */
   record Settled(double second, long accepted, long byDefault, long byFallback) {}
 
-  synchronized void add(Settled look) {
-    settled.add(look);
+  synchronized void add(Settled sample) {
+    settled.add(sample);
   }
 
   synchronized void write(Path folder, Latencies latencies, List<Stage> stages, double seconds) throws IOException {
@@ -23,9 +23,9 @@ final class Tables {
     writeLatencies(folder.resolve("latency.csv"), latencies, (int) Math.ceil(seconds));
     writeStages(folder.resolve("stages.csv"), stages, seconds);
     var lines = new ArrayList<>(List.of("second,accepted,default,fallback,backlog"));
-    for (var look : settled)
-      lines.add(line("%.3f,%d,%d,%d,%d", look.second, look.accepted, look.byDefault, look.byFallback,
-          Math.max(0, look.accepted - look.byDefault - look.byFallback)));
+    for (var sample : settled)
+      lines.add(line("%.3f,%d,%d,%d,%d", sample.second, sample.accepted, sample.byDefault, sample.byFallback,
+          Math.max(0, sample.accepted - sample.byDefault - sample.byFallback)));
     Files.write(folder.resolve("settled.csv"), lines);
   }
 
