@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>A whole gateway whose PostgreSQL stops, stands still, and comes back.</summary>
+/// <summary>A whole gateway whose PostgreSQL stops, is frozen, and comes back.</summary>
 public sealed class DatabaseUnavailableTests : IAsyncLifetime
 {
     // The contract of the intake.

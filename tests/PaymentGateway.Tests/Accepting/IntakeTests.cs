@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The group commit, on a real table; the clock stands still; only lingering takes real time.</summary>
+/// <summary>The group commit, on a real table; the clock is frozen; only lingering takes real time.</summary>
 public sealed class IntakeTests : IAsyncLifetime
 {
     private readonly TestDatabase database = new();

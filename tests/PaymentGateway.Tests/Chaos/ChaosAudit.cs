@@ -14,7 +14,7 @@ public sealed record ChaosAudit(
     /// <summary>
     /// The end of the windows in which no outcome can be outstanding, and never can be again: before the oldest payment
     /// without a settlement was accepted. A payment is charged only after its row was seen, so what was not to be seen
-    /// yet gets a later requestedAt, even when its INSERT stood still for long.
+    /// yet gets a later requestedAt, even when its INSERT stalled for long.
     /// </summary>
     /// <param name="askedAt">Before the ledger was asked for the oldest.</param>
     public static DateTimeOffset ClosedBefore(DateTimeOffset askedAt, DateTime? oldestUnsettled)

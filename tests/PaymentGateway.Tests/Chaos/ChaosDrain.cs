@@ -4,7 +4,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// Waits until everything is settled, for as long as that goes on. What stands still is told by the gateway's own
+/// Waits until everything is settled, for as long as that goes on. A stall is told by the gateway's own
 /// pace: so many renewals of a lease without one more settlement, on however slow a machine.
 /// </summary>
 public sealed class ChaosDrain(GatewaySystem system)

@@ -79,7 +79,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     [GatewaySystemFact]
     public async Task An_instance_that_stands_still_and_goes_on_charges_nobody_twice()
     {
-        // What it was asked while it stood still it may refuse when it goes on; the client asks again.
+        // What it was asked while it was frozen it may refuse when it goes on; the client asks again.
         var retry = new LoadRetry(Times: 10, TimeSpan.FromMilliseconds(200));
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(7), retry);
         await system.Database.CarriesLoadAsync(GatewaySystem.First);

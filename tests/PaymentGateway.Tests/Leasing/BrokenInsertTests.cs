@@ -83,7 +83,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         Assert.Equal(ids[0], Taken());
     }
 
-    // Its bytes may wait in the socket of a server process that stood still, or that only begins to read.
+    // Its bytes may wait in the socket of a server process that stalled, or that only begins to read.
     [PostgresTheory]
     [InlineData(1)]
     [InlineData(3)]

@@ -133,7 +133,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         Assert.Equal(2, (await ClosedAsync()).Count);
     }
 
-    // Of a server process that stood still, say: it knows nothing of what was adopted meanwhile.
+    // Of a server process that stalled, say: it knows nothing of what was adopted meanwhile.
     [PostgresFact]
     public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_bound()
     {

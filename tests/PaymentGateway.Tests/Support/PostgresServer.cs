@@ -128,13 +128,13 @@ public sealed class PostgresServer : IAsyncDisposable
         await ReadProcessIdAsync();
     }
 
-    /// <summary>The server and its backends stand still: connections stay, nothing answers.</summary>
+    /// <summary>The server and its backends are frozen: connections stay, nothing answers.</summary>
     public void Freeze() => Send(Signal.Stop);
 
     /// <summary>They go on.</summary>
     public void Thaw() => Send(Signal.Continue);
 
-    /// <summary>One backend stands still, and the others go on.</summary>
+    /// <summary>One backend is frozen, and the others go on.</summary>
     public static void Freeze(int backend) => Assert.True(Posix.Send(backend, Signal.Stop));
 
     /// <summary>It goes on.</summary>
