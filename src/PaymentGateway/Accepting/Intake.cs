@@ -21,7 +21,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    private readonly Ticker batchTimer = new(
+    private readonly BatchTimer batchTimer = new(
         options.Acknowledge == Acknowledge.Received ? options.ReceivedLinger : options.Linger, "acceptances");
 
     private readonly object gate = new();

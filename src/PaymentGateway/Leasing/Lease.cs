@@ -63,8 +63,8 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     /// <inheritdoc cref="Confirm"/>
     public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
 
-    /// <summary>Pulsed when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
-    public Pulse CheckSoon { get; } = new(clock);
+    /// <summary>Set when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
+    public AsyncAutoResetEvent CheckSoon { get; } = new(clock);
 
     /// <summary>
     /// Ends when the keeper has checked epoch and ledger once more, and handled what had changed.

@@ -11,8 +11,8 @@ internal sealed class StoredBacklog(TimeProvider clock)
     private readonly object gate = new();
     private readonly List<StoredRange> ranges = [];
 
-    /// <summary>Pulsed when something can be read here.</summary>
-    public Pulse Added { get; } = new(clock);
+    /// <summary>Set when something can be read here.</summary>
+    public AsyncAutoResetEvent Added { get; } = new(clock);
 
     /// <summary>While there is something to read, newer payments must queue up behind it: oldest first.</summary>
     public bool HasOverflow

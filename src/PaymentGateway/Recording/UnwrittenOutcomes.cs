@@ -16,7 +16,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private readonly Channel<Settlement> added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly Ticker batchTimer = new(options.Linger, "outcomes");
+    private readonly BatchTimer batchTimer = new(options.Linger, "outcomes");
     private readonly object gate = new();
     private readonly HashSet<Settlement> unwritten = new(ReferenceEqualityComparer.Instance);
     private TaskCompletionSource? batchWritten;
@@ -40,14 +40,14 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             unwritten.Add(settlement);
         added.Writer.TryWrite(settlement);
         if (clock.GetUtcNow().UtcDateTime - settlement.RequestedAt >= LateAfter)
-            batchTimer.Hurry();
+            batchTimer.FireNow();
     }
 
     /// <summary>Nothing is added any more, and what is here need not wait.</summary>
     public void Complete()
     {
         added.Writer.TryComplete();
-        batchTimer.Hurry();
+        batchTimer.FireNow();
     }
 
     /// <summary>Waits for outcomes, and for more to come, and fills an empty batch with them.</summary>
@@ -97,7 +97,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
                 written = batchWritten.Task;
             }
 
-            batchTimer.Hurry();
+            batchTimer.FireNow();
             await written;
         }
     }

@@ -19,7 +19,7 @@ internal sealed partial class SettlementWorker(
     // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
-    private readonly Pulse progress = new(clock);
+    private readonly AsyncAutoResetEvent progress = new(clock);
     private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
     private int inFlight;
     private volatile bool draining;

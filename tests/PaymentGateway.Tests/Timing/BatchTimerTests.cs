@@ -4,7 +4,7 @@ using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Timing;
 
-public sealed class TickerTests
+public sealed class BatchTimerTests
 {
     private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(50);
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
@@ -12,11 +12,11 @@ public sealed class TickerTests
     [Fact]
     public async Task At_rest_the_wait_is_a_whole_period_and_so_is_every_one_from_tick_to_tick()
     {
-        using var ticker = new Ticker(Period, "test");
+        using var timer = new BatchTimer(Period, "test");
         var since = Stopwatch.GetTimestamp();
 
         for (var tick = 0; tick < 4; tick++)
-            await ticker.NextAsync().AsTask().WaitAsync(Limit);
+            await timer.NextAsync().AsTask().WaitAsync(Limit);
 
         // A sleep may end a moment early by the other clock.
         Assert.True(Stopwatch.GetElapsedTime(since) > 4 * 0.9 * Period);
@@ -25,16 +25,16 @@ public sealed class TickerTests
     [Fact]
     public async Task It_rests_after_a_tick_that_nobody_waited_for_and_begins_a_whole_period_then()
     {
-        using var ticker = new Ticker(Period, "test");
+        using var timer = new BatchTimer(Period, "test");
 
         // Again, because a starved thread ticks late and then is not at rest when it should be.
         await Eventually.HoldsAsync(
             async () =>
             {
-                await ticker.NextAsync();
+                await timer.NextAsync();
                 await Task.Delay(2.5 * Period);
                 var since = Stopwatch.GetTimestamp();
-                await ticker.NextAsync();
+                await timer.NextAsync();
                 return Stopwatch.GetElapsedTime(since) > 0.9 * Period;
             },
             "a whole period from a rest on");
@@ -43,12 +43,12 @@ public sealed class TickerTests
     [Fact]
     public async Task All_who_wait_run_on_in_its_thread_at_the_same_tick()
     {
-        using var ticker = new Ticker(TimeSpan.FromSeconds(1), "test");
+        using var timer = new BatchTimer(TimeSpan.FromSeconds(1), "test");
 
         // A hundred ticks would outlast the limit.
         var threads = await Task.WhenAll(Enumerable.Range(0, 100).Select(_ => Task.Run(async () =>
         {
-            await ticker.NextAsync();
+            await timer.NextAsync();
             return Thread.CurrentThread.Name;
         }))).WaitAsync(Limit);
 
@@ -58,37 +58,37 @@ public sealed class TickerTests
     [Fact]
     public async Task Without_a_period_nobody_waits()
     {
-        using var ticker = new Ticker(TimeSpan.Zero, "test");
+        using var timer = new BatchTimer(TimeSpan.Zero, "test");
 
-        await ticker.NextAsync();
-        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
+        await timer.NextAsync();
+        Assert.True(timer.NextAsync().AsTask().IsCompletedSuccessfully);
     }
 
     [Fact]
     public async Task Disposed_it_gives_the_tick_that_is_awaited_no_later_one_and_ends_its_thread()
     {
-        const string Name = "disposed-ticker";
-        var ticker = new Ticker(Period, Name);
+        const string Name = "disposed-timer";
+        var timer = new BatchTimer(Period, Name);
         await Eventually.HoldsAsync(() => HasThread(Name), "the thread begins");
-        var awaited = ticker.NextAsync().AsTask();
+        var awaited = timer.NextAsync().AsTask();
 
-        ticker.Dispose();
+        timer.Dispose();
 
         await awaited.WaitAsync(Limit);
-        Assert.True(ticker.NextAsync().AsTask().IsCompletedSuccessfully);
+        Assert.True(timer.NextAsync().AsTask().IsCompletedSuccessfully);
         await Eventually.HoldsAsync(() => !HasThread(Name), "the thread ends");
     }
 
     [Fact]
     public async Task Hurried_it_ticks_for_whoever_waits_and_goes_on_resting_afterwards()
     {
-        using var ticker = new Ticker(TimeSpan.FromHours(1), "test");
+        using var timer = new BatchTimer(TimeSpan.FromHours(1), "test");
         for (var i = 0; i < 3; i++)
         {
-            var awaited = ticker.NextAsync().AsTask();
+            var awaited = timer.NextAsync().AsTask();
             Assert.False(awaited.IsCompleted);
 
-            ticker.Hurry();
+            timer.FireNow();
 
             await awaited.WaitAsync(Limit);
         }
@@ -97,15 +97,15 @@ public sealed class TickerTests
     [Fact]
     public async Task Hurried_while_nobody_waits_it_lets_the_next_one_pass_whether_it_rests_or_ticks()
     {
-        using var resting = new Ticker(TimeSpan.FromHours(1), "test");
-        resting.Hurry();
+        using var resting = new BatchTimer(TimeSpan.FromHours(1), "test");
+        resting.FireNow();
         Assert.True(resting.NextAsync().AsTask().IsCompletedSuccessfully);
 
         // After a tick it goes on for one that nobody waits for; a hurry ends that one, and is not used up by it.
         var ticking = resting.NextAsync().AsTask();
-        resting.Hurry();
+        resting.FireNow();
         await ticking.WaitAsync(Limit);
-        resting.Hurry();
+        resting.FireNow();
         await resting.NextAsync().AsTask().WaitAsync(Limit);
         Assert.False(resting.NextAsync().AsTask().IsCompleted);
     }

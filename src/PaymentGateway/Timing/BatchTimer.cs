@@ -7,7 +7,7 @@ namespace PaymentGateway.Timing;
 /// of the runtime wakes its thread twice and two of the pool's
 /// (docs/decisions/0018-answers-are-handled-in-the-sockets-thread.md). Any thread may wait.
 /// </summary>
-internal sealed class Ticker : IDisposable
+internal sealed class BatchTimer : IDisposable
 {
     // Less is no time to sleep for.
     private static readonly TimeSpan Shortest = TimeSpan.FromMilliseconds(1);
@@ -22,13 +22,13 @@ internal sealed class Ticker : IDisposable
     private readonly Stack<Wait> spare = [];
     private List<Wait> waiting = [];
     private List<Wait> due = [];
-    private bool resting;
-    private bool hurried;
+    private bool idle;
+    private bool fireNow;
     private bool stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
     /// <param name="name">The thread's.</param>
-    public Ticker(TimeSpan period, string name)
+    public BatchTimer(TimeSpan period, string name)
     {
         this.period = period;
         if (period > TimeSpan.Zero)
@@ -36,15 +36,16 @@ internal sealed class Ticker : IDisposable
     }
 
     /// <summary>
-    /// Ends with the next tick: a whole period from now when it rests, at most one while it ticks. To be awaited once.
+    /// Ends with the next tick: a whole period from now when it is idle, at most one while it ticks. To be awaited
+    /// once.
     /// </summary>
     public ValueTask NextAsync()
     {
         lock (gate)
         {
-            if (period <= TimeSpan.Zero || stopped || (hurried && waiting.Count == 0))
+            if (period <= TimeSpan.Zero || stopped || (fireNow && waiting.Count == 0))
             {
-                hurried = false;
+                fireNow = false;
                 return ValueTask.CompletedTask;
             }
 
@@ -52,18 +53,18 @@ internal sealed class Ticker : IDisposable
                 wait = new Wait(this);
             waiting.Add(wait);
             // Between two ticks a pulse would end the period.
-            if (resting)
+            if (idle)
                 Monitor.Pulse(gate);
             return wait.Tick;
         }
     }
 
     /// <summary>Has the next tick now. Whoever waits, or comes to wait next, runs on at once.</summary>
-    public void Hurry()
+    public void FireNow()
     {
         lock (gate)
         {
-            hurried = true;
+            fireNow = true;
             Monitor.Pulse(gate);
         }
     }
@@ -80,7 +81,7 @@ internal sealed class Ticker : IDisposable
 
     private void Run()
     {
-        while (RestUntilAwaited())
+        while (IdleUntilAwaited())
         {
             do
             {
@@ -88,8 +89,8 @@ internal sealed class Ticker : IDisposable
                 lock (gate)
                 {
                     WaitOutPeriod_NeedsLock();
-                    // While nobody waits it stands for who comes next.
-                    hurried &= waiting.Count == 0;
+                    // While nobody waits it is kept for who comes next.
+                    fireNow &= waiting.Count == 0;
                     (due, waiting) = (waiting, due);
                 }
 
@@ -100,31 +101,31 @@ internal sealed class Ticker : IDisposable
         }
     }
 
-    // A pulse by itself is no end: the hurry that it came with may have gone to somebody else.
+    // A pulse by itself is no end: the call that it came with may have been used by somebody else.
     private void WaitOutPeriod_NeedsLock()
     {
         var left = period;
-        for (var beganAt = Clock.GetTimestamp(); !hurried && !stopped && left >= Shortest;)
+        for (var beganAt = Clock.GetTimestamp(); !fireNow && !stopped && left >= Shortest;)
         {
             Monitor.Wait(gate, left);
             left = period - Clock.GetElapsedTime(beganAt);
         }
     }
 
-    private bool RestUntilAwaited()
+    private bool IdleUntilAwaited()
     {
         lock (gate)
         {
-            resting = true;
+            idle = true;
             while (waiting.Count == 0 && !stopped)
                 Monitor.Wait(gate);
-            resting = false;
+            idle = false;
             return waiting.Count > 0;
         }
     }
 
     /// <summary>One wait after another.</summary>
-    private sealed class Wait(Ticker ticker) : IValueTaskSource
+    private sealed class Wait(BatchTimer timer) : IValueTaskSource
     {
         private ManualResetValueTaskSourceCore<bool> source;
 
@@ -136,8 +137,8 @@ internal sealed class Ticker : IDisposable
         {
             source.GetResult(token);
             source.Reset();
-            lock (ticker.gate)
-                ticker.spare.Push(this);
+            lock (timer.gate)
+                timer.spare.Push(this);
         }
 
         public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);

@@ -1,13 +1,13 @@
 namespace PaymentGateway.Timing;
 
-/// <summary>Wakes one waiting loop; pulses that come while nobody waits count as one. Safe from any thread.</summary>
-internal sealed class Pulse(TimeProvider clock)
+/// <summary>Wakes one waiting loop; several sets while nobody waits count as one. Safe from any thread.</summary>
+internal sealed class AsyncAutoResetEvent(TimeProvider clock)
 {
     private TaskCompletionSource next = New();
 
     public void Set() => Volatile.Read(ref next).TrySetResult();
 
-    /// <summary>Waits for a pulse, at most <paramref name="limit"/>.</summary>
+    /// <summary>Waits until it is set, at most <paramref name="limit"/>.</summary>
     /// <exception cref="OperationCanceledException">Told to stop.</exception>
     public async Task WaitAsync(TimeSpan limit, CancellationToken cancellation)
     {
