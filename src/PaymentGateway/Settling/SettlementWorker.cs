@@ -20,7 +20,7 @@ internal sealed partial class SettlementWorker(
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     private readonly AsyncAutoResetEvent progress = new(clock);
-    private readonly SettlementPace pace = new(clock, options.Settling.MaxRate);
+    private readonly SettlementRateLimiter rateLimiter = new(clock, options.Settling.MaxRate);
     private int inFlight;
     private volatile bool draining;
 
@@ -56,7 +56,7 @@ internal sealed partial class SettlementWorker(
 
             // What is dropped costs nothing, and must not keep others waiting.
             if (!payment.Purged && lease.Owns(payment))
-                await pace.NextAsync(stoppingToken);
+                await rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
         }

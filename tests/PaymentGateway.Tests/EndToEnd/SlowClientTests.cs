@@ -23,7 +23,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     // GatewayApp: what one instance may have open.
     private const int ConnectionsMax = 2 * (InFlightMax + 128);
 
-    private static readonly TimeSpan Pace = TimeSpan.FromMilliseconds(500);
+    private static readonly TimeSpan Interval = TimeSpan.FromMilliseconds(500);
 
     // The limits are 5 s; that they are in force is what is asked, not how exactly a busy machine keeps them.
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
@@ -48,11 +48,11 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     public async Task Five_hundred_slow_clients_change_nothing_for_the_others_and_are_shut_out_in_time()
     {
         var clock = Stopwatch.StartNew();
-        var headers = await HoldAsync(400, connection => connection.DribbleAsync(EndlessHeader(), Pace, Deadline));
+        var headers = await HoldAsync(400, connection => connection.DribbleAsync(EndlessHeader(), Interval, Deadline));
         var stalled = await HoldAsync(50, connection => connection.DribbleAsync(
-            [$"{Header}Content-Length: 80\r\n\r\n{{"], Pace, Deadline));
+            [$"{Header}Content-Length: 80\r\n\r\n{{"], Interval, Deadline));
         var dribbled = await HoldAsync(50, DribblePaymentAsync);
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 20, payments: 1_000, Pace / 5);
+        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 20, payments: 1_000, Interval / 5);
         var p99 = ledger.P99Ms;
 
         // Nobody but the honest slow ones gets an answer, and theirs is that of a payment like any other.
@@ -79,7 +79,8 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         {
             var connection = await ToNginxAsync();
             // Its header is read, so it is in flight; its body comes so slowly that it stays so, and never whole.
-            return (Connection: connection, End: connection.DribbleAsync(Body(), 2 * Pace, TimeSpan.FromMinutes(3)));
+            return (
+                Connection: connection, End: connection.DribbleAsync(Body(), 2 * Interval, TimeSpan.FromMinutes(3)));
         }));
         await Eventually.HoldsAsync(
             () => held.Count(one => one.Connection.Statuses is [503]) >= TooMany, "the surplus has its 503");
@@ -136,7 +137,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces)
         {
             using var connection = await RawConnection.ToInstanceAsync(System, GatewaySystem.First);
-            return await connection.DribbleAsync(pieces, Pace, Deadline);
+            return await connection.DribbleAsync(pieces, Interval, Deadline);
         }
     }
 
@@ -209,7 +210,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         var answers = await connection.DribbleAsync(
             body.Chunk(5).Select(piece => new string(piece))
                 .Prepend($"{Header}Connection: close\r\nContent-Length: {body.Length}\r\n\r\n"),
-            Pace, Deadline);
+            Interval, Deadline);
         ledger.Note(entry with
         {
             Outcome = answers.Statuses is [202] ? LoadOutcome.Acknowledged : LoadOutcome.Failed,

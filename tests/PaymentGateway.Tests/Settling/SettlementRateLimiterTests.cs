@@ -3,14 +3,14 @@ using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Settling;
 
-public sealed class SettlementPaceTests
+public sealed class SettlementRateLimiterTests
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
 
     private readonly FakeTimeProvider clock = new();
-    private readonly SettlementPace pace;
+    private readonly SettlementRateLimiter rateLimiter;
 
-    public SettlementPaceTests() => pace = new SettlementPace(clock, 300);
+    public SettlementRateLimiterTests() => rateLimiter = new SettlementRateLimiter(clock, 300);
 
     [Fact]
     public void A_slice_has_its_share_of_the_second_and_the_next_one_waits()
@@ -25,8 +25,8 @@ public sealed class SettlementPaceTests
     public async Task Who_waited_goes_in_the_next_slice_and_counts_there()
     {
         for (var i = 0; i < 3; i++)
-            await pace.NextAsync(default);
-        var waiting = pace.NextAsync(default).AsTask();
+            await rateLimiter.AcquireAsync(default);
+        var waiting = rateLimiter.AcquireAsync(default).AsTask();
         clock.Advance(Slice);
         await waiting;
 
@@ -45,5 +45,5 @@ public sealed class SettlementPaceTests
         Assert.False(Goes());
     }
 
-    private bool Goes() => pace.NextAsync(default).AsTask().IsCompleted;
+    private bool Goes() => rateLimiter.AcquireAsync(default).AsTask().IsCompleted;
 }

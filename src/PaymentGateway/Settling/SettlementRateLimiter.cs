@@ -7,7 +7,7 @@ namespace PaymentGateway.Settling;
 /// <remarks>TokenBucketRateLimiter works at rest too (docs/decisions/smaller.md#where-ours-stays).</remarks>
 /// <param name="clock">Its monotonic time counts.</param>
 /// <param name="perSecond">How many charges may begin in a second.</param>
-internal sealed class SettlementPace(TimeProvider clock, int perSecond)
+internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
 
@@ -16,7 +16,7 @@ internal sealed class SettlementPace(TimeProvider clock, int perSecond)
     private int left;
 
     /// <summary>Ends when the next charge may begin: at once while the slice has permits left.</summary>
-    public ValueTask NextAsync(CancellationToken cancellation)
+    public ValueTask AcquireAsync(CancellationToken cancellation)
     {
         var elapsed = clock.GetElapsedTime(sliceSince);
         if (elapsed >= Slice)
