@@ -18,7 +18,7 @@ internal static class Program
         }
         catch (IOException taken)
         {
-            // Kestrel's word for an address that another program listens on.
+            // Kestrel's exception for an address that another program listens on.
             await Console.Error.WriteLineAsync($"ASPNETCORE_URLS: {taken.Message}");
             return 1;
         }

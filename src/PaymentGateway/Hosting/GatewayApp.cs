@@ -23,7 +23,7 @@ internal static partial class GatewayApp
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
 
-    // A body that stops or trickles gives its connection back too; Kestrel's default, said here because a test relies
+    // A body that stops or trickles gives its connection back too; Kestrel's default, stated here because a test relies
     // on it.
     private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
 

@@ -46,7 +46,7 @@ internal static class HealthcheckVerb
     private static HttpClient Open(string url)
     {
         var handler = new SocketsHttpHandler { UseProxy = false };
-        // Kestrel's words for every address.
+        // Kestrel's notations for every address.
         var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
             .Replace("//*", "//localhost", StringComparison.Ordinal);
         if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))

@@ -14,7 +14,7 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
     private long heldUntil;
     private int epoch = PaymentStates.Nobody;
-    private int fallbackWanted;
+    private int fallbackRequested;
     private int fallbackMarked;
     private long lastNumber;
     private TaskCompletionSource nextCheck = NewCheck();
@@ -29,7 +29,7 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
     /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
-    public bool WantsFallback => Volatile.Read(ref fallbackWanted) == Epoch;
+    public bool FallbackRequested => Volatile.Read(ref fallbackRequested) == Epoch;
 
     /// <summary>
     /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
@@ -40,12 +40,12 @@ internal sealed class Lease(TimeProvider clock, OwningOptions options)
         if (Volatile.Read(ref fallbackMarked) == payment.Epoch)
             return true;
 
-        if (Interlocked.Exchange(ref fallbackWanted, payment.Epoch) != payment.Epoch)
+        if (Interlocked.Exchange(ref fallbackRequested, payment.Epoch) != payment.Epoch)
             CheckSoon.Set();
         return false;
     }
 
-    /// <summary>The database knows it: that word was committed.</summary>
+    /// <summary>The database knows it: the mark is committed.</summary>
     public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
 
     /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>

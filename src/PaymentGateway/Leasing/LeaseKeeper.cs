@@ -116,7 +116,7 @@ internal sealed partial class LeaseKeeper(
         // adoption that nobody knows the end of loses it before it lets go of the mark.
         var number = lease.NextNumber();
         var lowWaterMark = LowWaterMark();
-        var usesFallback = lease.WantsFallback;
+        var usesFallback = lease.FallbackRequested;
         var epoch = lease.Epoch;
         var turn = await leases.TurnAsync(new TurnArgs(
             epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,

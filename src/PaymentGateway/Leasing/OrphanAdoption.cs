@@ -18,7 +18,7 @@ internal sealed partial class OrphanAdoption(
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
 
-    // Those that wait for fallback's word leave capacity for those that default alone can settle.
+    // Those that wait for fallback's answer leave capacity for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
     private readonly EarlierWriters earlier = new(leases);
@@ -121,7 +121,7 @@ internal sealed partial class OrphanAdoption(
         {
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its lowered mark stays; closing it is only
-            // quicker than its expiry. An error is the server's word that it was not committed; a backend's end is not.
+            // quicker than its expiry. An error means that it was not committed; a backend's end is not.
             lease.Lose();
             await leases.CloseAsync(page.To);
             throw;

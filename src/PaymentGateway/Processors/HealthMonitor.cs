@@ -47,12 +47,12 @@ internal sealed partial class HealthMonitor(
     {
         try
         {
-            if (await lane.Client.AskHealthAsync() is not { } said)
+            if (await lane.Client.AskHealthAsync() is not { } report)
                 return;
 
-            lane.Health.Observe(said);
+            lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
-                (int)lane.Processor, said.Failing, (int)said.MinResponse.TotalMilliseconds));
+                (int)lane.Processor, report.Failing, (int)report.MinResponse.TotalMilliseconds));
         }
         catch (Exception failed)
         {

@@ -81,19 +81,19 @@ internal sealed class ProcessorClient(
         }
     }
 
-    /// <summary>Asks for the processor's own word on its health; null when there was none.</summary>
+    /// <summary>Asks for the processor's health report; null when there was none.</summary>
     public async Task<HealthReport?> AskHealthAsync()
     {
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Get, health);
             using var response = await http.SendAsync(request, CancellationToken.None);
-            var said = response.StatusCode == HttpStatusCode.OK
+            var answer = response.StatusCode == HttpStatusCode.OK
                 ? Read(response, ProcessorJsonContext.Default.HealthAnswer)
                 : null;
-            return said is null
+            return answer is null
                 ? null
-                : new HealthReport(said.Failing, TimeSpan.FromMilliseconds(said.MinResponseTime), TimeSpan.Zero);
+                : new HealthReport(answer.Failing, TimeSpan.FromMilliseconds(answer.MinResponseTime), TimeSpan.Zero);
         }
         catch (Exception)
         {

@@ -1,5 +1,5 @@
 namespace PaymentGateway.Routing;
 
-/// <summary>A processor's own word on its health, shared between the instances.</summary>
-/// <param name="Age">How long ago it was said.</param>
+/// <summary>A processor's report of its own health, shared between the instances.</summary>
+/// <param name="Age">How long ago it was made.</param>
 internal readonly record struct HealthReport(bool Failing, TimeSpan MinResponse, TimeSpan Age);

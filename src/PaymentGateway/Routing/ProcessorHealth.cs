@@ -77,7 +77,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
             if (latency is { } measured)
             {
                 var fresh = measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept;
-                // A probe's word counts alone: the calls before it were another time's.
+                // A probe's latency counts alone: the calls before it were another time's.
                 latencyMs = fresh && !probe
                     ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs)
                     : measured.TotalMilliseconds;
@@ -94,21 +94,21 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     }
 
     /// <summary>Takes in the shared record.</summary>
-    public void Observe(HealthReport said)
+    public void Observe(HealthReport newest)
     {
         lock (gate)
         {
-            report = said;
-            reportedAt = clock.GetTimestamp() - clock.TicksOf(said.Age);
+            report = newest;
+            reportedAt = clock.GetTimestamp() - clock.TicksOf(newest.Age);
         }
     }
 
     private Availability Availability_NeedsLock(long now, TimeSpan expected)
     {
-        // Its own word counts only while no call of ours is newer.
-        var saysFailing = report.Failing && reportedAt > measuredAt && IsFresh_NeedsLock(now);
+        // Its health report counts only while no call of ours is newer.
+        var reportsFailing = report.Failing && reportedAt > measuredAt && IsFresh_NeedsLock(now);
         var circuitClosed = Circuit.CircuitState == CircuitState.Closed;
-        if (circuitClosed && !saysFailing && expected <= options.MaxLatency && now >= leftAloneUntil)
+        if (circuitClosed && !reportsFailing && expected <= options.MaxLatency && now >= leftAloneUntil)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
@@ -117,12 +117,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         if (probePending || now < leftAloneUntil)
             return Availability.Unusable;
 
-        return SaysSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
+        return ReportsSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
     }
 
     // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer
     // call that was quick knows better. A report has had its time when the one after it is missing too.
-    private bool SaysSlow_NeedsLock(long now) =>
+    private bool ReportsSlow_NeedsLock(long now) =>
         report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
         && !(measuredAt > reportedAt && latencyMs <= options.MaxLatency.TotalMilliseconds);
 

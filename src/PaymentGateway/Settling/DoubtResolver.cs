@@ -20,11 +20,11 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan SayEvery = TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
 
     private readonly Random jitter = new(Environment.ProcessId);
     private CancellationToken stopping;
-    private long saidAt;
+    private long loggedAt;
 
     /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
     public static TimeSpan LongestWait(int count) =>
@@ -50,7 +50,7 @@ internal sealed partial class DoubtResolver(
                 if (step.Done)
                     return;
 
-                SayWhatLasts(payment, began);
+                LogWhatLasts(payment, began);
                 var wait = NextWait(payment, backoff.Next(LongestWait(doubts.Count)));
                 await Task.Delay(step.RetryAfter + wait, clock, stopping);
             }
@@ -152,14 +152,14 @@ internal sealed partial class DoubtResolver(
         return rest > TimeSpan.Zero && wait > rest ? rest + Jittered(HorizonSpread) : wait;
     }
 
-    // One line for all, as thousands may wait for the same processor's word.
-    private void SayWhatLasts(Payment payment, long began)
+    // One line for all, as thousands may wait for an answer of the same processor.
+    private void LogWhatLasts(Payment payment, long began)
     {
-        var (age, said) = (clock.GetElapsedTime(began), Volatile.Read(ref saidAt));
-        if (age < SayEvery || (said != 0 && clock.GetElapsedTime(said) < SayEvery))
+        var (age, logged) = (clock.GetElapsedTime(began), Volatile.Read(ref loggedAt));
+        if (age < LogEvery || (logged != 0 && clock.GetElapsedTime(logged) < LogEvery))
             return;
 
-        if (Interlocked.CompareExchange(ref saidAt, clock.GetTimestamp(), said) == said)
+        if (Interlocked.CompareExchange(ref loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(log, doubts.Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
     }
 

@@ -28,12 +28,12 @@ internal sealed class HealthStore(SharedConnections connections)
             async connection => (await connection.QueryAsync<ClaimRow>(
                 ClaimSql, new ClaimArgs(interval), commandTimeout: connection.CommandTimeout)).AsList());
 
-    /// <summary>Writes down what a processor said.</summary>
-    public Task PublishAsync(HealthArgs said) =>
+    /// <summary>Stores a processor's health report.</summary>
+    public Task PublishAsync(HealthArgs report) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
-            PublishSql, said, commandTimeout: connection.CommandTimeout));
+            PublishSql, report, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>What the processors said last, with its age by the database's clock.</summary>
+    /// <summary>The processors' latest health reports, with their age by the database's clock.</summary>
     public Task<List<HealthRow>> ReadAsync() =>
         connections.RunAsync(
             async connection => (await connection.QueryAsync<HealthRow>(
@@ -43,11 +43,11 @@ internal sealed class HealthStore(SharedConnections connections)
 /// <summary>A poll that is due.</summary>
 internal sealed record ClaimRow(short Processor);
 
-/// <summary>What a processor said; AgeSeconds ago.</summary>
+/// <summary>A processor's health report, made AgeSeconds ago.</summary>
 internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
 
 /// <summary>The time between two polls.</summary>
 internal sealed record ClaimArgs(TimeSpan Interval);
 
-/// <summary>A processor's word.</summary>
+/// <summary>A processor's health report.</summary>
 internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);

@@ -52,7 +52,7 @@ internal sealed class LeaseStore(
     // row locked gets nothing. The owner is checked again in the UPDATE, as the snapshot may be older than the claim.
     // The adopter's own low-water mark is lowered in the same statement, or its death would leave older payments
     // unseen; an adopter that was closed meanwhile gets nothing, or they would belong to an epoch that nobody searches
-    // any more. A closed epoch's word on fallback is its last. What it had adopted itself keeps the doubt it came with.
+    // any more. A closed epoch's mark of fallback is final. What it had adopted itself keeps the doubt it came with.
     // A payment that another transaction holds must not keep the adopter's own lease, which is locked here, from its
     // renewal.
     private const string AdoptSql = $"""

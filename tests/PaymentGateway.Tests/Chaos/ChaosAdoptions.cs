@@ -54,7 +54,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         var epochs = await TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
         var at = DateTime.UtcNow;
         await killAsync();
-        // Without a word of the database nobody knows what it carried.
+        // Without an answer of the database nobody knows what it carried.
         if (epochs.LastOrDefault(epoch => epoch.IsOf(part)) is not { } dead
             || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(dead.Epoch)) is not { } left)
         {

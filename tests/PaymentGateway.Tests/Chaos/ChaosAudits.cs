@@ -60,11 +60,11 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
 
     private async Task JudgeClosedAsync(DateTimeOffset from, DateTimeOffset to)
     {
-        var said = await AskGatewayAsync(from, to);
+        var answers = await AskGatewayAsync(from, to);
         var processors = await AskProcessorsAsync(from, to);
-        Judged += said.Count;
+        Judged += answers.Count;
         Largest = Math.Max(Largest, processors.Default.TotalRequests + processors.Fallback.TotalRequests);
-        problems.AddRange(said
+        problems.AddRange(answers
             .Select(one => new ChaosAudit(one.Asked, from, to, one.Summary, processors).DifferenceIfClosed())
             .OfType<string>());
     }
@@ -72,9 +72,9 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private async Task JudgeAnyWindowAsync()
     {
         var end = DateTimeOffset.UtcNow.AddHours(1);
-        var said = await AskGatewayAsync(began, end);
+        var answers = await AskGatewayAsync(began, end);
         var processors = await AskProcessorsAsync(began, end);
-        problems.AddRange(said
+        problems.AddRange(answers
             .Select(one => new ChaosAudit(one.Asked, began, end, one.Summary, processors).ExcessInAnyWindow())
             .OfType<string>());
     }
@@ -95,10 +95,10 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private async Task<List<(string Asked, GatewaySummary Summary)>> AskGatewayAsync(
         DateTimeOffset from, DateTimeOffset to)
     {
-        var said = await Task.WhenAll(
+        var answers = await Task.WhenAll(
             AskAsync("nginx", system.Client, from, to), AskAsync(GatewaySystem.First, system.Api1, from, to),
             AskAsync(GatewaySystem.Second, system.Api2, from, to));
-        return [.. said.Where(one => one.Summary is not null).Select(one => (one.Asked, one.Summary!))];
+        return [.. answers.Where(one => one.Summary is not null).Select(one => (one.Asked, one.Summary!))];
     }
 
     private static async Task<(string Asked, GatewaySummary? Summary)> AskAsync(

@@ -89,8 +89,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
             .. Missing(await byDefault, ChaosStep.Default), .. Missing(await byFallback, ChaosStep.Fallback),
         ];
         Taken++;
-        if (await asking is { } said && said < ledger.Count)
-            problems.Add($"audit {from:O} to {to:O}: the summary says {said}, its ledger had {ledger.Count} before");
+        if (await asking is { } summed && summed < ledger.Count)
+            problems.Add($"audit {from:O} to {to:O}: the summary says {summed}, its ledger had {ledger.Count} before");
         if (missing.Count == 0)
             Alike++;
         else
@@ -119,8 +119,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     {
         try
         {
-            var said = await GatewaySummary.AskAsync(system.Client, from, to).WaitAsync(Allowed);
-            return said.Default.TotalRequests + said.Fallback.TotalRequests;
+            var summary = await GatewaySummary.AskAsync(system.Client, from, to).WaitAsync(Allowed);
+            return summary.Default.TotalRequests + summary.Fallback.TotalRequests;
         }
         catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException
             or IOException)

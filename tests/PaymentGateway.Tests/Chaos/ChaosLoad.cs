@@ -49,8 +49,8 @@ public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
     }
 
     /// <summary>
-    /// Whoever has no word yet asks again: what was stored long ago without anyone's knowledge is acknowledged now, and
-    /// must be settled, whoever forgot it.
+    /// Whoever has no answer yet asks again: what was stored long ago without anyone's knowledge is acknowledged now,
+    /// and must be settled, whoever forgot it.
     /// </summary>
     public async Task ComeAgainAsync()
     {

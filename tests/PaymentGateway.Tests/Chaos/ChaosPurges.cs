@@ -85,7 +85,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         await system.Default.SetFailureAsync(false);
     }
 
-    // Its payments are purged before anyone could adopt them, and after its last client has had a word.
+    // Its payments are purged before anyone could adopt them, and after its last client has had an answer.
     private async Task KilledAsync()
     {
         var dead = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
@@ -154,8 +154,8 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     {
         var expected = check!.Expected(from, to);
         foreach (var instance in system.RunningInstances())
-            if (await GatewaySummary.AskAsync(instance, from, to) is var said && said != expected)
-                problems.Add($"after the purges, {from:O} to {to:O}: {said}, the processors {expected}");
+            if (await GatewaySummary.AskAsync(instance, from, to) is var summary && summary != expected)
+                problems.Add($"after the purges, {from:O} to {to:O}: {summary}, the processors {expected}");
     }
 
     private TimeSpan ChargedAfterPurge(LoadEntry entry, ChaosPurgeCheck found)

@@ -4,7 +4,7 @@ using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Fallback refuses connections: what default alone can settle does not wait for its word.</summary>
+/// <summary>Fallback refuses connections: what default alone can settle does not wait for its answer.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class FallbackUnavailableTests(ITestOutputHelper output) : IAsyncLifetime
 {

@@ -13,21 +13,21 @@ internal static class ProblemCheck
     public static async Task<HttpResponseMessage> RefusesAsync(
         this HttpClient http, HttpRequestMessage request, int status, string? field = null)
     {
-        var (answer, said) = await InTime.EndsAsync(
+        var (answer, text) = await InTime.EndsAsync(
             AnswerLimit, SendAsync(), over => http.GetAsync("healthz", over), $"the answer {status}");
 
         Assert.Equal((HttpStatusCode)status, answer.StatusCode);
         Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
-        using var problem = JsonDocument.Parse(said);
+        using var problem = JsonDocument.Parse(text);
         Assert.Equal(status, problem.RootElement.GetProperty("status").GetInt32());
         foreach (var member in new[] { "type", "title", "detail" })
             Assert.NotEmpty(problem.RootElement.GetProperty(member).GetString()!);
         Assert.Equal(field, problem.RootElement.TryGetProperty("field", out var named) ? named.GetString() : null);
         foreach (var trace in new[] { "Exception", "   at ", ".cs:line", "Npgsql", "<html" })
-            Assert.DoesNotContain(trace, said);
+            Assert.DoesNotContain(trace, text);
         return answer;
 
-        async Task<(HttpResponseMessage Answer, string Said)> SendAsync()
+        async Task<(HttpResponseMessage Answer, string Text)> SendAsync()
         {
             var answer = await http.SendAsync(request);
             return (answer, await answer.Content.ReadAsStringAsync());

@@ -38,10 +38,10 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         settings[setting] = value;
 
         await using var instance = GatewaySystemInstance.Start(settings);
-        var (exitCode, said, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+        var (exitCode, text, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
 
         Assert.Equal(78, exitCode);
-        Assert.Empty(said);
+        Assert.Empty(text);
         var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
         Assert.Contains(setting, line);
     }

@@ -85,9 +85,9 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
     {
         var waited = Stopwatch.StartNew();
         stopped.Signal(GatewaySystemInstance.Terminate);
-        var (exitCode, said, errors) = await InTime.EndsAsync(
+        var (exitCode, text, errors) = await InTime.EndsAsync(
             Grace, stopped.EndAsync(TimeSpan.FromMinutes(1)), over => system.Api2.GetAsync("healthz", over), "a stop");
-        Assert.True(exitCode == 0, $"exit code {exitCode}: {said}{errors}");
+        Assert.True(exitCode == 0, $"exit code {exitCode}: {text}{errors}");
         return waited.Elapsed;
     }
 

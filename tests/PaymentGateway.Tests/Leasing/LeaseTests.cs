@@ -82,10 +82,10 @@ public sealed class LeaseTests
     {
         lease.Confirm(7, clock.GetTimestamp());
         var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
-        Assert.False(lease.WantsFallback);
+        Assert.False(lease.FallbackRequested);
 
         Assert.False(lease.MayUseFallback(payment));
-        Assert.True(lease.WantsFallback);
+        Assert.True(lease.FallbackRequested);
         Assert.False(lease.MayUseFallback(payment));
         lease.FallbackMarked(7);
         Assert.True(lease.MayUseFallback(payment));
@@ -93,7 +93,7 @@ public sealed class LeaseTests
         // The next epoch has said nothing yet.
         lease.Lose();
         lease.Confirm(8, clock.GetTimestamp());
-        Assert.False(lease.WantsFallback);
+        Assert.False(lease.FallbackRequested);
         Assert.False(lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 8)));
     }
 

@@ -137,7 +137,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
 
         for (var i = 0; i < 10; i++)
             await gateway.PayAsync();
-        await Eventually.HoldsAsync(() => lease.WantsFallback, "fallback is wanted");
+        await Eventually.HoldsAsync(() => lease.FallbackRequested, "fallback is requested");
         var released = DateTime.UtcNow;
         await transaction.RollbackAsync();
 

@@ -209,9 +209,9 @@ public sealed class ProcessorClientTests : IAsyncLifetime
         await processor.SetFailureAsync(true);
         await processor.SetDelayAsync(TimeSpan.FromMilliseconds(7));
 
-        var said = await Client.AskHealthAsync();
+        var report = await Client.AskHealthAsync();
 
-        Assert.Equal(new HealthReport(true, TimeSpan.FromMilliseconds(7), TimeSpan.Zero), said);
+        Assert.Equal(new HealthReport(true, TimeSpan.FromMilliseconds(7), TimeSpan.Zero), report);
     }
 
     [Theory]

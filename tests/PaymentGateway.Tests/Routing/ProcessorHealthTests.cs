@@ -238,7 +238,7 @@ public sealed class ProcessorHealthTests
         health.Observe(Slow);
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);
-        health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its word, and the same.
+        health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its report, and the same.
 
         Assert.Equal(Availability.Unusable, Now);
         health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
@@ -251,7 +251,7 @@ public sealed class ProcessorHealthTests
         OpenCircuit();
         health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
-        // The next word is due after an interval; when the one after it is missing too, nobody knows.
+        // The next report is due after an interval; when the one after it is missing too, nobody knows.
         clock.Advance(HealthInterval * 2 - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         clock.Advance(Millisecond);

@@ -121,10 +121,10 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         rig.DefaultSaysSlow();
         var payment = rig.Pay();
         await rig.LookAsync(times: 59);
-        Assert.False(Stages.Lease.WantsFallback);
+        Assert.False(Stages.Lease.FallbackRequested);
 
         await rig.LookAsync(times: 10);
-        Assert.True(Stages.Lease.WantsFallback);
+        Assert.True(Stages.Lease.FallbackRequested);
         Assert.Equal((0, 0), await rig.PostsAsync());
         Stages.Lease.FallbackMarked(Epoch);
         await rig.LookAsync(times: 1);

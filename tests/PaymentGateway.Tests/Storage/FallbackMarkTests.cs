@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>An epoch's word on fallback, and what it says of the payments that change hands.</summary>
+/// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>
 public sealed class FallbackMarkTests : IAsyncLifetime
 {
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
@@ -120,7 +120,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(0));
     }
 
-    // The word has to outlive a crash that follows at once.
+    // The mark has to outlive a crash that follows at once.
     [PostgresTheory]
     [InlineData("")]
     [InlineData(";Options=-c synchronous_commit=off")]

@@ -49,10 +49,10 @@ public sealed class HealthStoreTests : IAsyncLifetime
 
         var rows = await database.Health.ReadAsync();
 
-        var said = Assert.Single(rows, row => row.Processor == 2);
-        Assert.Equal((true, 1234), (said.Failing, said.MinResponseMs));
-        Assert.InRange(said.AgeSeconds, 3, 60);
-        Assert.True(Assert.Single(rows, row => row.Processor == 1).AgeSeconds > 1e8, "never said");
+        var report = Assert.Single(rows, row => row.Processor == 2);
+        Assert.Equal((true, 1234), (report.Failing, report.MinResponseMs));
+        Assert.InRange(report.AgeSeconds, 3, 60);
+        Assert.True(Assert.Single(rows, row => row.Processor == 1).AgeSeconds > 1e8, "never reported");
     }
 
     private async Task<IEnumerable<short>> ClaimAsync() =>

@@ -50,7 +50,7 @@ public static class LedgerCheck
             new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
             new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
         foreach (var instance in system.RunningInstances())
-            if (await GatewaySummary.AskAsync(instance) is var said && said != expected)
-                differences.Add($"the summary says {said}, the processors {expected}");
+            if (await GatewaySummary.AskAsync(instance) is var summary && summary != expected)
+                differences.Add($"the summary says {summary}, the processors {expected}");
     }
 }

@@ -86,9 +86,9 @@ public sealed class SmallDisk : IAsyncDisposable
     private static async Task RunAsync(string program, params string[] arguments)
     {
         using var process = Process.Start(new ProcessStartInfo(program, arguments) { RedirectStandardError = true })!;
-        var said = await process.StandardError.ReadToEndAsync();
+        var text = await process.StandardError.ReadToEndAsync();
         await process.WaitForExitAsync();
-        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {said}");
+        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {text}");
     }
 }
 

@@ -95,8 +95,8 @@ public static class LoadDriver
                 503 => LoadOutcome.Unavailable,
                 _ => LoadOutcome.Failed,
             };
-            var said = outcome == LoadOutcome.Acknowledged ? "" : await answer.Content.ReadAsStringAsync();
-            return Seen(outcome, $"{(int)answer.StatusCode} {said}");
+            var text = outcome == LoadOutcome.Acknowledged ? "" : await answer.Content.ReadAsStringAsync();
+            return Seen(outcome, $"{(int)answer.StatusCode} {text}");
         }
         catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException or IOException)
         {

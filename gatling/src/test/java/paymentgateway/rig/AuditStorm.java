@@ -40,9 +40,9 @@ public final class AuditStorm {
   /** Asks all three at once, and does not wait for them. */
   void audit(Window window) {
     asked.incrementAndGet();
-    var said = gateway.ask(window);
+    var asked = gateway.ask(window);
     var stored = processors.ask(window);
-    watch(said.thenCombine(stored, (ledger, charged) -> {
+    watch(asked.thenCombine(stored, (ledger, charged) -> {
       if (!ledger.agrees(charged)) follow(window, ledger, charged);
       return null;
     }));
