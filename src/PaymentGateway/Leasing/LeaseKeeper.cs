@@ -7,7 +7,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>
 /// Keeps this instance's lease, and has the ledger watched and orphans adopted each time that it is renewed. These
-/// duties may take longer than a turn, and hang: the next turn does not wait for them.
+/// duties may take longer than a renewal, and hang: the next renewal does not wait for them.
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
@@ -18,7 +18,7 @@ internal sealed partial class LeaseKeeper(
 
     // After an outage of the database every lease has expired: the others get the time to renew theirs, too.
     private long steadySince = clock.GetTimestamp();
-    private long lastTurn = clock.GetTimestamp();
+    private long lastKept = clock.GetTimestamp();
     private Task duties = Task.CompletedTask;
     private bool schemaKnown;
     private bool unavailable;
@@ -28,7 +28,7 @@ internal sealed partial class LeaseKeeper(
     /// </summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
     {
-        await TurnAsync();
+        await KeepAsync();
         await base.StartAsync(cancellationToken);
     }
 
@@ -63,19 +63,19 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
-            // From one beginning to the next: a turn that hangs has its time, and another one the rest of the lease.
-            var rest = options.RenewInterval - clock.GetElapsedTime(lastTurn);
+            // From one beginning to the next: a renewal that hangs has its time, and another one the rest of the lease.
+            var rest = options.RenewInterval - clock.GetElapsedTime(lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
-            await TurnAsync();
+            await KeepAsync();
         }
     }
 
-    private async Task TurnAsync()
+    private async Task KeepAsync()
     {
         // A pause of this process or of the database counts as an outage, too.
-        if (clock.GetElapsedTime(lastTurn) > options.LeaseDuration)
+        if (clock.GetElapsedTime(lastKept) > options.LeaseDuration)
             steadySince = clock.GetTimestamp();
-        lastTurn = clock.GetTimestamp();
+        lastKept = clock.GetTimestamp();
         try
         {
             if (!schemaKnown)
@@ -87,9 +87,9 @@ internal sealed partial class LeaseKeeper(
             // Checked first: what the duties are told was read after the earlier ones had ended, which those who wait
             // for the next check count on.
             var areDone = duties.IsCompleted;
-            if (await RenewAsync() is { } turn && areDone)
-                duties = DoDutiesAsync(lease.Epoch, turn.Ledger, turn.RefusedUntil);
-            // Mostly they are done at once, and a turn that is asked for finds them done.
+            if (await RenewAsync() is { } renewal && areDone)
+                duties = DoDutiesAsync(lease.Epoch, renewal.Ledger, renewal.RefusedUntil);
+            // Mostly they are done at once, and one that is asked for finds them done.
             await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))
@@ -118,19 +118,19 @@ internal sealed partial class LeaseKeeper(
         var lowWaterMark = LowWaterMark();
         var usesFallback = lease.FallbackRequested;
         var epoch = lease.Epoch;
-        var turn = await leases.TurnAsync(new TurnArgs(
+        var renewal = await leases.RenewAsync(new RenewalArgs(
             epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
             instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(steadySince) > options.LeaseDuration,
             usesFallback));
-        if (turn.Renewed)
+        if (renewal.Renewed)
         {
             lease.Renewed(askedAt);
             if (usesFallback)
                 lease.FallbackMarked(epoch);
-            return (turn.Ledger, uncertainUntil);
+            return (renewal.Ledger, uncertainUntil);
         }
 
-        if (!turn.IsOpen && epoch != PaymentStates.Nobody)
+        if (!renewal.IsOpen && epoch != PaymentStates.Nobody)
             GiveUp(epoch);
         lease.CheckSoon.Set();
         return null;

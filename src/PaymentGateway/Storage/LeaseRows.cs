@@ -10,16 +10,16 @@ internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, bool Used
 internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 
 /// <summary>
-/// A turn of an owner. Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil is
-/// stored any more. Number rises with each turn and adoption. Renewed, it closes earlier epochs of the instance
+/// A renewal by an owner. Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil
+/// is stored any more. Number rises with each renewal and adoption. Renewed, it closes earlier epochs of the instance
 /// ProvenTerminated (empty: nothing is proven), and expired ones if told so. UsesFallback is for good.
 /// </summary>
-internal sealed record TurnArgs(
+internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
     bool CloseExpired, bool UsesFallback = false);
 
-/// <summary>What came of a turn, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
-internal sealed record TurnRow(
+/// <summary>What came of a renewal, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
+internal sealed record RenewalRow(
     bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact)
 {
     public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
@@ -28,7 +28,7 @@ internal sealed record TurnRow(
 /// <summary>A transaction that writes to payments, by a name that no other has.</summary>
 internal sealed record WriterRow(string Writer);
 
-/// <summary>A page to adopt; Number rises with each turn and adoption.</summary>
+/// <summary>A page to adopt; Number rises with each renewal and adoption.</summary>
 internal sealed record AdoptArgs(int From, int To, DateTime LowWaterMark, int Limit, long Number = 0);
 
 /// <summary>An epoch.</summary>

@@ -18,8 +18,8 @@ internal sealed class LeaseStore(
         """;
 
     // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set. A
-    // lease that another one holds is left to it, and waits for the next turn.
-    private const string TurnSql = """
+    // lease that another one holds is left to it, and waits for the next renewal.
+    private const string RenewalSql = """
         WITH renewed AS (
             UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
                               refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
@@ -117,9 +117,9 @@ internal sealed class LeaseStore(
     }
 
     /// <summary>Renews an epoch, and closes others that have ended, in one statement.</summary>
-    public Task<TurnRow> TurnAsync(TurnArgs turn) =>
-        leases.RunAsync(connection => connection.QuerySingleAsync<TurnRow>(
-            TurnSql, turn, commandTimeout: connection.CommandTimeout));
+    public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>
+        leases.RunAsync(connection => connection.QuerySingleAsync<RenewalRow>(
+            RenewalSql, renewal, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was released.</summary>
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>

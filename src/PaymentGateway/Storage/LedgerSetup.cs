@@ -23,7 +23,7 @@ internal static class LedgerSetup
     // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
     private const int LeaseConnectionsMax = 2;
 
-    // A turn has this time, so that another one fits into the lease when a server process hangs.
+    // A renewal has this time, so that another one fits into the lease when a server process hangs.
     private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
 
     // For audits, health and adoption, a purge's transaction among them.

@@ -20,7 +20,7 @@ public sealed record ChaosKill(
 /// <summary>Watches in the database, not in logs, what becomes of the payments of killed instances.</summary>
 public sealed class ChaosAdoptions(ChaosDatabase database)
 {
-    /// <summary>The gateway renews each second; what comes sooner is a turn for another reason.</summary>
+    /// <summary>The gateway renews each second; what comes sooner is a renewal for another reason.</summary>
     public static readonly TimeSpan OneRenewal = TimeSpan.FromSeconds(0.8);
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);

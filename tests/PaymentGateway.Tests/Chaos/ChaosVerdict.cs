@@ -7,7 +7,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
 {
     /// <summary>
     /// A lease expires after three renewals; a survivor that was broken itself waits three more until it is steady; the
-    /// turn that closes the lease adopts, and a poll may miss the renewal before it.
+    /// renewal that closes the lease adopts, and a poll may miss the renewal before it.
     /// </summary>
     public const int AdoptionRenewalsMax = 8;
 

@@ -81,7 +81,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         var epochs = await system.Database.CountAsync("leases WHERE closed_at IS NOT NULL AND epoch <> 0");
         Assert.True(handedOver > 0, "nothing was adopted");
         // Two died, and a jump ended a living one: the one back from -30 s, when both had been steady for a lease. At
-        // the others one had begun a moment before, or was killed before the turn that would have closed its peer.
+        // the others one had begun a moment before, or was killed before the renewal that would have closed its peer.
         Assert.True(epochs >= 3, $"{epochs} epochs were closed");
         output.WriteLine($"{ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, {epochs} epochs closed, "
             + $"{(await system.Fallback.PaymentsAsync()).Count} at fallback, drained in {drained.TotalSeconds:0.0} s");

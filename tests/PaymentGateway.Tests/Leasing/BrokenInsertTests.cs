@@ -22,7 +22,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private PaymentQueue queue = null!;
     private BacklogSweep? sweep;
     private int epoch;
-    private long turns;
+    private long renewals;
 
     public async Task InitializeAsync()
     {
@@ -57,7 +57,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         await using var stalled = await BeginAsync(batch.At(1));
         backlog.AddUncertain(batch);
 
-        for (var turn = 0; turn < 200; turn++)
+        for (var renewal = 0; renewal < 200; renewal++)
             await TurnAsync();
         Assert.Equal(batch.From, backlog.Oldest());
         Assert.Null(backlog.Next());
@@ -152,9 +152,9 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private async Task TurnAsync()
     {
         var until = backlog.UncertainUntil();
-        var turn = await database.Leases.TurnAsync(new TurnArgs(
-            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++turns, "", CloseExpired: false));
-        Assert.True(turn.Renewed);
+        var renewal = await database.Leases.RenewAsync(new RenewalArgs(
+            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++renewals, "", CloseExpired: false));
+        Assert.True(renewal.Renewed);
         await broken.CheckAsync(epoch, until);
     }
 

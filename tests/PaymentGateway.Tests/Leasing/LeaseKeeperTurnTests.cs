@@ -5,7 +5,9 @@ using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>LeaseKeeper turn by turn, on a clock of the test's: what it tells the database, and what follows.</summary>
+/// <summary>
+/// LeaseKeeper turn by renewal, on a clock of the test's: what it tells the database, and what follows.
+/// </summary>
 public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
@@ -55,7 +57,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
         await stages.StartAsync<LeaseKeeper>();
         Assert.Equal((0, false), (stages.Lease.Epoch, stages.Lease.IsHeld));
-        await Eventually.HoldsAsync(TurnAndAsync(() => CountRefusedAsync(3)), "three turns were refused");
+        await Eventually.HoldsAsync(TurnAndAsync(() => CountRefusedAsync(3)), "three renewals were refused");
         Assert.Equal(0, stages.Lease.Epoch);
         await AllowAsync(true);
 
@@ -88,7 +90,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         clock.Advance(Step);
         Assert.Equal(first, await RenewalAsync());
         clock.Advance(TimeSpan.FromSeconds(1) - Step);
-        await Eventually.HoldsAsync(async () => await RenewalAsync() > first, "the next turn has come");
+        await Eventually.HoldsAsync(async () => await RenewalAsync() > first, "the next renewal has come");
 
         for (var time = TimeSpan.Zero; time < 3 * LeaseDuration; time += Step)
         {
@@ -232,9 +234,9 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     private IReadOnlyCollection<string> Log => stages.LogOf<LeaseKeeper>();
 
     /// <summary>
-    /// Time in which the keeper makes its turns; the statements that were on their way then are over.
+    /// Time in which the keeper makes its renewals; the statements that were on their way then are over.
     /// </summary>
-    /// <summary>Time in which the keeper makes its turns; statements that were on their way then are over.</summary>
+    /// <summary>Time in which the keeper makes its renewals; statements that were on their way then are over.</summary>
     {
         clock.Advance(time);
         await NextTurnAsync();

@@ -157,9 +157,9 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var (leases, epoch) = (rig.Database.Leases, await rig.Database.OpenEpochAsync());
         var left = Batches.ToStore(Batches.SortedIds(count), epoch);
         await rig.Database.Payments.StoreAsync(left);
-        var turn = await leases.TurnAsync(
-            new TurnArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
-        Assert.True(turn.Renewed);
+        var renewal = await leases.RenewAsync(
+            new RenewalArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
+        Assert.True(renewal.Renewed);
         await leases.CloseAsync(epoch);
         return left.Ids;
     }

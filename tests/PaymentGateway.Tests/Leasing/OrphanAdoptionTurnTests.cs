@@ -293,7 +293,7 @@ public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
         return queued.Order();
     }
 
-    /// <summary>Whether the next turn was asked for; the question is taken back.</summary>
+    /// <summary>Whether the next renewal was asked for; the question is taken back.</summary>
     private async Task<bool> IsAskedForAsync()
     {
         var asking = stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);

@@ -10,7 +10,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     private readonly TestDatabase database = new();
-    private long turns;
+    private long renewals;
 
     private LeaseStore Leases => database.Leases;
 
@@ -39,7 +39,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         var epoch = await database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
 
-        Assert.False((await Leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
+        Assert.False((await Leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
 
         Assert.False(await IsMarkedAsync(epoch));
     }
@@ -138,7 +138,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
 
         await RenewAsync(epoch, usesFallback: false);
         Assert.Equal("off", await InstanceAsync());
-        Assert.True((await leases.TurnAsync(Turn(epoch, usesFallback: true))).Renewed);
+        Assert.True((await leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
         Assert.Equal("on", await InstanceAsync());
 
         Task<string> InstanceAsync() =>
@@ -146,10 +146,10 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     private async Task RenewAsync(int epoch, bool usesFallback) =>
-        Assert.True((await Leases.TurnAsync(Turn(epoch, usesFallback))).Renewed);
+        Assert.True((await Leases.RenewAsync(Renewal(epoch, usesFallback))).Renewed);
 
-    private TurnArgs Turn(int epoch, bool usesFallback) =>
-        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++turns, "", CloseExpired: false, usesFallback);
+    private RenewalArgs Renewal(int epoch, bool usesFallback) =>
+        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++renewals, "", CloseExpired: false, usesFallback);
 
     private Task<bool> IsMarkedAsync(int epoch) =>
         database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");

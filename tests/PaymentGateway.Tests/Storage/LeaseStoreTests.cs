@@ -12,7 +12,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     private readonly TestDatabase database = new();
-    private long turns;
+    private long renewals;
 
     private LeaseStore Leases => database.Leases;
 
@@ -72,7 +72,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var expired = await Leases.OpenAsync("one", Expired);
         await Leases.OpenAsync("two", Minute);
 
-        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()));
+        await Leases.RenewAsync(Renewal(await database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
         await CloseExpiredAsync();
 
@@ -86,7 +86,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.OpenAsync("two", Minute);
         var now = await Leases.OpenAsync("one", Minute);
 
-        await Leases.TurnAsync(Turn(now) with { ProvenTerminated = "one" });
+        await Leases.RenewAsync(Renewal(now) with { ProvenTerminated = "one" });
 
         Assert.Equal(earlier, Assert.Single(await ClosedAsync()).Epoch);
     }
@@ -96,9 +96,10 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var expired = await Leases.OpenAsync("one", Expired);
 
-        var turn = await CloseExpiredAsync();
+        var renewal = await CloseExpiredAsync();
 
-        Assert.Equal((true, true, await database.LedgerState.StateAsync()), (turn.Renewed, turn.IsOpen, turn.Ledger));
+        Assert.Equal(
+            (true, true, await database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
         Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -109,9 +110,9 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var lost = await database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
-        var turn = await Leases.TurnAsync(Turn(lost) with { CloseExpired = true });
+        var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true });
 
-        Assert.Equal((false, false), (turn.Renewed, turn.IsOpen));
+        Assert.Equal((false, false), (renewal.Renewed, renewal.IsOpen));
         Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -140,12 +141,12 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
         await RenewAsync(adopter, Batches.Noon.AddHours(1));
-        var late = Turn(adopter) with { LowWaterMark = Batches.Noon.AddHours(1) };
+        var late = Renewal(adopter) with { LowWaterMark = Batches.Noon.AddHours(1) };
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++turns));
-        var turn = await Leases.TurnAsync(late);
+        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++renewals));
+        var renewal = await Leases.RenewAsync(late);
 
-        Assert.Equal((false, true), (turn.Renewed, turn.IsOpen));
+        Assert.Equal((false, true), (renewal.Renewed, renewal.IsOpen));
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
@@ -346,10 +347,10 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     private async Task<bool> RenewAsync(int epoch, DateTime lowWaterMark) =>
-        (await Leases.TurnAsync(Turn(epoch) with { LowWaterMark = lowWaterMark })).Renewed;
+        (await Leases.RenewAsync(Renewal(epoch) with { LowWaterMark = lowWaterMark })).Renewed;
 
-    private TurnArgs Turn(int epoch) =>
-        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++turns, "", CloseExpired: false);
+    private RenewalArgs Renewal(int epoch) =>
+        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++renewals, "", CloseExpired: false);
 
     private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
         rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
@@ -383,8 +384,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         return batch;
     }
 
-    private async Task<TurnRow> CloseExpiredAsync() =>
-        await Leases.TurnAsync(Turn(await database.OpenEpochAsync()) with { CloseExpired = true });
+    private async Task<RenewalRow> CloseExpiredAsync() =>
+        await Leases.RenewAsync(Renewal(await database.OpenEpochAsync()) with { CloseExpired = true });
 
     private Task<long> CountOwnedAsync(int owner) =>
         database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");

@@ -154,9 +154,9 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
 
         Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
-        var turn = await database.Leases.TurnAsync(new TurnArgs(
+        var renewal = await database.Leases.RenewAsync(new RenewalArgs(
             epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false));
-        Assert.True(turn.Renewed);
+        Assert.True(renewal.Renewed);
     }
 
     private SchemaSetup Setup(string profile = "Unlogged") =>
