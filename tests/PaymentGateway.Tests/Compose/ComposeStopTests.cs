@@ -30,9 +30,9 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
         await system.StartAsync("postgres", GatewaySystem.First, GatewaySystem.Second, "nginx");
         await LedgerCheck.AgreesAsync(system, ledger);
         Assert.DoesNotContain("books reset", await system.Client.GetStringAsync("readyz"));
-        // Whom nginx let in before it closed the door got an answer.
+        // Whom nginx let in before it closed the port got an answer.
         Assert.Equal(0, ledger.CountOf(LoadOutcome.Unavailable));
-        output.WriteLine($"{ledger.Acknowledged} acknowledged, {ledger.CountOf(LoadOutcome.Failed)} at a closed door");
+        output.WriteLine($"{ledger.Acknowledged} acknowledged, {ledger.CountOf(LoadOutcome.Failed)} at a closed port");
     }
 
     [Fact]

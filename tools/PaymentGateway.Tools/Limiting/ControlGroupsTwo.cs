@@ -3,7 +3,7 @@ namespace PaymentGateway.Tools.Limiting;
 /// <summary>Version 2: CPU and memory are limited.</summary>
 internal sealed class ControlGroupsTwo : ControlGroups
 {
-    private static readonly string[] Wanted = ["cpu", "memory"];
+    private static readonly string[] Needed = ["cpu", "memory"];
 
     private readonly string root;
 
@@ -21,8 +21,8 @@ internal sealed class ControlGroupsTwo : ControlGroups
     // Only what is not on yet, so that the machine is left as it was.
     public override void Enable(LimitState state)
     {
-        var wanted = Wanted.Where(Words("cgroup.controllers").Contains);
-        foreach (var controller in wanted.Except(Words("cgroup.subtree_control")).ToList())
+        var needed = Needed.Where(Words("cgroup.controllers").Contains);
+        foreach (var controller in needed.Except(Words("cgroup.subtree_control")).ToList())
         {
             try
             {

@@ -3,7 +3,9 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.LoadTesting;
 
-/// <summary>What a load goes to: a side of its own, or what URL= names, with its limits if they are wanted.</summary>
+/// <summary>
+/// What a load goes to: a side of its own, or what URL= names, with its limits if they are asked for.
+/// </summary>
 internal sealed class LoadTarget : IAsyncDisposable
 {
     private readonly Side? side;

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>CPU and memory of running parts; their limits, when they are wanted, until it is disposed.</summary>
+/// <summary>CPU and memory of running parts; their limits, when they are asked for, until it is disposed.</summary>
 internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limited) : IDisposable
 {
     private readonly PartLimits? limits = limited ? PartLimits.Put(pids) : null;

@@ -65,7 +65,7 @@ internal static class SystemStart
             Part.Named(part).Check(system);
     }
 
-    /// <summary>All at once, and nginx, the door, last.</summary>
+    /// <summary>All at once, and nginx, the entry point, last.</summary>
     public static async Task StartAsync(
         SystemLayout system, PartLauncher launcher, IReadOnlyList<string> names, CancellationToken cancellation)
     {

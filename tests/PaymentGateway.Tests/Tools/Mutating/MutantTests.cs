@@ -60,7 +60,7 @@ public sealed class MutantTests
         var mutants = Mutant.Read([]);
 
         Assert.NotEmpty(mutants);
-        Assert.All(mutants, mutant => Assert.All(mutant.CaughtBy, wanted =>
-            Assert.Contains(tests, test => test.Contains(wanted, StringComparison.Ordinal))));
+        Assert.All(mutants, mutant => Assert.All(mutant.CaughtBy, needed =>
+            Assert.Contains(tests, test => test.Contains(needed, StringComparison.Ordinal))));
     }
 }

@@ -7,34 +7,34 @@ import java.util.concurrent.CompletableFuture;
 /** One payment processor, through its admin calls (contract.md, what each processor exposes). */
 public final class Processor {
   private static final String SUMMARY = "/admin/payments-summary";
-  private final Door door;
+  private final EntryPoint entryPoint;
   private final String token;
 
   Processor(String url, String token, Latencies counted) {
-    this.door = new Door(url, token, counted);
+    this.entryPoint = new EntryPoint(url, token, counted);
     this.token = token;
   }
 
   void prepare() throws IOException {
-    door.call("PUT", "/admin/configurations/token", "{\"token\":\"" + token + "\"}");
+    entryPoint.call("PUT", "/admin/configurations/token", "{\"token\":\"" + token + "\"}");
     set(0, false);
-    door.call("POST", "/admin/purge-payments", null);
+    entryPoint.call("POST", "/admin/purge-payments", null);
   }
 
   void set(int delayMs, boolean failing) throws IOException {
-    door.call("PUT", "/admin/configurations/delay", "{\"delay\":" + delayMs + '}');
-    door.call("PUT", "/admin/configurations/failure", "{\"failure\":" + failing + '}');
+    entryPoint.call("PUT", "/admin/configurations/delay", "{\"delay\":" + delayMs + '}');
+    entryPoint.call("PUT", "/admin/configurations/failure", "{\"failure\":" + failing + '}');
   }
 
   Totals totals(Window window) throws IOException {
-    return Totals.parse(door.call("GET", SUMMARY + window.query(), null));
+    return Totals.parse(entryPoint.call("GET", SUMMARY + window.query(), null));
   }
 
   BigDecimal feePerTransaction() throws IOException {
-    return new BigDecimal(Totals.number(door.call("GET", SUMMARY + Window.ALL.query(), null), "feePerTransaction"));
+    return new BigDecimal(Totals.number(entryPoint.call("GET", SUMMARY + Window.ALL.query(), null), "feePerTransaction"));
   }
 
   CompletableFuture<Totals> ask(Window window) {
-    return door.send("GET", SUMMARY + window.query(), null).thenApply(answer -> Totals.parse(answer.body()));
+    return entryPoint.send("GET", SUMMARY + window.query(), null).thenApply(answer -> Totals.parse(answer.body()));
   }
 }

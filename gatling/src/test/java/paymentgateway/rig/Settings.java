@@ -9,7 +9,7 @@ public final class Settings {
   /** What the official load's users all pay. */
   public static final BigDecimal AMOUNT = new BigDecimal("19.90");
 
-  /** The contract's limit for each call, at every door. */
+  /** The contract's limit for each call, at every entry point. */
   public static final Duration TIMEOUT = Duration.ofMillis(1500);
 
   public final String url = text("url", "http://127.0.0.1:9999");
@@ -17,7 +17,7 @@ public final class Settings {
   public final String fallbackUrl = text("fallbackUrl", "http://127.0.0.1:8002");
   public final String token = text("token", "123");
 
-  /** Only POSTs, against a door that keeps no ledger: no stages, no audits, no check. */
+  /** Only POSTs, against an entry point that keeps no ledger: no stages, no audits, no check. */
   public final boolean bare = flag("bare", false);
 
   /** How long accepted payments may take to settle after the load before the ledgers are called wrong. */

@@ -14,14 +14,14 @@ import java.util.concurrent.ExecutionException;
  * Calls beside the payments: stages, audits, summaries. They do not go through Gatling because three of them must
  * leave at the same moment and none may wait for a virtual user; any thread may call.
  */
-class Door {
+class EntryPoint {
   private static final HttpClient CLIENT =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Settings.TIMEOUT).build();
   private final String url;
   private final String token;
   private final Latencies counted;
 
-  Door(String url, String token, Latencies counted) {
+  EntryPoint(String url, String token, Latencies counted) {
     this.url = url;
     this.token = token;
     this.counted = counted;
