@@ -13,7 +13,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 {
     // So many in one INSERT: payments come faster than it ends, and a larger one costs less for each
     // (docs/decisions/0010-one-insert-for-many-payments.md).
-    private const int CrowdFrom = 8;
+    private const int BurstFrom = 8;
 
     // With the outcomes' one these are the connections for batches.
     private const int SlowMax = 2;
@@ -29,7 +29,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private readonly List<Task> slow = [];
     private bool isStoring;
     private bool isStuck;
-    private bool isCrowded;
+    private bool inBurst;
 
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
@@ -96,7 +96,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         lock (gate)
         {
             isStoring = waiting.Count > 0;
-            lingers = (AcknowledgesReceived || isCrowded) && waiting.Count < options.MaxBatch;
+            lingers = (AcknowledgesReceived || inBurst) && waiting.Count < options.MaxBatch;
             return isStoring;
         }
     }
@@ -116,7 +116,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
                 waiting.RemoveRange(0, batch.Count);
             }
 
-            isCrowded = batch.Count >= CrowdFrom;
+            inBurst = batch.Count >= BurstFrom;
             return batch;
         }
     }

@@ -20,7 +20,7 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
         // epoch is others' to look for.
         if (asked?.Epoch != epoch)
         {
-            asked = refusedUntil is { } barred ? (epoch, barred) : null;
+            asked = refusedUntil is { } fenced ? (epoch, fenced) : null;
             earlier.KeepOnly([]);
         }
 

@@ -18,7 +18,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
     private const int AnswerBytesMax = 4096;
 
     private readonly ResiliencePipeline<HttpResponseMessage> charges;
-    private readonly ResiliencePipeline<HttpResponseMessage> questions;
+    private readonly ResiliencePipeline<HttpResponseMessage> lookUps;
     private bool isOpen;
 
     /// <param name="processor">Whose calls these are, for the log.</param>
@@ -31,7 +31,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
         Processor processor, ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock,
         ILogger<CallGuardHandler> log)
     {
-        questions = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+        lookUps = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
             .AddTimeout(timeLimit)
             .Build();
         charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
@@ -75,7 +75,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        var pipeline = request.Method == HttpMethod.Post ? charges : questions;
+        var pipeline = request.Method == HttpMethod.Post ? charges : lookUps;
         var context = ResilienceContextPool.Shared.Get(cancellationToken);
         try
         {

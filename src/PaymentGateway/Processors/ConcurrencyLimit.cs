@@ -14,7 +14,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     // A processor's configured delay is not congestion, so latency is compared with the best of the last seconds.
     private static readonly TimeSpan BestKept = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan Tolerance = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan BetweenCuts = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan BetweenDecreases = TimeSpan.FromMilliseconds(250);
 
     private readonly object gate = new();
     private double limit = Math.Min(16, most);
@@ -23,7 +23,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private TimeSpan best = TimeSpan.MaxValue;
     private TimeSpan bestBefore = TimeSpan.MaxValue;
     private long bestSince;
-    private long cutAt;
+    private long decreasedAt;
     private long? refusedAt;
 
     /// <summary>The limit of this moment.</summary>
@@ -62,7 +62,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
             inFlight--;
             var now = clock.GetTimestamp();
             if (overloaded || (latency is { } took && IsCongested_NeedsLock(took, now)))
-                Cut_NeedsLock(now);
+                Decrease_NeedsLock(now);
             else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
                 limit = Math.Min(most, limit + (slowStart ? 1 : 1 / limit));
         }
@@ -88,14 +88,14 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         return took > reference * 2 + Tolerance;
     }
 
-    private void Cut_NeedsLock(long now)
+    private void Decrease_NeedsLock(long now)
     {
-        // One cut per burst: the calls already in flight tell of the same congestion.
-        if (cutAt != 0 && clock.GetElapsedTime(cutAt, now) < BetweenCuts)
+        // One decrease per burst: the calls already in flight tell of the same congestion.
+        if (decreasedAt != 0 && clock.GetElapsedTime(decreasedAt, now) < BetweenDecreases)
             return;
 
         slowStart = false;
         limit = Math.Max(Math.Min(Least, most), limit / 2);
-        cutAt = now;
+        decreasedAt = now;
     }
 }

@@ -149,7 +149,7 @@ internal sealed class ProcessorClient(
     }
 
     // A timestamp without a zone is the processor's UTC.
-    private static DateTime ToUtc(DateTime stamp) => Timestamps.Cut(stamp.Kind == DateTimeKind.Local
+    private static DateTime ToUtc(DateTime stamp) => Timestamps.Truncate(stamp.Kind == DateTimeKind.Local
         ? stamp.ToUniversalTime()
         : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
 }

@@ -9,7 +9,7 @@ namespace PaymentGateway.Recording;
 /// </summary>
 internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider clock) : IDisposable
 {
-    // The audit closes its windows after 1.5 s: what is older than this has no time left to wait for company.
+    // The audit closes its windows after 1.5 s: what is older than this has no time left to linger.
     private static readonly TimeSpan LateAfter = TimeSpan.FromSeconds(1);
 
     // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.

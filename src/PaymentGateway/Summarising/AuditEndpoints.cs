@@ -46,7 +46,7 @@ internal static class AuditEndpoints
         }
 
         var summary = await summaries.AskAsync(new SummaryWindow(
-            from is { } first ? Timestamps.CutUp(first) : null, to is { } last ? Timestamps.Cut(last) : null));
+            from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null));
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, 503, "Overloaded", "Too many summaries are being asked for. Ask again.", null, 1)

@@ -2,7 +2,7 @@ using System.Text.Json.Serialization;
 
 namespace PaymentGateway.Summarising;
 
-/// <summary>The auditor's answer in the contract's shape: only settled payments count.</summary>
+/// <summary>The auditor's answer in the contract's format: only settled payments count.</summary>
 internal sealed record PaymentsSummary(
     [property: JsonPropertyName("default")] ProcessorTotals Default,
     [property: JsonPropertyName("fallback")] ProcessorTotals Fallback);

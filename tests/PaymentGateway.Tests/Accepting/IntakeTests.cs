@@ -16,7 +16,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_lone_payment_is_stored_before_it_is_acknowledged_and_waits_for_no_timer()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var result = await rig.AcceptAsync(id);
@@ -31,7 +31,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Concurrent_payments_share_statements()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(1_000);
 
         var results = await AcceptTogetherAsync(rig, ids);
@@ -47,7 +47,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_batch_is_stored_in_the_order_of_its_ids()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
 
         await AcceptTogetherAsync(rig, Enumerable.Reverse(Batches.SortedIds(200)));
 
@@ -63,7 +63,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_crowd_payments_gather_and_after_a_few_each_goes_at_once_again()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:Linger", "50ms"));
+        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
@@ -79,7 +79,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task No_batch_is_larger_than_the_limit()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
+        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
 
         await AcceptTogetherAsync(rig, Batches.SortedIds(200));
 
@@ -90,7 +90,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Payments_of_one_instance_are_queued_in_the_order_of_their_acceptance()
     {
-        using var rig = await IntakeByHand.StartAsync(database, TimeProvider.System);
+        using var rig = await IntakeFixture.StartAsync(database, TimeProvider.System);
 
         await Task.WhenAll(Batches.SortedIds(500).Select(id => rig.AcceptAsync(id)));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 500, "all are in the queue");
@@ -104,7 +104,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_payment_twice_in_a_batch_is_acknowledged_twice_and_queued_once()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id), rig.AcceptAsync(id));
@@ -118,7 +118,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_id_twice_in_a_batch_with_two_amounts_is_accepted_once()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(
@@ -132,7 +132,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_id_that_is_known_is_acknowledged_with_its_amount_and_a_conflict_with_another()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var id = Guid.NewGuid();
         await rig.AcceptAsync(id);
 
@@ -146,8 +146,8 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Two_instances_that_take_the_same_ids_at_once_queue_each_once()
     {
-        using var one = await IntakeByHand.StartAsync(database, clock);
-        using var other = await IntakeByHand.StartAsync(database, clock);
+        using var one = await IntakeFixture.StartAsync(database, clock);
+        using var other = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(500);
 
         var results = await Task.WhenAll(
@@ -161,7 +161,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         await database.Leases.CloseAsync(rig.Lease.Epoch);
         var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
 
@@ -176,7 +176,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task What_does_not_fit_into_the_queue_waits_in_the_table_and_newer_ones_behind_it()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
+        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
         for (var queued = 1; queued <= 2; queued++)
         {
             await rig.AcceptAsync(Guid.NewGuid());
@@ -199,7 +199,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task More_than_may_wait_is_refused_at_once()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock, ("Gateway:Intake:MaxWaiting", "5"));
+        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:MaxWaiting", "5"));
         await using var held = await HoldTableAsync();
         var taken = Enumerable.Range(0, 6).Select(_ => rig.AcceptAsync(Guid.NewGuid())).ToList();
 
@@ -215,7 +215,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Statements_that_do_not_answer_are_given_up_in_time_and_what_they_store_is_queued_all_the_same()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(3);
         await using var held = await HoldTableAsync();
         var accepting = new List<Task<AcceptResult>>();
@@ -241,7 +241,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_id_that_another_transaction_holds_delays_its_batch_a_moment_and_alone_is_refused()
     {
-        using var rig = await IntakeByHand.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(40);
         await using var held = await HoldIdAsync(ids[17]);
 
@@ -262,7 +262,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Received_payments_wait_for_an_id_that_another_transaction_holds_and_others_do_not()
     {
-        using var rig = await IntakeByHand.StartAsync(
+        using var rig = await IntakeFixture.StartAsync(
             database, TimeProvider.System, ("Gateway:Intake:Acknowledge", "Received"));
         var ids = Batches.SortedIds(20);
         await using var held = await HoldIdAsync(ids[3]);
@@ -280,7 +280,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_server_process_that_stands_still_holds_up_its_own_payments_alone()
     {
-        using var rig = await IntakeByHand.StartAsync(database, TimeProvider.System);
+        using var rig = await IntakeFixture.StartAsync(database, TimeProvider.System);
         await rig.AcceptAsync(Guid.NewGuid());
         var process = await database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity
@@ -308,11 +308,11 @@ public sealed class IntakeTests : IAsyncLifetime
     private Task<long> StatementsAsync() =>
         database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
 
-    private static Task IdleAsync(IntakeByHand rig) => Eventually.HoldsAsync(
+    private static Task IdleAsync(IntakeFixture rig) => Eventually.HoldsAsync(
         () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is in flight any more");
 
     // However slowly they come: the first statement waits for the table, and the others for it.
-    private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeByHand rig, IEnumerable<Guid> ids)
+    private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeFixture rig, IEnumerable<Guid> ids)
     {
         await using var held = await HoldTableAsync();
         var accepting = ids.Select(id => rig.AcceptAsync(id)).ToList();

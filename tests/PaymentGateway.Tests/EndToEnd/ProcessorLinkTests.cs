@@ -63,7 +63,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
     [GatewaySystemFact]
     public async Task A_charge_whose_connection_is_made_after_the_lease_has_lapsed_does_not_leave()
     {
-        await using var front = await ProcessorFront.CrowdedAsync(system.Default.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(system.Default.BaseAddress);
         await using (await StartInsteadAsync(
             ("Gateway__Processors__Default__BaseUrl", $"{front.BaseAddress}"),
             ("Gateway__Settling__ConnectTimeout", "60s"), ("Gateway__Settling__CallTimeout", "60s"),

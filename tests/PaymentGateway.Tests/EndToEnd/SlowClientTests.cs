@@ -83,13 +83,13 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
                 Connection: connection, End: connection.DribbleAsync(Body(), 2 * Interval, TimeSpan.FromMinutes(3)));
         }));
         await Eventually.HoldsAsync(
-            () => held.Count(one => one.Connection.Statuses is [503]) >= TooMany, "the surplus has its 503");
+            () => held.Count(one => one.Connection.Statuses is [503]) >= TooMany, "the excess has its 503");
         using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
         using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
         using var answer = await System.Client.RefusesAsync(request, 503);
 
         Assert.NotNull(answer.Headers.RetryAfter);
-        // More than the surplus are refused when another request was still counted; its answer came a moment before.
+        // More than the excess are refused when another request was still counted; its answer came a moment before.
         var unanswered = held.Count(one => one.Connection.Statuses is []);
         Assert.InRange(unanswered, InFlightMax - OthersMax, InFlightMax);
         Assert.Equal(InFlightMax + TooMany - unanswered, held.Count(one => one.Connection.Statuses is [503]));
@@ -144,17 +144,17 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     [GatewaySystemFact]
     public async Task An_instance_closes_connections_over_its_limit_and_clients_of_nginx_do_not_notice()
     {
-        const int Surplus = 50;
+        const int Excess = 50;
         var held = new List<RawConnection>();
         var ends = new List<Task<RawAnswers>>();
-        while (held.Count < ConnectionsMax + Surplus)
+        while (held.Count < ConnectionsMax + Excess)
         {
             await Eventually.HoldsAsync(TakesOneMoreAsync, "one more may wait to be accepted");
             ends.Add(held[^1].ReadToEndAsync(TimeSpan.FromMinutes(2)));
         }
 
-        // More than the surplus may be closed: nginx has connections of its own there.
-        await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Surplus, "the surplus is closed");
+        // More than the excess may be closed: nginx has connections of its own there.
+        await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Excess, "the excess is closed");
         Assert.True(ends.Count(end => !end.IsCompleted) > InFlightMax);
         await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
         ledger.NoClientSawAnError();

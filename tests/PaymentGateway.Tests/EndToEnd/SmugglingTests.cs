@@ -28,23 +28,23 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
 
     [GatewaySystemFact]
     public Task Through_nginx_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
-        () => RawConnection.ToNginxAsync(System), shape => shape.ByNginx, UnknownCoding);
+        () => RawConnection.ToNginxAsync(System), attempt => attempt.ByNginx, UnknownCoding);
 
     [GatewaySystemFact]
     public Task At_an_instance_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
-        () => RawConnection.ToInstanceAsync(System, GatewaySystem.First), shape => shape.ByInstance, OwnFailure);
+        () => RawConnection.ToInstanceAsync(System, GatewaySystem.First), attempt => attempt.ByInstance, OwnFailure);
 
     [GatewaySystemFact]
     public async Task Kestrel_refuses_every_bare_LF_that_nginx_takes()
     {
-        var lenient = SmugglingShapes.All.Where(shape => shape.ByNginx == Verdict.One
-            && shape.Name.Contains("bare LF", StringComparison.Ordinal)).ToList();
+        var lenient = SmugglingAttempts.All.Where(attempt => attempt.ByNginx == Verdict.One
+            && attempt.Name.Contains("bare LF", StringComparison.Ordinal)).ToList();
 
         Assert.Equal(7, lenient.Count);
-        Assert.All(lenient, shape => Assert.Equal(Verdict.Refused, shape.ByInstance));
-        foreach (var shape in lenient)
+        Assert.All(lenient, attempt => Assert.Equal(Verdict.Refused, attempt.ByInstance));
+        foreach (var attempt in lenient)
             Assert.Equal(400, Assert.Single((await SendAsync(
-                await RawConnection.ToInstanceAsync(System, GatewaySystem.Second), shape)).Statuses));
+                await RawConnection.ToInstanceAsync(System, GatewaySystem.Second), attempt)).Statuses));
     }
 
     [GatewaySystemFact]
@@ -54,10 +54,10 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
         await system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
         using var upstream = Listen(system.SocketOf(GatewaySystem.First));
 
-        foreach (var shape in SmugglingShapes.All.Where(shape => shape.ByNginx == Verdict.One))
+        foreach (var attempt in SmugglingAttempts.All.Where(attempt => attempt.ByNginx == Verdict.One))
         {
             using var client = await RawConnection.ToNginxAsync(system);
-            await client.SendAsync(Write(shape));
+            await client.SendAsync(Write(attempt));
             var seen = await TakeOneAsync(upstream);
             await client.SendAsync(Probe);
             await TakeOneAsync(upstream);
@@ -74,15 +74,15 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
     }
 
     private async Task HideNothingAsync(
-        Func<Task<RawConnection>> connect, Func<SmugglingShape, Verdict> expected, int alsoRefused)
+        Func<Task<RawConnection>> connect, Func<SmugglingAttempt, Verdict> expected, int alsoRefused)
     {
         var wrong = new List<string>();
         var taken = 0;
-        foreach (var shape in SmugglingShapes.All)
+        foreach (var attempt in SmugglingAttempts.All)
         {
-            var answers = await SendAsync(await connect(), shape);
-            output.WriteLine($"{shape.Name}: {answers}");
-            var isAsExpected = (expected(shape), answers.Statuses) switch
+            var answers = await SendAsync(await connect(), attempt);
+            output.WriteLine($"{attempt.Name}: {answers}");
+            var isAsExpected = (expected(attempt), answers.Statuses) switch
             {
                 (Verdict.Refused, [var status]) => status is >= 400 and < 500 || status == alsoRefused,
                 (Verdict.OneAndClosed, [200 or 202]) => true,
@@ -90,7 +90,7 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
                 _ => false,
             };
             if (!isAsExpected)
-                wrong.Add($"{shape.Name}: {answers}, and not {expected(shape)}");
+                wrong.Add($"{attempt.Name}: {answers}, and not {expected(attempt)}");
             taken += answers.Statuses.Count(status => status == 202);
         }
 
@@ -103,20 +103,20 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
         Assert.Equal(taken, await System.Database.CountAsync("payments"));
     }
 
-    private async Task<RawAnswers> SendAsync(RawConnection connection, SmugglingShape shape)
+    private async Task<RawAnswers> SendAsync(RawConnection connection, SmugglingAttempt attempt)
     {
         using (connection)
         {
-            await connection.SendAsync(Write(shape) + Probe);
+            await connection.SendAsync(Write(attempt) + Probe);
             return await connection.ReadToEndAsync(Limit);
         }
     }
 
-    private string Write(SmugglingShape shape)
+    private string Write(SmugglingAttempt attempt)
     {
         meant.Add(Guid.NewGuid());
         hidden.Add(Guid.NewGuid());
-        return shape.Write(Body(meant[^1]), SmugglingShapes.Request(Body(hidden[^1])));
+        return attempt.Write(Body(meant[^1]), SmugglingAttempts.Request(Body(hidden[^1])));
     }
 
     private static string Body(Guid id) => $$"""{"correlationId":"{{id}}","amount":1.00}""";

@@ -107,7 +107,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         await stages.StartAsync<LeaseKeeper>();
         var acceptances = stages.Part<AcceptanceClock>();
         acceptances.End(acceptances.Begin(1));
-        var anHourAgo = Timestamps.Cut(clock.GetUtcNow().UtcDateTime.AddHours(-1));
+        var anHourAgo = Timestamps.Truncate(clock.GetUtcNow().UtcDateTime.AddHours(-1));
 
         var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, stages.Lease.Epoch);
         stages.Open.Add(open);

@@ -10,7 +10,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
 {
     private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
 
-    // The time limit of a call falls due by hand, so that a slow machine makes no answer late.
+    // The time limit of a call is advanced by the test, so that a slow machine makes no answer late.
     private readonly FakeTimeProvider clock = new();
     private readonly Payment payment = Lanes.NewPayment();
     private SimulatedProcessor processor = null!;

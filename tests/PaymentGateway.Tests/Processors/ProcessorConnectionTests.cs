@@ -14,7 +14,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
 
-    // The time limit of a call falls due by hand; that of a connection is the real clock's.
+    // The time limit of a call is advanced by the test; that of a connection is the real clock's.
     private readonly FakeTimeProvider clock = new();
     private readonly Payment payment = Lanes.NewPayment();
     private SimulatedProcessor processor = null!;
@@ -52,7 +52,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_connection_that_is_not_made_in_time_is_a_refusal()
     {
-        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress, connectTimeout: "200ms");
 
         var outcome = await lanes.Default.Client.ChargeAsync(payment).AsTask().WaitAsync(Soon);
@@ -63,7 +63,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_call_that_ends_before_it_has_a_connection_is_a_refusal_and_is_sent_by_none_that_comes_later()
     {
-        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
@@ -84,7 +84,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [InlineData("purged")]
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
-        await using var front = await ProcessorFront.CrowdedAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");

@@ -93,7 +93,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Fact]
     public async Task A_new_token_gets_204_and_replaces_the_old_one()
     {
-        using var content = ProcessorCallsByHand.Json("""{"token":"456"}""");
+        using var content = ProcessorRequests.Json("""{"token":"456"}""");
         using var answer = await processor.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
         using var old = await processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
         processor.Token = "456";
@@ -109,7 +109,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [InlineData("failure", """{"failure":true}""", """{"config":"failure","was":false,"is":true}""")]
     public async Task A_changed_switch_says_what_it_was_and_is(string name, string sent, string expected)
     {
-        using var content = ProcessorCallsByHand.Json(sent);
+        using var content = ProcessorRequests.Json(sent);
 
         using var answer = await processor.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
 
@@ -128,7 +128,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [InlineData("admin/faults", """{"tooMany":true,"times":0}""")]
     public async Task A_malformed_switch_gets_400_and_changes_nothing(string path, string json)
     {
-        using var content = ProcessorCallsByHand.Json(json);
+        using var content = ProcessorRequests.Json(json);
 
         using var answer = await processor.SendAdminAsync(HttpMethod.Put, path, content);
         using var charge = await processor.Client.ChargeAsync(Guid.NewGuid());

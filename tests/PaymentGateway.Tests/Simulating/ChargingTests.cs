@@ -143,7 +143,7 @@ public sealed class ChargingTests : IAsyncLifetime
         """)]
     public async Task A_malformed_payment_gets_400_and_is_not_stored(string json)
     {
-        using var answer = await processor.Client.PostAsync("payments", ProcessorCallsByHand.Json(json));
+        using var answer = await processor.Client.PostAsync("payments", ProcessorRequests.Json(json));
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
         Assert.Empty(await processor.PaymentsAsync());
@@ -152,7 +152,7 @@ public sealed class ChargingTests : IAsyncLifetime
     [Fact]
     public async Task A_payment_that_is_not_declared_as_JSON_gets_415()
     {
-        using var content = ProcessorCallsByHand.Payment(id);
+        using var content = ProcessorRequests.Payment(id);
         content.Headers.ContentType = null;
 
         using var answer = await processor.Client.PostAsync("payments", content);

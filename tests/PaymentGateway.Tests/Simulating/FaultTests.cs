@@ -37,7 +37,7 @@ public sealed class FaultTests : IAsyncLifetime
         await processor.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
         using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await socket.ConnectAsync(processor.BaseAddress.Host, processor.BaseAddress.Port);
-        var body = await ProcessorCallsByHand.Payment(id).ReadAsStringAsync();
+        var body = await ProcessorRequests.Payment(id).ReadAsStringAsync();
         await socket.SendAsync(Encoding.ASCII.GetBytes(
             "POST /payments HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
             $"Content-Length: {body.Length}\r\n\r\n{body}"));

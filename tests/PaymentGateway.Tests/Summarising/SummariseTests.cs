@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>LedgerSummary.SummariseAsync against sums made by hand.</summary>
+/// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>
 public sealed class SummariseTests : IAsyncLifetime
 {
     private const int Settled = 5_000;
@@ -34,7 +34,7 @@ public sealed class SummariseTests : IAsyncLifetime
             var summary = await database.SummariseAsync(from, to);
 
             var expected = new PaymentsSummary(
-                ByHand(settled, Processor.Default, from, to), ByHand(settled, Processor.Fallback, from, to));
+                Expected(settled, Processor.Default, from, to), Expected(settled, Processor.Fallback, from, to));
             Assert.True(expected == summary, $"{from:O} to {to:O}: {summary} instead of {expected}");
         }
     }
@@ -109,7 +109,7 @@ public sealed class SummariseTests : IAsyncLifetime
         Assert.Equal(0, await CountAsync(last, last));
     }
 
-    private static ProcessorTotals ByHand(List<Charge> settled, Processor processor, DateTime? from, DateTime? to)
+    private static ProcessorTotals Expected(List<Charge> settled, Processor processor, DateTime? from, DateTime? to)
     {
         var within = settled.FindAll(charge => charge.Processor == processor
             && (from is null || charge.RequestedAt >= from) && (to is null || charge.RequestedAt <= to));

@@ -1,16 +1,17 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Holds a promise with a time in it against a yardstick that a busy machine stretches as well.</summary>
+/// <summary>Holds a promise with a time in it against a reference call that a busy machine stretches as well.</summary>
 public static class InTime
 {
     private static readonly TimeSpan Step = TimeSpan.FromMilliseconds(50);
 
     /// <summary>
-    /// Fails unless the call ends before a simple one, the yardstick, that begins when the limit has passed,
-    /// and in ten times the limit however long that takes. A yardstick that fails has measured nothing: it is thrown.
+    /// Fails unless the call ends before a simple one, the reference call, that begins when the limit has passed,
+    /// and in ten times the limit however long that takes. A reference call that fails has measured nothing: it is
+    /// thrown.
     /// </summary>
     public static async Task<T> EndsAsync<T>(
-        TimeSpan limit, Task<T> call, Func<CancellationToken, Task> yardstick, string what, TimeProvider? clock = null)
+        TimeSpan limit, Task<T> call, Func<CancellationToken, Task> reference, string what, TimeProvider? clock = null)
     {
         using var over = new CancellationTokenSource();
         var later = LaterAsync();
@@ -26,11 +27,11 @@ public static class InTime
         {
             await PassAsync(limit, clock ?? TimeProvider.System, over.Token);
             await await Task.WhenAny(
-                yardstick(over.Token), PassAsync(9 * limit, clock ?? TimeProvider.System, over.Token));
+                reference(over.Token), PassAsync(9 * limit, clock ?? TimeProvider.System, over.Token));
         }
     }
 
-    // A pause of the whole process, however long, counts as two steps: it has held up the call as well, and a yardstick
+    // A pause of the whole process, however long, counts as two steps: it has held up the call as well, and a reference
     // that begins together with the rest of it would win.
     private static async Task PassAsync(TimeSpan time, TimeProvider clock, CancellationToken over)
     {

@@ -10,7 +10,7 @@ public sealed record GatewayTotals(long TotalRequests, decimal TotalAmount)
         TotalRequests >= other.TotalRequests && TotalAmount >= other.TotalAmount;
 }
 
-/// <summary>The gateway's summary in the contract's shape.</summary>
+/// <summary>The gateway's summary in the contract's format.</summary>
 public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallback)
 {
     /// <summary>At both processors nothing of the other is missing.</summary>

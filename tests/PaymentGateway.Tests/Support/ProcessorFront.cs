@@ -14,7 +14,7 @@ namespace PaymentGateway.Tests.Support;
 public sealed class ProcessorFront : IAsyncDisposable
 {
     private readonly Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-    private readonly Socket crowd = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly Socket filler = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
     private readonly List<Socket> accepted = [];
     private readonly StringBuilder heard = new();
     private readonly Uri processor;
@@ -63,11 +63,11 @@ public sealed class ProcessorFront : IAsyncDisposable
     }
 
     /// <summary>Who connects has to wait until it opens.</summary>
-    public static async Task<ProcessorFront> CrowdedAsync(Uri processor)
+    public static async Task<ProcessorFront> FullAsync(Uri processor)
     {
         // A listener whose backlog is full answers no further connection.
         var front = new ProcessorFront(processor, certificate: null, backlog: 0);
-        await front.crowd.ConnectAsync(front.listener.LocalEndPoint!);
+        await front.filler.ConnectAsync(front.listener.LocalEndPoint!);
         return front;
     }
 
@@ -88,7 +88,7 @@ public sealed class ProcessorFront : IAsyncDisposable
     public ValueTask DisposeAsync()
     {
         listener.Dispose();
-        crowd.Dispose();
+        filler.Dispose();
         lock (accepted)
             accepted.ForEach(socket => socket.Dispose());
         return ValueTask.CompletedTask;
@@ -100,7 +100,7 @@ public sealed class ProcessorFront : IAsyncDisposable
         {
             while (await listener.AcceptAsync() is var socket)
             {
-                if (socket.RemoteEndPoint!.Equals(crowd.LocalEndPoint))
+                if (socket.RemoteEndPoint!.Equals(filler.LocalEndPoint))
                 {
                     socket.Dispose();
                     continue;

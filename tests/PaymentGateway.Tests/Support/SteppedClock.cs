@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>A wall clock that is set by hand, back too, beside a monotonic one that only goes on.</summary>
+/// <summary>A wall clock that the test sets, back too, beside a monotonic one that only goes on.</summary>
 public sealed class SteppedClock : TimeProvider
 {
     public DateTimeOffset Now { get; set; } = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);

@@ -66,7 +66,7 @@ internal sealed class WorkerRig
     }
 
     public Payment NewPayment(int epoch = Epoch) =>
-        new(Guid.NewGuid(), 1990, Timestamps.Cut(Clock.GetUtcNow().UtcDateTime), epoch);
+        new(Guid.NewGuid(), 1990, Timestamps.Truncate(Clock.GetUtcNow().UtcDateTime), epoch);
 
     public Payment Pay()
     {

@@ -18,15 +18,15 @@ public sealed class TimestampsTests
     {
         var instant = Whole.AddTicks(ticks);
 
-        Assert.Equal(Whole.AddTicks(down), Timestamps.Cut(instant));
-        Assert.Equal(Whole.AddTicks(up), Timestamps.CutUp(instant));
+        Assert.Equal(Whole.AddTicks(down), Timestamps.Truncate(instant));
+        Assert.Equal(Whole.AddTicks(up), Timestamps.RoundUp(instant));
     }
 
     [Property]
     public void A_cut_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
     {
         var instant = new DateTime((long)(any.Item % (ulong)(DateTime.MaxValue.Ticks - 10)), DateTimeKind.Utc);
-        var (down, up) = (Timestamps.Cut(instant), Timestamps.CutUp(instant));
+        var (down, up) = (Timestamps.Truncate(instant), Timestamps.RoundUp(instant));
 
         Assert.Equal((0L, 0L), (down.Ticks % TimeSpan.TicksPerMicrosecond, up.Ticks % TimeSpan.TicksPerMicrosecond));
         Assert.InRange(instant - down, TimeSpan.Zero, TimeSpan.FromTicks(TimeSpan.TicksPerMicrosecond - 1));
@@ -36,8 +36,8 @@ public sealed class TimestampsTests
     [Fact]
     public void What_is_cut_is_UTC()
     {
-        Assert.Equal(DateTimeKind.Utc, Timestamps.Cut(Whole).Kind);
-        Assert.Equal(DateTimeKind.Utc, Timestamps.CutUp(Whole.AddTicks(1)).Kind);
+        Assert.Equal(DateTimeKind.Utc, Timestamps.Truncate(Whole).Kind);
+        Assert.Equal(DateTimeKind.Utc, Timestamps.RoundUp(Whole.AddTicks(1)).Kind);
     }
 
     [Fact]

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tools.Containers;
 
 /// <summary>
-/// The packages of an engine of our own and the tree of its stand-in images: fetched once, kept for later runs.
+/// The packages of an engine of our own and the tree of its substitute images: fetched once, kept for later runs.
 /// Debian 12's own engine and Compose are too old for the compose files; those of Debian 13 run on it (glibc 2.34).
 /// </summary>
 internal sealed class EngineCache(string scratch)
@@ -17,7 +17,7 @@ internal sealed class EngineCache(string scratch)
     /// <summary>The engine's packages, unpacked.</summary>
     public string Engine { get; } = Path.Combine(Root, "engine");
 
-    /// <summary>A small Debian with what the stand-in images hold.</summary>
+    /// <summary>A small Debian with what the substitute images hold.</summary>
     public string Tree { get; } = Path.Combine(Root, "tree");
 
     /// <summary>Makes what is not there yet; several runs at once wait for one of them.</summary>
@@ -27,7 +27,7 @@ internal sealed class EngineCache(string scratch)
         using var held = await FileLock.TakeAsync(Path.Combine(Root, "lock"), cancellation);
         await InstallToolsAsync(cancellation);
         await FetchAsync(cancellation);
-        await new StandInTree(Tree, scratch).MakeAsync(await MirrorAsync(cancellation), cancellation);
+        await new SubstituteTree(Tree, scratch).MakeAsync(await MirrorAsync(cancellation), cancellation);
     }
 
     // Programs that leave nothing running: what starts containers, what publishes their ports, what makes the tree.

@@ -43,8 +43,8 @@ internal static class EngineChoice
             var docker = new Docker(engine, cancellation);
             var version = await docker.ReadAsync("version", "-f", "{{.Server.Version}}");
             // Its network leads nowhere, so it cannot pull.
-            Console.WriteLine($"an engine of its own ({version}), and stand-ins for the pinned images");
-            await new StandIns(docker, images, cache.Tree, scratch).MakeAsync();
+            Console.WriteLine($"an engine of its own ({version}), and substitutes for the pinned images");
+            await new Substitutes(docker, images, cache.Tree, scratch).MakeAsync();
             return engine;
         }
         catch

@@ -17,7 +17,7 @@ internal static class EngineNeeds
         if (!Environment.IsPrivilegedProcess)
             lacking.Add("root");
         if (!Programs.Has("apt-get"))
-            lacking.Add("apt-get, for the packages of the engine and of the stand-in images");
+            lacking.Add("apt-get, for the packages of the engine and of the substitute images");
         if (!HasOverlay())
             lacking.Add("overlay file systems in the kernel");
         if (!await CanUnshareAsync(cancellation))

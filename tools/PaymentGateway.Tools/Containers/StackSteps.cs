@@ -20,7 +20,7 @@ internal sealed class StackSteps(Rig rig, OwnEngine? own, MemoryKills kills)
         var id = await rig.Stack.IdOfAsync("api1");
         await rig.UnderLoadAsync(
             step, 8, async () => Rig.Did(step, await rig.Docker.RunAsync("kill", id), "docker kill"));
-        // For Docker a stop by hand, in every restart policy.
+        // For Docker a manual stop, in every restart policy.
         step.Must(await rig.Stack.StateOfAsync("api1") is { IsDown: true }, "api1 is not down");
         await rig.Ledger.CompareAsync(step);
         await rig.UpAsync(step);

@@ -135,8 +135,8 @@ internal sealed class RunFolder(string path)
             var words = File.ReadAllText(PidFile(part)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
             if (words.Length < 2)
                 return null; // It had terminated before it could be remembered.
-            var (pid, born) = (words[0], words[1]);
-            return (int.Parse(pid, CultureInfo.InvariantCulture), ulong.Parse(born, CultureInfo.InvariantCulture));
+            var (pid, started) = (words[0], words[1]);
+            return (int.Parse(pid, CultureInfo.InvariantCulture), ulong.Parse(started, CultureInfo.InvariantCulture));
         }
         catch (IOException)
         {

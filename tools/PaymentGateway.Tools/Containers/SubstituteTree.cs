@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>A small Debian 12 in a folder, from which all stand-in images are made.</summary>
-internal sealed class StandInTree(string tree, string scratch)
+/// <summary>A small Debian 12 in a folder, from which all substitute images are made.</summary>
+internal sealed class SubstituteTree(string tree, string scratch)
 {
     private string Log => Path.Combine(scratch, "tree.log");
 
@@ -22,7 +22,7 @@ internal sealed class StandInTree(string tree, string scratch)
         Directory.CreateDirectory(At("etc/postgresql-common/createcluster.d"));
         await File.WriteAllTextAsync(
             At("etc/postgresql-common/createcluster.d/none.conf"), "create_main_cluster = false\n", cancellation);
-        var script = await File.ReadAllTextAsync(StandIns.PathOf("make-tree"), cancellation);
+        var script = await File.ReadAllTextAsync(Substitutes.PathOf("make-tree"), cancellation);
         await LoggedAsync(["chroot", tree, "sh", "-e"], script, "the tree", cancellation);
         await File.WriteAllTextAsync(complete, "", cancellation);
     }

@@ -7,13 +7,13 @@ namespace PaymentGateway.Tools.Containers;
 /// Images under the pinned names for where no registry can be reached, from one tree of Debian 12 packages. What they
 /// are like and where they differ from the real ones is in docs/containers.md.
 /// </summary>
-internal sealed class StandIns(Docker docker, PinnedImages images, string tree, string scratch)
+internal sealed class Substitutes(Docker docker, PinnedImages images, string tree, string scratch)
 {
-    private const string Base = "stand-in:tree";
+    private const string Base = "substitute:tree";
 
     /// <summary>A file of the container's side.</summary>
     public static string PathOf(string file) =>
-        Repository.PathOf("tools", "PaymentGateway.Tools", "Containers", "StandIns", file);
+        Repository.PathOf("tools", "PaymentGateway.Tools", "Containers", "Substitutes", file);
 
     public async Task MakeAsync()
     {

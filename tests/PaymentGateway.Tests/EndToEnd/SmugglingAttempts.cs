@@ -15,11 +15,11 @@ public enum Verdict
 
 /// <summary>A request that two servers may read differently.</summary>
 /// <param name="Write">The bytes, given the body that is meant and a whole request hidden behind it.</param>
-public sealed record SmugglingShape(
+public sealed record SmugglingAttempt(
     string Name, Func<string, string, string> Write, Verdict ByNginx, Verdict ByInstance);
 
-/// <summary>The shapes of request smuggling: two lengths, odd codings, odd line ends, odd header lines.</summary>
-public static class SmugglingShapes
+/// <summary>The attempts of request smuggling: two lengths, odd codings, odd line ends, odd header lines.</summary>
+public static class SmugglingAttempts
 {
     private const Verdict No = Verdict.Refused;
     private const Verdict One = Verdict.One;
@@ -27,7 +27,7 @@ public static class SmugglingShapes
     private const string Chunks = "Transfer-Encoding: chunked";
 
     // Kestrel takes what RFC 9112 lets a server take, where chunked wins over a length; nginx refuses it.
-    public static IReadOnlyList<SmugglingShape> All { get; } =
+    public static IReadOnlyList<SmugglingAttempt> All { get; } =
     [
         Framed("length, then chunked", "Content-Length: {both}", Chunks, No, Shut),
         Framed("chunked, then length", Chunks, "Content-Length: 4", No, Shut),
@@ -95,7 +95,8 @@ public static class SmugglingShapes
     public static string Request(string body) => Framed(body, "Content-Length: {body}", null);
 
     // Two ends: behind the body, or behind the hidden request too. Chunked where a header line says so.
-    private static SmugglingShape Framed(string name, string first, string? second, Verdict nginx, Verdict instance) =>
+    private static SmugglingAttempt Framed(
+        string name, string first, string? second, Verdict nginx, Verdict instance) =>
         new(name, (body, hidden) =>
         {
             var isChunked = first == Chunks || second == Chunks;
@@ -112,10 +113,10 @@ public static class SmugglingShapes
                 : request;
         }, nginx, instance);
 
-    private static SmugglingShape Chunked(string name, string lines, Verdict nginx, Verdict instance) =>
+    private static SmugglingAttempt Chunked(string name, string lines, Verdict nginx, Verdict instance) =>
         new(name, (body, hidden) => Framed($"{body.Length:x}\r\n{body}\r\n0\r\n\r\n", lines, null), nginx, instance);
 
-    private static SmugglingShape Sized(string name, string chunks, Verdict nginx, Verdict instance) =>
+    private static SmugglingAttempt Sized(string name, string chunks, Verdict nginx, Verdict instance) =>
         new(name, (body, hidden) => Framed(
             chunks.Replace("{size}", $"{body.Length:x}", StringComparison.Ordinal)
                 .Replace("{body}", body, StringComparison.Ordinal), Chunks, null), nginx, instance);

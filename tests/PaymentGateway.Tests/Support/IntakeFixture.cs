@@ -6,9 +6,9 @@ using PaymentGateway.Queueing;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The intake with all that it works with, and nothing that takes payments out of the queue.</summary>
-internal sealed class IntakeByHand : IDisposable
+internal sealed class IntakeFixture : IDisposable
 {
-    private IntakeByHand(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
+    private IntakeFixture(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
     {
         var options = TestSettings.Read(settings);
         Lease = new Lease(clock, options.Owning);
@@ -30,10 +30,10 @@ internal sealed class IntakeByHand : IDisposable
 
     public UnsettledPayments Unsettled { get; } = new();
 
-    public static async Task<IntakeByHand> StartAsync(
+    public static async Task<IntakeFixture> StartAsync(
         TestDatabase database, TimeProvider clock, params (string Key, string? Value)[] settings)
     {
-        var intake = new IntakeByHand(database, clock, settings);
+        var intake = new IntakeFixture(database, clock, settings);
         intake.Lease.Confirm(await database.OpenEpochAsync(), clock.GetTimestamp());
         return intake;
     }

@@ -4,7 +4,7 @@ using System.Text;
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>Sends what a gateway would send to a processor, with the JSON written out.</summary>
-internal static class ProcessorCallsByHand
+internal static class ProcessorRequests
 {
     public const string SomeTime = "2025-07-15T12:34:56.123456Z";
 
