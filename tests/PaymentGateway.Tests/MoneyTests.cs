@@ -28,7 +28,7 @@ public sealed class MoneyTests
     [InlineData("1000000000000")]
     [InlineData("79228162514264337593543950335")]
     [InlineData("-79228162514264337593543950335")]
-    public void Any_other_amount_is_refused(string amount)
+    public void An_amount_out_of_range_or_finer_than_a_cent_is_refused(string amount)
     {
         var taken = Money.TryToCents(decimal.Parse(amount, CultureInfo.InvariantCulture), out var given);
 
@@ -37,7 +37,7 @@ public sealed class MoneyTests
     }
 
     [Property]
-    public void Cents_are_the_same_after_they_were_an_amount_and_with_a_part_of_a_cent_they_are_refused(
+    public void Cents_survive_the_conversion_to_an_amount_and_back_and_fractions_of_a_cent_are_refused(
         DoNotSize<ulong> any, byte part)
     {
         var cents = 1 + (long)(any.Item % Money.MaxCents);

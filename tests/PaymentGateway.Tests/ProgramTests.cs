@@ -26,7 +26,7 @@ public sealed class ProgramTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_setting_that_turns_out_to_be_wrong_after_the_start_is_78()
+    public async Task A_setting_that_turns_out_wrong_after_the_start_ends_the_process_with_78()
     {
         await database.Server.StopAsync();
         var running = RunAsync();
@@ -38,7 +38,7 @@ public sealed class ProgramTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_part_that_fails_is_70_after_a_clean_stop()
+    public async Task A_part_that_fails_ends_the_process_with_70_after_a_clean_stop()
     {
         var builder = WebApplication.CreateSlimBuilder([$"--urls=http://unix:{SocketPath}"]);
         builder.Logging.ClearProviders();
@@ -49,7 +49,7 @@ public sealed class ProgramTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_stop_while_all_parts_work_is_0()
+    public async Task A_stop_while_all_parts_work_ends_the_process_with_0()
     {
         var builder = WebApplication.CreateSlimBuilder([$"--urls=http://unix:{SocketPath}"]);
         builder.Logging.ClearProviders();

@@ -14,7 +14,7 @@ public sealed partial class TidyTests
     private static readonly string[] Tests = FilesBelow("tests");
 
     [Fact]
-    public void No_file_is_longer_than_a_reader_keeps_in_mind()
+    public void No_file_is_longer_than_its_limit()
     {
         var long1 = Sources.Where(file => File.ReadLines(file).Count() > LinesMax);
         var long2 = Tests.Where(file => File.ReadLines(file).Count() > TestLinesMax);
@@ -23,15 +23,15 @@ public sealed partial class TidyTests
     }
 
     [Fact]
-    public void No_line_is_longer_than_a_screen_is_wide() =>
+    public void No_line_is_longer_than_120_columns() =>
         AssertNone(Lines(Sources.Concat(Tests), line => line.Length > ColumnsMax));
 
     [Fact]
-    public void Nothing_is_put_off_and_nothing_is_folded_away() =>
+    public void There_is_no_TODO_and_no_region() =>
         AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff().IsMatch(line)));
 
     [Fact]
-    public void Every_type_says_its_place_in_a_sentence()
+    public void Every_type_has_a_summary()
     {
         var missing = Sources.SelectMany(file =>
         {

@@ -19,7 +19,7 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task A_database_that_is_gone_is_said_in_time_and_used_again_when_it_is_back()
+    public async Task An_unavailable_database_is_reported_in_time_and_used_again_when_it_is_back()
     {
         var gateway = await rig.StartGatewayAsync();
         await gateway.PayAsync();
@@ -38,7 +38,7 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_database_that_stands_still_is_said_in_time_and_what_it_stored_is_settled_afterwards()
+    public async Task A_frozen_database_is_reported_in_time_and_the_payments_it_stored_are_settled_afterwards()
     {
         var gateway = await rig.StartGatewayAsync();
         await gateway.PayAsync();
@@ -65,7 +65,7 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
 
     // 7.5 s: after our own limits of a statement, and while Npgsql still waits for the end of what it cancelled.
     [PostgresFact]
-    public async Task Backends_that_go_on_when_their_statements_were_just_given_up_hold_nobody_up_for_good()
+    public async Task Backends_that_continue_just_after_their_statements_were_abandoned_block_nobody_for_good()
     {
         var gateway = await rig.StartGatewayAsync();
         await gateway.PayAsync();

@@ -29,7 +29,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Concurrent_payments_share_statements()
+    public async Task Concurrent_payments_share_INSERT_statements()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(1_000);
@@ -61,7 +61,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task After_a_crowd_payments_gather_and_after_a_few_each_goes_at_once_again()
+    public async Task After_a_burst_payments_linger_and_after_a_few_each_is_stored_at_once_again()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
@@ -174,7 +174,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_does_not_fit_into_the_queue_waits_in_the_table_and_newer_ones_behind_it()
+    public async Task Payments_that_do_not_fit_into_the_queue_wait_in_the_table_and_newer_ones_behind_them()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
         for (var queued = 1; queued <= 2; queued++)
@@ -197,7 +197,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task More_than_may_wait_is_refused_at_once()
+    public async Task Payments_over_the_waiting_limit_are_refused_at_once()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:MaxWaiting", "5"));
         await using var held = await HoldTableAsync();
@@ -213,7 +213,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Statements_that_do_not_answer_are_given_up_in_time_and_what_they_store_is_queued_all_the_same()
+    public async Task Statements_without_an_answer_are_abandoned_in_time_and_their_payments_are_queued_all_the_same()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(3);
@@ -239,7 +239,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_id_that_another_transaction_holds_delays_its_batch_a_moment_and_alone_is_refused()
+    public async Task An_id_that_another_transaction_holds_delays_its_batch_briefly_and_only_that_payment_is_refused()
     {
         using var rig = await IntakeFixture.StartAsync(database, clock);
         var ids = Batches.SortedIds(40);
@@ -278,7 +278,7 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_server_process_that_stands_still_holds_up_its_own_payments_alone()
+    public async Task A_frozen_server_process_delays_only_its_own_payments()
     {
         using var rig = await IntakeFixture.StartAsync(database, TimeProvider.System);
         await rig.AcceptAsync(Guid.NewGuid());

@@ -30,11 +30,11 @@ public sealed class PaymentRequestFuzzTests
     ];
 
     [Property(MaxTest = Cases)]
-    public void Any_bytes_are_taken_or_refused_and_the_serializer_agrees(byte[] body) =>
+    public void Any_bytes_are_accepted_or_refused_as_the_serializer_would(byte[] body) =>
         IsJudgedAsTheSerializerDoes(body);
 
     [Property(MaxTest = Cases)]
-    public void Any_change_of_a_good_body_is_taken_or_refused_and_the_serializer_agrees(DoNotSize<ulong>[] edits) =>
+    public void Any_change_of_a_valid_body_is_accepted_or_refused_as_the_serializer_would(DoNotSize<ulong>[] edits) =>
         IsJudgedAsTheSerializerDoes(Edited(edits.Take(6)));
 
     private static void IsJudgedAsTheSerializerDoes(byte[] body)

@@ -123,7 +123,7 @@ public sealed class PaymentRequestTests
     [InlineData("1990e-2", 1990)]
     [InlineData("0.01", 1)]
     [InlineData("999999999999.99", 99_999_999_999_999)]
-    public void A_good_amount_is_taken_in_cents(string amount, long cents)
+    public void A_valid_amount_is_read_in_cents(string amount, long cents)
     {
         var parsed = Parse($$"""{"correlationId":"{{Id}}","amount":{{amount}}}""");
 

@@ -9,7 +9,7 @@ public sealed class ChaosAuditTests
     private static readonly GatewaySummary Processors = new(new GatewayTotals(10, 100m), new GatewayTotals(5, 50m));
 
     [Fact]
-    public void A_window_is_closed_before_the_oldest_open_payment_was_accepted()
+    public void A_closed_window_ends_before_the_oldest_unsettled_payment_was_accepted()
     {
         var open = Now.UtcDateTime.AddSeconds(-9);
 
@@ -17,21 +17,21 @@ public sealed class ChaosAuditTests
     }
 
     [Fact]
-    public void Without_an_open_payment_a_window_is_closed_shortly_before_the_question()
+    public void Without_an_unsettled_payment_a_closed_window_ends_shortly_before_the_audit()
     {
         Assert.InRange(ChaosAudit.ClosedBefore(Now, null), Now.AddSeconds(-1), Now.AddTicks(-1));
         Assert.InRange(ChaosAudit.ClosedBefore(Now, Now.UtcDateTime), Now.AddSeconds(-1), Now.AddTicks(-1));
     }
 
     [Fact]
-    public void Books_that_agree_are_neither_different_nor_more()
+    public void Ledgers_that_agree_show_neither_a_difference_nor_an_excess()
     {
         Assert.Null(Of(Processors).DifferenceIfClosed());
         Assert.Null(Of(Processors).ExcessInAnyWindow());
     }
 
     [Fact]
-    public void Missing_payments_are_a_difference_of_a_closed_window_only()
+    public void Missing_payments_are_a_difference_in_closed_windows_only()
     {
         var fewer = Processors with { Fallback = new GatewayTotals(4, 40m) };
 
@@ -42,7 +42,7 @@ public sealed class ChaosAuditTests
     [Theory]
     [InlineData(11, 100)]
     [InlineData(10, 101)]
-    public void More_than_one_processor_has_is_wrong_in_any_window(long requests, decimal amount)
+    public void More_than_a_processor_has_is_wrong_in_any_window(long requests, decimal amount)
     {
         var more = Processors with { Default = new GatewayTotals(requests, amount) };
 

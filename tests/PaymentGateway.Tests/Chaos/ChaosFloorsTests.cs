@@ -27,15 +27,15 @@ public sealed class ChaosFloorsTests
     };
 
     [Fact]
-    public void A_run_that_caused_what_it_must_misses_nothing() => Assert.Empty(ChaosFloors.Missed(Enough));
+    public void A_run_that_caused_enough_faults_passes_the_floors() => Assert.Empty(ChaosFloors.Missed(Enough));
 
     [Theory]
     [MemberData(nameof(TooLittle))]
-    public void A_run_that_caused_too_little_says_what(string what, Func<ChaosCaused, ChaosCaused> less) =>
+    public void A_run_that_caused_too_few_faults_names_them(string what, Func<ChaosCaused, ChaosCaused> less) =>
         Assert.Contains(
             ChaosFloors.Missed(less(Enough)), missed => missed.Contains(what, StringComparison.Ordinal));
 
     [Fact]
-    public void A_gateway_that_says_503_for_ever_is_red() => Assert.NotEmpty(ChaosFloors.Missed(
+    public void A_gateway_that_answers_503_for_ever_fails_the_run() => Assert.NotEmpty(ChaosFloors.Missed(
         Enough with { Acknowledged = 0, AtFirst = 0, Settled = 0, AtFallback = 0, LeftByKills = [], LookUps = 0 }));
 }

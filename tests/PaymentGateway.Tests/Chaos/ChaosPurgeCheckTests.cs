@@ -16,7 +16,7 @@ public sealed class ChaosPurgeCheckTests
     private readonly Dictionary<Guid, ProcessorPayment> byFallback = [];
 
     [Fact]
-    public void Old_payments_that_are_gone_and_new_ones_that_are_settled_are_right()
+    public void Purged_payments_that_are_absent_and_new_ones_that_are_settled_pass()
     {
         Charge(byDefault, Sent(-1_000));
         Settle(Sent(200));
@@ -25,7 +25,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void A_purged_payment_that_is_in_the_books_again_is_found()
+    public void The_check_finds_a_purged_payment_that_is_in_the_ledger_again()
     {
         Settle(Sent(-1_000));
 
@@ -33,7 +33,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void A_payment_after_the_purge_that_is_not_in_the_books_is_found()
+    public void The_check_finds_a_payment_after_the_purge_that_is_not_in_the_ledger()
     {
         Sent(200);
 
@@ -41,7 +41,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void One_whose_post_overlapped_the_purge_may_be_gone_or_there_and_be_two_payments()
+    public void A_payment_whose_POST_overlapped_the_purge_may_be_absent_present_or_charged_at_both()
     {
         Sent(50);
         var there = Sent(-5, 10);
@@ -52,7 +52,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void A_charge_at_both_processors_is_found_of_a_purged_payment_too()
+    public void The_check_finds_a_purged_payment_charged_at_both_processors()
     {
         var old = Sent(-1_000);
         Charge(byDefault, old);
@@ -62,7 +62,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void Another_amount_and_another_requestedAt_are_found()
+    public void The_check_finds_another_amount_and_another_requestedAt()
     {
         var sent = Sent(200);
         Settle(sent);
@@ -74,7 +74,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void Books_of_nobody_are_found()
+    public void The_check_finds_a_settlement_that_nobody_sent()
     {
         Settle(Entry(200, 10));
 
@@ -82,7 +82,7 @@ public sealed class ChaosPurgeCheckTests
     }
 
     [Fact]
-    public void The_summary_has_to_be_what_the_processors_have_without_what_was_purged()
+    public void The_summary_must_equal_the_processors_without_the_purged_payments()
     {
         Charge(byDefault, Sent(-1_000));
         Settle(Sent(200));

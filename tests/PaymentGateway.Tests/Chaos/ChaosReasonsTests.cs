@@ -22,7 +22,7 @@ public sealed class ChaosReasonsTests
     [InlineData(ChaosKind.FrozenDatabase, "postgres", ChaosReason.Parts)]
     [InlineData(ChaosKind.KillBoth, ChaosStep.Both, ChaosReason.Parts)]
     [InlineData(ChaosKind.Reload, "nginx", ChaosReason.None)]
-    public void What_was_done_to_it_is_its_reason(ChaosKind kind, string target, ChaosReason reason)
+    public void A_fault_during_a_late_payment_is_its_reason(ChaosKind kind, string target, ChaosReason reason)
     {
         var done = new ChaosDone(kind, target, Noon.AddSeconds(-1), Noon.AddSeconds(1));
 
@@ -30,7 +30,7 @@ public sealed class ChaosReasonsTests
     }
 
     [Fact]
-    public void What_was_over_long_before_it_or_came_after_it_is_none()
+    public void A_fault_long_before_or_after_a_late_payment_is_no_reason()
     {
         var before = new ChaosDone(ChaosKind.Pause, GatewaySystem.First, Noon.AddSeconds(-30), Noon.AddSeconds(-20));
         var after = new ChaosDone(ChaosKind.Pause, GatewaySystem.First, Noon.AddSeconds(3), DateTime.MaxValue);
@@ -40,7 +40,7 @@ public sealed class ChaosReasonsTests
     }
 
     [Fact]
-    public void What_changed_hands_or_is_gone_has_its_reason() => Assert.All(
+    public void A_payment_that_was_adopted_or_purged_has_its_reason() => Assert.All(
         new ChaosOwner?[] { new("", ChangedHands: true), null },
         owner => Assert.Equal(ChaosReason.Parts, ChaosReasons.Of(Late with { Owner = owner }, [])));
 }

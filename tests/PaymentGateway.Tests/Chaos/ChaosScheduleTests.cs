@@ -31,7 +31,7 @@ public sealed class ChaosScheduleTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public void Each_line_does_one_thing_at_a_time(int seed)
+    public void Each_line_of_the_schedule_has_one_fault_at_a_time(int seed)
     {
         var schedule = ChaosSchedule.Plan(seed, durable: true, TimeSpan.FromMinutes(10));
 
@@ -44,7 +44,7 @@ public sealed class ChaosScheduleTests
     [InlineData(75)]
     [InlineData(90)]
     [InlineData(280)]
-    public void Every_schedule_has_kills_whose_adoption_nothing_else_holds_up(int seconds)
+    public void Every_schedule_has_kills_whose_adoption_no_other_fault_delays(int seconds)
     {
         foreach (var seed in Enumerable.Range(1, 5))
             foreach (var durable in new[] { true, false })
@@ -63,7 +63,7 @@ public sealed class ChaosScheduleTests
     }
 
     [Fact]
-    public void Books_that_a_crash_would_empty_see_no_crash()
+    public void An_unlogged_ledger_gets_no_crash_in_the_schedule()
     {
         var schedule = ChaosSchedule.Plan(1, durable: false, TimeSpan.FromMinutes(10));
 
@@ -84,7 +84,7 @@ public sealed class ChaosScheduleTests
     }
 
     [Fact]
-    public void A_frozen_database_outlasts_an_acceptance_and_a_stalled_backend_the_look_for_its_rows()
+    public void A_frozen_database_outlasts_an_acceptance_and_a_stalled_backend_the_search_for_its_rows()
     {
         var parts = ChaosSchedule.Plan(1, durable: true, TimeSpan.FromMinutes(10)).Parts;
 

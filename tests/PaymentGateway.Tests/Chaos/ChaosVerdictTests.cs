@@ -12,11 +12,11 @@ public sealed class ChaosVerdictTests
         ChaosVerdict.AdoptionRenewalsMax);
 
     [Fact]
-    public void What_is_adopted_in_time_is_well_however_long_a_renewal_takes() => Assert.Empty(
+    public void An_adoption_in_time_passes_however_long_a_renewal_takes() => Assert.Empty(
         Nothing.Judge([(Adopted with { AdoptedAt = Noon.AddMinutes(1) }, true)], []).Problems);
 
     [Fact]
-    public void What_is_adopted_late_or_never_is_red()
+    public void A_late_or_missing_adoption_fails_the_run()
     {
         var late = Adopted with { Renewals = ChaosVerdict.AdoptionRenewalsMax + 1 };
         var never = Adopted with { AdoptedAt = null };
@@ -25,11 +25,11 @@ public sealed class ChaosVerdictTests
     }
 
     [Fact]
-    public void Nobody_is_late_where_the_database_was_broken_or_nothing_was_left() => Assert.Empty(Nothing.Judge(
+    public void No_adoption_is_late_where_the_database_was_broken_or_nothing_was_left() => Assert.Empty(Nothing.Judge(
         [(Adopted with { AdoptedAt = null }, false), (Adopted with { AdoptedAt = null, Left = 0 }, true)],
         []).Problems);
 
     [Fact]
-    public void A_dead_processor_that_is_asked_too_often_is_red() => Assert.Single(Nothing.Judge(
+    public void A_dead_processor_that_is_called_too_often_fails_the_run() => Assert.Single(Nothing.Judge(
         [], [new ChaosDeadCalls(ChaosStep.Default, Calls: 210, TimeSpan.FromSeconds(10), [210])]).Problems);
 }

@@ -40,7 +40,7 @@ public sealed partial class ComposeFileTests
     [InlineData("services.nginx.build: {\"context\":\".\",\"tragets\":1}", "additional, in a oneOf behind a $ref")]
     [InlineData("services.ng+nx: {}", "patternProperties")]
     [InlineData("service: {}", "additional, at the top")]
-    public async Task A_wrong_file_is_not(string wrong, string rule)
+    public async Task A_wrong_file_is_invalid_by_the_compose_specification(string wrong, string rule)
     {
         var root = ComposeProject.Challenge.Root.DeepClone().AsObject();
         var (path, value) = (wrong.Split(": ")[0].Split('.'), wrong.Split(": ")[1]);
@@ -85,7 +85,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void No_service_may_more_than_it_needs()
+    public void No_service_has_more_rights_than_it_needs()
     {
         foreach (var service in ComposeProject.Durable.Services)
         {
@@ -125,7 +125,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void Each_waits_until_what_it_needs_is_healthy_and_who_is_waited_for_says_so()
+    public void Each_service_waits_until_its_dependencies_are_healthy_and_each_of_these_has_a_health_check()
     {
         var challenge = ComposeProject.Challenge;
         Assert.Equal(["api1", "api2"], challenge["nginx"].DependsOn.Keys.Order());
@@ -142,7 +142,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void Each_comes_back_by_itself_and_no_image_switches_its_health_check_off()
+    public void Each_service_restarts_by_itself_and_no_image_switches_its_health_check_off()
     {
         // With on-failure a clean stop, as that of the host, would be for good.
         Assert.All(ComposeProject.Durable.Services, one => Assert.Equal("unless-stopped", one.Text("restart")));
@@ -152,7 +152,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void A_stop_goes_from_the_door_inwards_and_leaves_each_part_its_time()
+    public void A_stop_goes_from_the_entry_point_inwards_and_leaves_each_service_its_time()
     {
         Assert.Equal(
             ["nginx", "api1 api2", "postgres"],
@@ -174,7 +174,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void Sockets_and_what_must_be_written_belong_to_who_writes_them()
+    public void Sockets_and_writable_paths_belong_to_the_services_that_write_them()
     {
         var project = ComposeProject.Challenge;
         Assert.Contains(Owner(project["api1"]), VolumeOptions(project, "gateway-sockets"));
@@ -189,7 +189,7 @@ public sealed partial class ComposeFileTests
     }
 
     [Fact]
-    public void Durable_books_have_files_of_their_own_beside_the_same_configuration()
+    public void The_durable_profile_has_data_files_of_its_own_and_the_same_configuration()
     {
         var (usual, durable) = (ComposeProject.WithSimulators["postgres"], ComposeProject.Durable["postgres"]);
         var data = durable.Mounts.Single(mount => mount.Target == "/var/lib/postgresql/data").Source;

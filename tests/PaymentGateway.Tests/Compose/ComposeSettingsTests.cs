@@ -36,7 +36,7 @@ public sealed class ComposeSettingsTests
     }
 
     [Fact]
-    public void A_name_that_the_gateway_does_not_know_would_be_seen()
+    public void A_misspelt_setting_in_the_compose_file_is_found()
     {
         var instance = ComposeProject.Challenge["api1"].Node.DeepClone().AsObject();
         instance["environment"]!["Gateway__Routing__FalbackAfter"] = "30s";

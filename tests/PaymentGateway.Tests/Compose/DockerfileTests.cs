@@ -40,7 +40,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void The_build_asks_for_nothing_that_it_does_not_name()
+    public void The_build_uses_only_images_and_arguments_that_it_names()
     {
         // A frontend of its own would be pulled, even where every image is at hand.
         Assert.DoesNotContain("syntax=", Dockerfile.FirstLine, StringComparison.Ordinal);
@@ -50,7 +50,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void The_restore_is_a_layer_that_no_source_touches()
+    public void The_restore_layer_depends_on_no_source_file()
     {
         var build = Dockerfile["build"].Instructions;
         var restore = build.FindIndex(one => one.Name == "RUN" && one.Text.Contains("dotnet restore"));
@@ -69,7 +69,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void The_publish_is_the_one_that_lets_no_IL_warning_through()
+    public void The_images_are_published_by_the_script_that_fails_on_IL_warnings()
     {
         Assert.Equal("eng/publish --no-restore", Dockerfile["build"].All("RUN").Last());
         // Before the restore; a name alone leaves the default to Directory.Build.props.

@@ -56,7 +56,7 @@ public sealed class ServedConfigurationTests : IDisposable
     }
 
     [PostgresFact]
-    public async Task A_new_server_takes_the_script_of_its_first_start_and_the_gateways_role_owns_its_database()
+    public async Task On_a_new_server_the_first_start_script_runs_and_the_gateways_role_owns_its_database()
     {
         await using var server = await PostgresServer.StartAsync();
         await using (var first = new NpgsqlConnection(server.ConnectionString("postgres")))

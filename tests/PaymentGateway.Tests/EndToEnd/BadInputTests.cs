@@ -112,7 +112,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task A_body_of_4_KB_and_fields_that_nobody_knows_are_taken()
+    public async Task A_body_of_4_KB_and_unknown_fields_are_accepted()
     {
         using var body = LoadDriver.Body(Padded(BodyMax));
 
@@ -135,7 +135,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData("GET", $"admin/parked/{Id}/replay", "POST")]
     [InlineData("POST", "healthz", "GET")]
     [InlineData("POST", "readyz", "GET")]
-    public async Task Another_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
+    public async Task A_wrong_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
     {
         using var request = new HttpRequestMessage(new HttpMethod(method), path);
 

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 public sealed class CrashedPostgresTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]
-    public async Task Durable_books_lose_nothing_acknowledged_over_kill_9_under_load()
+    public async Task A_durable_ledger_loses_nothing_acknowledged_over_kill_9_under_load()
     {
         await using var system = await GatewaySystem.UpAsync(
             ("PROFILE", "durable"), ("Gateway__Settling__InDoubtHorizon", "3s"));
@@ -36,7 +36,7 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
     }
 
     [GatewaySystemFact]
-    public async Task Unlogged_books_are_empty_after_kill_9_and_what_is_in_memory_is_saved()
+    public async Task An_unlogged_ledger_is_empty_after_kill_9_and_payments_in_memory_are_stored_again()
     {
         await using var system = await GatewaySystem.UpAsync();
         var lost = new LoadLedger();

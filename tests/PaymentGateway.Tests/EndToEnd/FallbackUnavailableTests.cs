@@ -21,7 +21,7 @@ public sealed class FallbackUnavailableTests(ITestOutputHelper output) : IAsyncL
     public async Task DisposeAsync() => await system.DisposeAsync();
 
     [GatewaySystemFact]
-    public async Task What_a_killed_instance_left_is_settled_at_default_at_once_and_nothing_is_parked()
+    public async Task Payments_of_a_killed_instance_are_settled_at_default_at_once_and_none_is_parked()
     {
         await system.StopAsync(Fallback);
         await system.Default.SetFailureAsync(true);

@@ -19,7 +19,7 @@ public sealed class HealthCallTests(RunningSystem running, ITestOutputHelper out
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(20);
 
     [GatewaySystemFact]
-    public async Task Both_instances_together_make_one_health_call_in_5_s_and_no_more()
+    public async Task Both_instances_together_make_at_most_one_health_call_in_5_s()
     {
         var system = running.System;
         await system.ResetAsync();

@@ -13,7 +13,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
     private readonly LoadLedger ledger = new();
 
     [FakedTimeFact]
-    public async Task A_jump_forward_does_not_end_the_horizon_of_what_a_dead_instance_may_have_sent()
+    public async Task A_forward_clock_jump_does_not_end_the_in_doubt_horizon_of_a_dead_instances_payments()
     {
         using var clock = new FakedTime();
         await using var system = await GatewaySystem.UpAsync(
@@ -45,7 +45,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
     }
 
     [FakedTimeFact]
-    public async Task Jumps_both_ways_amid_load_and_kills_charge_nobody_twice_and_lose_nothing()
+    public async Task Clock_jumps_both_ways_under_load_and_kills_charge_nobody_twice_and_lose_nothing()
     {
         using var clock = new FakedTime();
         await using var system = await GatewaySystem.UpAsync(

@@ -40,7 +40,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     }
 
     [GatewaySystemFact]
-    public async Task The_other_instance_alone_settles_what_a_killed_one_left()
+    public async Task The_other_instance_alone_settles_the_payments_of_a_killed_one()
     {
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(3));
         await ChargesAreInFlightAsync();
@@ -77,7 +77,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     }
 
     [GatewaySystemFact]
-    public async Task An_instance_that_stands_still_and_goes_on_charges_nobody_twice()
+    public async Task An_instance_that_is_frozen_and_continued_charges_nobody_twice()
     {
         // What it was asked while it was frozen it may refuse when it goes on; the client asks again.
         var retry = new LoadRetry(Times: 10, TimeSpan.FromMilliseconds(200));

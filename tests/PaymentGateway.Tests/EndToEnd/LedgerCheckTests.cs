@@ -28,7 +28,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
-    public async Task A_payment_that_both_processors_charged_is_found()
+    public async Task The_check_finds_a_payment_that_both_processors_charged()
     {
         await ChargeAsync(System.Fallback, sent.Id, sent.Amount);
 
@@ -36,7 +36,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task A_charge_that_the_books_do_not_know_is_found()
+    public async Task The_check_finds_a_charge_that_is_not_in_the_ledger()
     {
         await ChargeAsync(System.Default, Guid.NewGuid(), 0.01m);
 
@@ -44,7 +44,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task An_acknowledged_payment_that_is_nowhere_is_found()
+    public async Task The_check_finds_an_acknowledged_payment_that_is_nowhere()
     {
         ledger.Note(sent with { Id = Guid.NewGuid() });
 
@@ -52,7 +52,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task Another_amount_than_was_sent_is_found()
+    public async Task The_check_finds_another_amount_than_was_sent()
     {
         ledger.Note(sent with { Amount = sent.Amount + 0.01m });
 
@@ -60,7 +60,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task Another_requestedAt_at_the_processor_is_found()
+    public async Task The_check_finds_another_requestedAt_at_the_processor()
     {
         var stored = (await System.Default.PaymentsAsync())[sent.Id];
         await System.Default.PurgeAsync();

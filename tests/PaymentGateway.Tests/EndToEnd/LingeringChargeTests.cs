@@ -9,7 +9,7 @@ public sealed class LingeringChargeTests
     private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(200);
 
     [GatewaySystemFact]
-    public async Task Charges_gather_and_an_instance_that_is_stopped_meanwhile_settles_them_first()
+    public async Task Charges_linger_and_an_instance_that_is_stopped_meanwhile_settles_them_first()
     {
         await using var system = await GatewaySystem.UpAsync(
             ("Gateway__Settling__Linger", $"{Linger.TotalMilliseconds}ms"));

@@ -11,7 +11,8 @@ public sealed class LoadSharingTests(RunningSystem running)
     [GatewaySystemTheory]
     [InlineData(1, 50, 1)]
     [InlineData(64, 1_000, 2)]
-    public async Task A_light_load_is_one_instances_and_a_heavy_one_is_shared(int clients, int payments, int instances)
+    public async Task A_light_load_goes_to_one_instance_and_a_heavy_one_to_both(
+        int clients, int payments, int instances)
     {
         var system = running.System;
         await system.ResetAsync();

@@ -35,7 +35,7 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
     public async Task DisposeAsync() => await system.DisposeAsync();
 
     [GatewaySystemFact]
-    public async Task Twenty_thousand_malformed_requests_leave_the_memory_flat_and_the_books_right()
+    public async Task Twenty_thousand_malformed_requests_leave_the_memory_flat_and_the_ledger_correct()
     {
         var memory = new List<long>();
         var leakable = 0L;

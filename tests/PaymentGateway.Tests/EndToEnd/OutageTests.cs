@@ -13,7 +13,7 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
     private static readonly TimeSpan Pause = TimeSpan.FromMilliseconds(330);
 
     [GatewaySystemFact]
-    public async Task An_outage_of_5_s_is_waited_out_and_all_is_settled_at_default()
+    public async Task An_outage_of_5_s_is_waited_out_and_every_payment_is_settled_at_default()
     {
         var system = running.System;
         await system.ResetAsync();
@@ -37,7 +37,7 @@ public sealed class OutageTests(RunningSystem running, ITestOutputHelper output)
     }
 
     [GatewaySystemFact]
-    public async Task Past_their_patience_payments_are_settled_at_fallback_and_none_twice()
+    public async Task After_the_fallback_delay_payments_are_settled_at_fallback_and_none_twice()
     {
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "3s"));
         var ledger = new LoadLedger();

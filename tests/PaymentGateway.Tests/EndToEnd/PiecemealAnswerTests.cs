@@ -18,7 +18,7 @@ public sealed class PiecemealAnswerTests(RunningSystem running)
     private const int SplitMin = 20;
 
     [GatewaySystemFact]
-    public async Task Answers_that_come_in_parts_hold_up_nothing()
+    public async Task PostgreSQL_answers_that_arrive_in_parts_block_nothing()
     {
         var system = running.System;
         await system.ResetAsync();

@@ -66,7 +66,7 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
     }
 
     [GatewaySystemFact]
-    public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_books_later()
+    public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_ledger_later()
     {
         await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 20, TimeSpan.Zero);

@@ -17,31 +17,31 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
-    public Task Stored_then_reset_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_stored_and_then_reset_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { afterInsert = "reset", times = 1 });
 
     [GatewaySystemFact]
-    public Task Stored_then_500_with_a_body_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_stored_and_then_answered_500_with_a_body_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { afterInsert = "errorBody", times = 1 });
 
     [GatewaySystemFact]
-    public Task Stored_then_no_answer_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_stored_and_never_answered_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { afterInsert = "hang", times = 1 });
 
     [GatewaySystemFact]
-    public Task Stored_then_a_trickle_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_stored_and_answered_in_a_trickle_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { trickle = true, times = 1 });
 
     [GatewaySystemFact]
-    public Task A_reset_before_the_insert_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_reset_before_the_insert_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { beforeInsert = "reset", times = 1 });
 
     [GatewaySystemFact]
-    public Task Garbage_is_no_answer_and_the_payment_is_settled_once_where_it_was_sent() =>
+    public Task A_charge_answered_with_garbage_is_settled_once_where_it_was_sent() =>
         IsSettledOnceAtDefaultAsync(new { garbage = true, times = 1 });
 
     [GatewaySystemFact]
-    public async Task A_429_is_obeyed_and_the_payment_is_settled_once()
+    public async Task Retry_After_of_a_429_is_obeyed_and_the_payment_is_settled_once()
     {
         var before = DateTimeOffset.UtcNow;
         await IsSettledOnceAtDefaultAsync(new { tooMany = true, times = 1 });
@@ -54,7 +54,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     }
 
     [GatewaySystemFact]
-    public async Task A_call_that_hangs_before_the_insert_and_comes_late_is_charged_once()
+    public async Task A_call_that_hangs_before_the_insert_and_is_stored_late_is_charged_once()
     {
         await System.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         await LoadDriver.PostAsync(System.Client, ledger);
@@ -67,7 +67,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     }
 
     [GatewaySystemFact]
-    public async Task A_storm_of_faults_leaves_books_that_agree()
+    public async Task After_many_faults_at_once_the_ledgers_agree()
     {
         object[] storm =
         [
@@ -94,7 +94,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     }
 
     [GatewaySystemFact]
-    public async Task A_payment_in_doubt_does_not_cross_while_fallback_is_healthy_and_patience_is_over()
+    public async Task A_payment_in_doubt_stays_at_default_though_fallback_is_healthy_and_the_fallback_delay_is_over()
     {
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         await system.Default.SetFaultsAsync(new { afterInsert = "reset" });
@@ -131,7 +131,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
 
     // Whatever stands in front of a processor may say any of them; only the processor itself says 400.
     [GatewaySystemFact]
-    public async Task Ten_seconds_of_4xx_that_are_no_400_park_nothing_and_all_is_settled_afterwards()
+    public async Task Ten_seconds_of_4xx_other_than_400_park_nothing_and_all_is_settled_afterwards()
     {
         var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 125, TimeSpan.FromSeconds(10));
         foreach (var status in new[] { 404, 401, 403, 408 })

@@ -61,7 +61,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task A_charge_whose_connection_is_made_after_the_lease_has_lapsed_does_not_leave()
+    public async Task A_charge_whose_connection_is_made_after_the_lease_has_expired_is_not_sent()
     {
         await using var front = await ProcessorFront.FullAsync(system.Default.BaseAddress);
         await using (await StartInsteadAsync(

@@ -30,7 +30,7 @@ public sealed class ProcessorUnavailableTests(
     public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
-    public async Task A_processor_that_refuses_connections_is_passed_by_and_used_again_when_it_is_back()
+    public async Task A_processor_that_refuses_connections_is_bypassed_and_used_again_when_it_is_back()
     {
         await System.StopAsync(Default);
         await PostAsync(200);
@@ -43,7 +43,7 @@ public sealed class ProcessorUnavailableTests(
     }
 
     [GatewaySystemFact]
-    public async Task A_processor_whose_name_does_not_resolve_is_passed_by_and_used_once_it_does()
+    public async Task A_processor_whose_name_does_not_resolve_is_bypassed_and_used_once_it_does()
     {
         var settings = System.ChildSettings(GatewaySystem.Second);
         settings["Gateway__Processors__Default__BaseUrl"] = "http://no-such-processor.invalid:8080";
@@ -67,7 +67,7 @@ public sealed class ProcessorUnavailableTests(
     }
 
     [GatewaySystemFact]
-    public async Task A_processor_that_hangs_for_60_s_keeps_what_it_was_sent_and_the_rest_goes_on()
+    public async Task A_processor_that_hangs_for_60_s_keeps_the_payments_it_was_sent_and_all_others_are_settled()
     {
         var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await Task.Delay(TimeSpan.FromSeconds(1));
@@ -87,7 +87,7 @@ public sealed class ProcessorUnavailableTests(
     }
 
     [GatewaySystemFact]
-    public async Task A_storm_of_429_is_obeyed_and_everything_is_settled_once()
+    public async Task Retry_After_of_many_429_is_obeyed_and_everything_is_settled_once()
     {
         await System.Default.SetFaultsAsync(new { tooMany = true });
         // Each instance has heard it before anything is counted.
@@ -112,13 +112,13 @@ public sealed class ProcessorUnavailableTests(
     }
 
     [GatewaySystemFact]
-    public Task A_health_endpoint_that_hangs_holds_nothing_up() => PaymentsGoOnAsync("hang");
+    public Task A_health_endpoint_that_hangs_delays_no_payment() => PaymentsGoOnAsync("hang");
 
     [GatewaySystemFact]
-    public Task A_health_endpoint_that_answers_429_holds_nothing_up() => PaymentsGoOnAsync("tooMany");
+    public Task A_health_endpoint_that_answers_429_delays_no_payment() => PaymentsGoOnAsync("tooMany");
 
     [GatewaySystemFact]
-    public Task A_health_endpoint_that_answers_garbage_holds_nothing_up() => PaymentsGoOnAsync("garbage");
+    public Task A_health_endpoint_that_answers_garbage_delays_no_payment() => PaymentsGoOnAsync("garbage");
 
     // An outage and its end are noticed by the calls themselves, and nobody asks for health more often for it.
     private async Task PaymentsGoOnAsync(string fault)

@@ -31,7 +31,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task Answers_that_arrive_after_a_purge_do_not_enter_the_new_books()
+    public async Task Answers_that_arrive_after_a_purge_do_not_enter_the_new_ledger()
     {
         const int Old = 40;
         await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(800));
@@ -57,7 +57,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task Purges_under_load_neither_deadlock_nor_fail_a_client_and_the_last_books_are_whole()
+    public async Task Purges_under_load_neither_deadlock_nor_fail_a_client_and_the_last_ledger_is_complete()
     {
         var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 200, TimeSpan.FromSeconds(4));
         for (var i = 0; i < 12; i++)
@@ -82,7 +82,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task An_instance_that_is_frozen_in_a_purge_holds_nobody_up()
+    public async Task An_instance_that_is_frozen_in_a_purge_blocks_nobody()
     {
         await using var system = await GatewaySystem.UpAsync();
         Task<HttpResponseMessage> purge;

@@ -12,7 +12,7 @@ public sealed class ServerProcessTests(RunningSystem running)
     private const int ConnectionsMax = 2 * 8;
 
     [GatewaySystemFact]
-    public async Task A_load_keeps_the_server_processes_that_it_has()
+    public async Task A_load_starts_no_further_PostgreSQL_processes()
     {
         var system = running.System;
         await system.ResetAsync();

@@ -45,7 +45,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     }
 
     [GatewaySystemFact]
-    public async Task Five_hundred_slow_clients_change_nothing_for_the_others_and_are_shut_out_in_time()
+    public async Task Five_hundred_slow_clients_do_not_slow_the_others_and_are_disconnected_in_time()
     {
         var clock = Stopwatch.StartNew();
         var headers = await HoldAsync(400, connection => connection.DribbleAsync(EndlessHeader(), Interval, Deadline));
@@ -71,7 +71,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     }
 
     [GatewaySystemFact]
-    public async Task Over_the_limit_of_connections_under_way_503_comes_at_once_and_afterwards_all_are_served()
+    public async Task Requests_over_the_limit_in_flight_get_503_at_once_and_afterwards_all_are_served()
     {
         const int TooMany = 76;
         var isFull = true;
@@ -114,7 +114,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     }
 
     [GatewaySystemFact]
-    public async Task Kestrel_itself_ends_slow_bodies()
+    public async Task Kestrel_itself_closes_connections_with_slow_bodies()
     {
         var slow = new Dictionary<string, Task<RawAnswers>>
         {

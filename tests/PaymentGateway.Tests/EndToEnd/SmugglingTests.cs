@@ -27,11 +27,11 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
     public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
-    public Task Through_nginx_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
+    public Task Through_nginx_every_smuggling_attempt_is_refused_or_one_request() => HideNothingAsync(
         () => RawConnection.ToNginxAsync(System), attempt => attempt.ByNginx, UnknownCoding);
 
     [GatewaySystemFact]
-    public Task At_an_instance_every_smuggling_shape_is_refused_or_one_request() => HideNothingAsync(
+    public Task At_an_instance_every_smuggling_attempt_is_refused_or_one_request() => HideNothingAsync(
         () => RawConnection.ToInstanceAsync(System, GatewaySystem.First), attempt => attempt.ByInstance, OwnFailure);
 
     [GatewaySystemFact]
@@ -48,7 +48,7 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
     }
 
     [GatewaySystemFact]
-    public async Task What_nginx_takes_leniently_an_instance_gets_as_one_strict_request()
+    public async Task A_request_that_nginx_accepts_leniently_reaches_an_instance_as_one_strict_request()
     {
         await using var system = await GatewaySystem.UpAsync();
         await system.StopAsync(GatewaySystem.First, GatewaySystem.Second);

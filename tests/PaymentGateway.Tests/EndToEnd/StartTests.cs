@@ -48,7 +48,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
     [GatewaySystemFact]
-    public async Task Durable_on_a_server_that_is_not_ends_the_process_with_one_line_that_says_why()
+    public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
         settings["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock";
@@ -66,7 +66,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
-    public async Task A_second_process_on_the_socket_of_a_living_one_is_refused_and_does_it_no_harm()
+    public async Task A_second_process_on_the_socket_of_a_running_one_is_refused_and_does_it_no_harm()
     {
         await using var instance = GatewaySystemInstance.Start(running.System.ChildSettings(GatewaySystem.First));
         var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
@@ -78,7 +78,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
-    public async Task An_instance_is_ready_soon_and_small()
+    public async Task An_instance_starts_fast_and_with_little_memory()
     {
         await using var system = await GatewaySystem.UpAsync();
         var (times, bare, residents) = (new List<double>(), new List<double>(), new List<long>());
@@ -108,7 +108,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
-    public async Task An_instance_that_starts_without_PostgreSQL_is_ready_when_it_comes()
+    public async Task An_instance_that_starts_without_PostgreSQL_is_ready_once_that_is_available()
     {
         await using var system = await GatewaySystem.UpAsync();
         await system.StopAsync(GatewaySystem.Second, "postgres");
@@ -127,7 +127,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
-    public async Task Acknowledging_what_is_received_settles_all_the_same_as_long_as_nothing_crashes()
+    public async Task Payments_acknowledged_when_received_are_settled_too_as_long_as_nothing_crashes()
     {
         await using var system = await GatewaySystem.UpAsync(("ACKNOWLEDGE", "Received"));
         var ledger = new LoadLedger();

@@ -49,7 +49,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
     }
 
     [GatewaySystemFact]
-    public async Task A_backlog_that_cannot_be_settled_is_handed_over_and_the_other_instance_waits_for_no_horizon()
+    public async Task A_stopped_instance_hands_over_unsent_payments_and_the_other_settles_them_without_the_horizon()
     {
         await system.Default.SetFailureAsync(true);
         await system.Fallback.SetFailureAsync(true);

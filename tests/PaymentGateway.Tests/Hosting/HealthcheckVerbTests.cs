@@ -13,7 +13,7 @@ public sealed class HealthcheckVerbTests(ITestOutputHelper output)
     private const string Urls = "ASPNETCORE_URLS";
 
     [GatewaySystemFact]
-    public async Task It_says_ready_only_while_the_instance_can_take_payments()
+    public async Task The_health_check_says_ready_only_while_the_instance_can_accept_payments()
     {
         await using var system = await GatewaySystem.UpAsync();
         var urls = system.ChildSettings(GatewaySystem.First)[Urls];
@@ -32,7 +32,7 @@ public sealed class HealthcheckVerbTests(ITestOutputHelper output)
     [InlineData("http://unix:/nowhere/at/all.sock", "not ready: http://unix:/nowhere/at/all.sock: ")]
     [InlineData("http://127.0.0.1:9", "not ready: http://127.0.0.1:9: Connection refused")]
     [InlineData("nowhere", "not ready: nowhere: Invalid URI")]
-    public Task Without_an_instance_it_says_why(string? urls, string line) => SaysAsync(urls, 1, line);
+    public Task Without_an_instance_the_health_check_says_why(string? urls, string line) => SaysAsync(urls, 1, line);
 
     private async Task SaysAsync(string? urls, int exitCode, string begin)
     {

@@ -11,7 +11,7 @@ public sealed class AcceptanceClockTests
     public AcceptanceClockTests() => acceptances = new AcceptanceClock(wall);
 
     [Fact]
-    public void A_batch_begins_now_and_has_one_microsecond_for_each_payment()
+    public void The_times_of_a_batch_begin_now_and_are_one_microsecond_apart()
     {
         var batch = acceptances.Begin(3);
 
@@ -26,7 +26,7 @@ public sealed class AcceptanceClockTests
     [InlineData(1)]
     [InlineData(-1)]
     [InlineData(-3_600_000)]
-    public void Times_rise_whatever_the_wall_clock_does(int stepMs)
+    public void Acceptance_times_rise_whatever_the_wall_clock_does(int stepMs)
     {
         var before = acceptances.Begin(5_000);
         wall.Now = wall.Now.AddMilliseconds(stepMs);
@@ -38,7 +38,7 @@ public sealed class AcceptanceClockTests
     }
 
     [Fact]
-    public void Batches_of_many_threads_never_share_a_time()
+    public void Batches_of_many_threads_never_share_an_acceptance_time()
     {
         var batches = new AcceptanceBatch[1_000];
 
@@ -49,7 +49,7 @@ public sealed class AcceptanceClockTests
     }
 
     [Fact]
-    public void Nothing_under_way_or_to_come_is_earlier_than_the_oldest()
+    public void No_batch_in_flight_or_to_come_is_earlier_than_the_oldest()
     {
         var first = acceptances.Begin(10);
         var second = acceptances.Begin(10);

@@ -12,7 +12,7 @@ public sealed class AdoptedInDoubtTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task A_payment_that_fallback_has_is_settled_there_by_its_adopter_and_not_charged_at_default()
+    public async Task An_adopted_payment_that_fallback_has_stored_is_settled_there_and_not_charged_at_default()
     {
         await rig.Default.SetFailureAsync(true);
         await rig.Fallback.SetFaultsAsync(new { afterInsert = "hang", times = 1 });

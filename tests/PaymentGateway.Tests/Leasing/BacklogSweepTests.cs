@@ -14,7 +14,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task What_overflows_a_small_queue_comes_back_from_the_table_oldest_first()
+    public async Task Payments_that_overflow_a_small_queue_come_back_from_the_table_oldest_first()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await rig.StartGatewayAsync(
@@ -38,7 +38,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_empties_what_waits_in_the_table_as_well()
+    public async Task A_purge_also_drops_payments_that_wait_in_the_table()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await rig.StartGatewayAsync(
@@ -60,7 +60,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_stalled_backend_adds_to_a_closed_epoch_is_adopted_however_late_it_comes()
+    public async Task A_payment_that_a_stalled_backend_stores_in_a_closed_epoch_is_adopted_however_late()
     {
         var dead = await rig.Database.OpenEpochAsync();
         await using var stalled = await rig.Database.Source.OpenConnectionAsync();

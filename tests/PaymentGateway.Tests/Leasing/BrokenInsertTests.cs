@@ -51,7 +51,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     public void Dispose() => sweep?.Dispose();
 
     [PostgresFact]
-    public async Task An_INSERT_that_runs_on_is_waited_for_however_long_and_what_it_stores_is_loaded_once()
+    public async Task An_INSERT_that_still_runs_is_waited_for_however_long_and_its_payments_are_loaded_once()
     {
         var batch = acceptances.Begin(3);
         await using var stalled = await BeginAsync(batch.At(1));
@@ -70,7 +70,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     }
 
     [PostgresFact]
-    public async Task An_INSERT_that_is_over_needs_one_turn_whether_it_stored_or_not()
+    public async Task An_INSERT_that_has_ended_is_resolved_at_the_next_renewal_whether_it_stored_or_not()
     {
         var (stored, lost) = (acceptances.Begin(1), acceptances.Begin(1));
         var ids = await StoreAsync(stored.From, 1);
@@ -87,7 +87,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     [PostgresTheory]
     [InlineData(1)]
     [InlineData(3)]
-    public async Task An_INSERT_that_begins_after_it_was_given_up_stores_nothing_and_a_newer_one_does(int count)
+    public async Task An_INSERT_that_begins_after_it_was_abandoned_stores_nothing_and_a_newer_one_does(int count)
     {
         var batch = acceptances.Begin(count);
         backlog.AddUncertain(batch);
@@ -101,7 +101,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     }
 
     [PostgresFact]
-    public async Task What_breaks_while_another_is_waited_for_has_a_question_of_its_own()
+    public async Task An_INSERT_that_breaks_while_another_is_waited_for_is_resolved_on_its_own()
     {
         var (first, second) = (acceptances.Begin(1), acceptances.Begin(1));
         await using var one = await BeginAsync(first.From);

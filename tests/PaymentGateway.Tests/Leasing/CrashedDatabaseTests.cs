@@ -16,7 +16,7 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task What_another_instance_has_accepted_again_is_that_ones_and_the_rest_is_stored_again()
+    public async Task After_a_crash_payments_accepted_anew_elsewhere_are_dropped_and_the_others_are_stored_again()
     {
         await rig.Default.SetFailureAsync(true);
         await rig.Fallback.SetFailureAsync(true);

@@ -23,7 +23,7 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData(SearchIsOver)]
     [InlineData(SearchBeginsLater)]
-    public async Task A_repeated_payment_that_nobody_looks_after_is_settled_once(string adoptedAt)
+    public async Task A_repeated_payment_that_no_instance_owns_is_settled_once(string adoptedAt)
     {
         await ForgetAsync(adoptedAt, usedFallback: false);
         var gateway = await rig.StartGatewayAsync();
@@ -36,7 +36,7 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task One_that_may_have_been_charged_at_fallback_is_looked_up_before_it_is_charged_again()
+    public async Task A_repeated_payment_that_may_be_at_fallback_is_looked_up_before_it_is_charged_again()
     {
         // Its dead owner had charged it there, and has recorded nothing.
         var requestedAt = DateTime.UtcNow.AddSeconds(-30);
@@ -54,7 +54,7 @@ public sealed class ForgottenPaymentTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_is_settled_or_looked_after_leaves_the_search_as_it_is()
+    public async Task A_repeated_payment_that_is_settled_or_owned_starts_no_new_search()
     {
         await ForgetAsync(SearchIsOver, usedFallback: false);
         var epoch = await rig.Database.ScalarAsync<int>("SELECT max(epoch) FROM leases");

@@ -38,7 +38,7 @@ public sealed class InstanceLockTests : IDisposable
     }
 
     [Fact]
-    public void It_can_be_taken_again_when_the_first_is_gone_and_is_the_same_identity()
+    public void A_lock_can_be_taken_again_when_the_first_process_has_ended_and_has_the_same_identity()
     {
         var first = InstanceLock.Take(Url, "one");
         first.Dispose();
@@ -59,7 +59,7 @@ public sealed class InstanceLockTests : IDisposable
 
     // Hosts may share their name, as containers of one compose file on two machines do.
     [Fact]
-    public void The_kernel_that_runs_is_part_of_the_identity()
+    public void The_boot_of_the_kernel_is_part_of_the_identity()
     {
         using var taken = InstanceLock.Take(Url, "one");
 
@@ -69,7 +69,7 @@ public sealed class InstanceLockTests : IDisposable
     }
 
     [Fact]
-    public void A_directory_that_is_not_there_is_a_wrong_setting()
+    public void A_missing_directory_is_a_wrong_setting()
     {
         var url = InstanceLock.UnixScheme + Path.Combine(directory.FullName, "missing", "api.sock");
 
@@ -81,7 +81,7 @@ public sealed class InstanceLockTests : IDisposable
     [Theory]
     [InlineData(null)]
     [InlineData("http://127.0.0.1:5000")]
-    public void Without_a_socket_nothing_is_proven(string? urls)
+    public void Without_a_socket_the_end_of_an_earlier_process_is_not_proven(string? urls)
     {
         using var taken = InstanceLock.Take(urls, "one");
 

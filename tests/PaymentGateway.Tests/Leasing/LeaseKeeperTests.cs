@@ -15,7 +15,7 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
 
     // The search for orphans waits for it, and so does every acceptance.
     [PostgresFact]
-    public async Task A_table_of_payments_that_is_locked_leaves_the_lease_alone()
+    public async Task A_locked_payments_table_does_not_cost_the_lease()
     {
         var gateway = await rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();
@@ -32,7 +32,7 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_server_process_that_stands_still_does_not_cost_the_lease()
+    public async Task A_frozen_server_process_does_not_cost_the_lease()
     {
         var gateway = await rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();

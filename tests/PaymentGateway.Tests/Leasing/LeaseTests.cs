@@ -15,14 +15,14 @@ public sealed class LeaseTests
     public LeaseTests() => lease = new Lease(clock, Options);
 
     [Fact]
-    public void Without_a_word_of_the_database_nothing_is_held()
+    public void Without_a_confirmation_of_the_database_no_lease_is_held()
     {
         Assert.False(lease.IsHeld);
         Assert.Equal(0, lease.Epoch);
     }
 
     [Fact]
-    public void It_ends_before_the_one_in_the_database()
+    public void The_lease_ends_here_before_it_ends_in_the_database()
     {
         var askedAt = clock.GetTimestamp();
         clock.Elapsed += TimeSpan.FromSeconds(1);
@@ -37,7 +37,7 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public void The_wall_clock_neither_ends_nor_prolongs_it()
+    public void The_wall_clock_neither_ends_nor_prolongs_the_lease()
     {
         lease.Confirm(7, clock.GetTimestamp());
 
@@ -50,7 +50,7 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public void A_renewal_prolongs_it()
+    public void A_renewal_prolongs_the_lease()
     {
         lease.Confirm(7, clock.GetTimestamp());
         clock.Elapsed = TimeSpan.FromSeconds(2);
@@ -62,7 +62,7 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public void A_lost_epoch_owns_nothing_for_good()
+    public void A_lost_epoch_owns_no_payment_ever_again()
     {
         lease.Confirm(7, clock.GetTimestamp());
         var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
@@ -78,7 +78,7 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public void Fallback_may_be_used_by_the_payments_of_an_epoch_of_which_the_database_knows_it()
+    public void Payments_may_use_fallback_only_once_the_database_has_the_mark_of_their_epoch()
     {
         lease.Confirm(7, clock.GetTimestamp());
         var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
@@ -98,7 +98,7 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public async Task A_pulse_wakes_the_keeper_and_one_that_came_earlier_does_too()
+    public async Task Setting_the_event_wakes_the_keeper_also_when_it_was_set_earlier()
     {
         var lease = new Lease(new FakeTimeProvider(), Options);
         var waiting = lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);

@@ -22,7 +22,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task What_an_owner_left_that_never_used_fallback_is_settled_at_default_at_once()
+    public async Task Payments_of_an_owner_that_never_used_fallback_are_settled_at_default_at_once()
     {
         var left = await LeaveAsync(usedFallback: false, 50);
         await ChargeAsync(rig.Default, left[..20]);
@@ -37,7 +37,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_an_owner_left_that_had_used_fallback_is_looked_up_at_both_and_waits_for_the_horizon()
+    public async Task Payments_of_an_owner_that_used_fallback_are_looked_up_at_both_and_wait_for_the_horizon()
     {
         var left = await LeaveAsync(usedFallback: true, 30);
         await ChargeAsync(rig.Default, left[..10]);
@@ -58,7 +58,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_may_be_at_default_goes_to_fallback_only_past_the_horizon_and_the_epoch_says_so_first()
+    public async Task An_adopted_payment_goes_to_fallback_only_past_the_horizon_and_after_the_epoch_has_marked_that()
     {
         await LeaveAsync(usedFallback: false, 10);
         await rig.Default.SetFailureAsync(true);
@@ -77,7 +77,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_dead_owners_call_stores_late_never_goes_to_fallback_before_the_horizon()
+    public async Task A_payment_that_a_dead_owners_call_stores_late_never_goes_to_fallback_before_the_horizon()
     {
         var left = await LeaveAsync(usedFallback: false, 5);
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
@@ -100,7 +100,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Payments_that_cannot_be_adopted_now_hold_up_no_other_epochs()
+    public async Task Payments_that_cannot_be_adopted_now_delay_no_other_epochs()
     {
         var held = Assert.Single(await LeaveAsync(usedFallback: false, 1));
         await LeaveAsync(usedFallback: false, 5);

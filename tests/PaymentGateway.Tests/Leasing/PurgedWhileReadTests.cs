@@ -56,7 +56,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_page_of_the_backlog_is_dropped()
+    public async Task A_page_of_the_backlog_read_before_a_purge_is_dropped()
     {
         var times = acceptances.Begin(3);
         await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), lease.Epoch, times.From));
@@ -78,7 +78,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_accepted_batch_is_read_again_from_the_table()
+    public async Task A_batch_accepted_during_a_purge_is_read_again_from_the_table()
     {
         var writer = new IntakeWriter(
             relayed, lease, acceptances, backlog, queue, unsettled, options, TimeProvider.System,
@@ -101,7 +101,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_crash_lost_is_not_stored_again_after_a_purge()
+    public async Task Payments_lost_in_a_crash_are_not_stored_again_after_a_purge()
     {
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lease.Epoch);
         unsettled.Add(payment);

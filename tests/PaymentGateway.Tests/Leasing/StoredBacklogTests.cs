@@ -32,7 +32,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void Neighbouring_batches_become_one_range()
+    public void Consecutive_batches_become_one_range()
     {
         var first = acceptances.Begin(10);
         var second = acceptances.Begin(10);
@@ -44,7 +44,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void A_batch_that_went_to_memory_is_never_inside_a_range()
+    public void A_batch_that_is_in_memory_is_never_inside_a_range()
     {
         var first = acceptances.Begin(10);
         _ = acceptances.Begin(10);
@@ -60,7 +60,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void Batches_that_come_in_another_order_are_not_merged()
+    public void Batches_that_are_not_consecutive_are_not_merged()
     {
         var first = acceptances.Begin(10);
         var second = acceptances.Begin(10);
@@ -73,7 +73,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void An_uncertain_batch_is_read_when_nothing_more_can_be_stored_there()
+    public void An_uncertain_batch_is_read_only_when_nothing_more_can_be_stored_in_its_range()
     {
         var batch = acceptances.Begin(10);
 
@@ -89,7 +89,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void What_became_uncertain_after_the_question_stays_so()
+    public void A_batch_that_became_uncertain_after_the_check_began_stays_uncertain()
     {
         var (first, second) = (acceptances.Begin(10), acceptances.Begin(10));
         backlog.AddUncertain(first);
@@ -107,7 +107,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void Uncertain_batches_that_end_in_another_order_are_all_asked_for()
+    public void Uncertain_batches_that_end_in_another_order_are_all_checked()
     {
         var (first, second) = (acceptances.Begin(10), acceptances.Begin(10));
         backlog.AddUncertain(second);
@@ -133,7 +133,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void What_was_read_is_not_read_again()
+    public void A_range_that_was_read_is_not_read_again()
     {
         var batch = acceptances.Begin(10);
         backlog.AddOverflow(batch);
@@ -148,7 +148,7 @@ public sealed class StoredBacklogTests
     }
 
     [Fact]
-    public void What_is_merged_into_a_range_while_it_is_read_is_not_lost()
+    public void A_batch_merged_into_a_range_while_that_is_read_is_not_lost()
     {
         var first = acceptances.Begin(10);
         var second = acceptances.Begin(10);

@@ -9,7 +9,7 @@ public sealed class UnsettledPaymentsTests
     private readonly UnsettledPayments unsettled = new();
 
     [Fact]
-    public void The_oldest_open_payment_says_since_when_something_is_open()
+    public void The_oldest_unsettled_payment_is_known_by_its_acceptance_time()
     {
         var (older, newer) = (At(1), At(2));
         unsettled.Add(newer);
@@ -49,7 +49,7 @@ public sealed class UnsettledPaymentsTests
     }
 
     [Fact]
-    public void What_was_read_before_a_purge_was_noticed_is_not_added_after_it()
+    public void Payments_read_before_a_purge_was_noticed_are_not_added_after_it()
     {
         var since = unsettled.Generation;
         var known = At(1);
@@ -64,7 +64,7 @@ public sealed class UnsettledPaymentsTests
     }
 
     [Fact]
-    public async Task Whatever_is_added_while_purges_are_noticed_is_found_by_one_or_not_added()
+    public async Task A_payment_added_while_purges_are_noticed_is_seen_by_one_of_them_or_not_added()
     {
         const int Count = 20_000;
         var noticed = new HashSet<Payment>(ReferenceEqualityComparer.Instance);

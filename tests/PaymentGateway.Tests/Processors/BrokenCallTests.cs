@@ -22,7 +22,7 @@ public sealed class BrokenCallTests
 
     [Theory]
     [MemberData(nameof(Failures))]
-    public async Task A_look_up_says_nothing(Exception failure)
+    public async Task A_look_up_that_breaks_resolves_nothing(Exception failure)
     {
         using var http = new HttpMessageInvoker(new Failing(failure));
 
@@ -31,7 +31,7 @@ public sealed class BrokenCallTests
 
     [Theory]
     [MemberData(nameof(Failures))]
-    public async Task Health_says_nothing(Exception failure)
+    public async Task A_health_call_that_breaks_reports_nothing(Exception failure)
     {
         using var http = new HttpMessageInvoker(new Failing(failure));
 
@@ -40,7 +40,7 @@ public sealed class BrokenCallTests
 
     [Theory]
     [MemberData(nameof(Failures))]
-    public async Task A_charge_that_had_not_begun_leaves_no_doubt(Exception failure)
+    public async Task A_charge_that_breaks_before_its_first_byte_is_refused(Exception failure)
     {
         using var http = new HttpMessageInvoker(new Failing(failure));
 

@@ -56,7 +56,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_trial_that_goes_through_closes_the_circuit()
+    public async Task A_successful_probe_closes_the_circuit()
     {
         await OpenCircuitAsync();
         await processor.SetFailureAsync(false);
@@ -70,7 +70,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_trial_that_fails_keeps_the_circuit_open_for_another_interval()
+    public async Task A_failed_probe_keeps_the_circuit_open_for_another_interval()
     {
         await OpenCircuitAsync();
         clock.Advance(ProbeInterval + ProbeInterval / 5);
@@ -98,7 +98,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task One_trial_is_out_at_a_time()
+    public async Task One_probe_is_in_flight_at_a_time()
     {
         await OpenCircuitAsync();
         await processor.SetFailureAsync(false);
@@ -117,7 +117,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Look_ups_pass_an_open_circuit()
+    public async Task Look_ups_bypass_an_open_circuit()
     {
         var payment = Lanes.NewPayment();
         await ChargeAsync(payment);
@@ -129,7 +129,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_circuit_of_one_processor_is_not_the_others()
+    public async Task The_circuit_of_one_processor_does_not_affect_the_other()
     {
         await OpenCircuitAsync();
 
@@ -137,7 +137,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Payments_that_are_stored_already_are_no_failures()
+    public async Task A_422_does_not_count_as_a_failure_of_the_processor()
     {
         var payment = Lanes.NewPayment();
         await ChargeAsync(payment);
@@ -152,7 +152,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     [InlineData(401)]
     [InlineData(404)]
     [InlineData(408)]
-    public async Task Answers_that_are_none_of_the_processors_open_the_circuit(int status)
+    public async Task Answers_of_an_intermediary_open_the_circuit(int status)
     {
         await processor.SetFaultsAsync(new { status });
 
@@ -164,7 +164,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Payments_that_are_rejected_are_no_failures()
+    public async Task A_400_does_not_count_as_a_failure_of_the_processor()
     {
         await processor.SetFaultsAsync(new { status = 400 });
 
@@ -174,7 +174,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_refused_repetition_says_nothing_of_the_call_before_it()
+    public async Task A_refused_repetition_does_not_resolve_the_call_before_it()
     {
         await processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
         var payment = Lanes.NewPayment();

@@ -13,7 +13,7 @@ public sealed class ConcurrencyLimitTests
     public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100);
 
     [Fact]
-    public void There_are_as_many_places_as_the_limit_says()
+    public void There_are_as_many_permits_as_the_limit_says()
     {
         var acquired = AcquireAll();
 
@@ -25,7 +25,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void It_grows_while_all_places_are_used_and_calls_go_well_up_to_the_most()
+    public void The_limit_grows_up_to_its_maximum_while_all_permits_are_used_and_calls_succeed()
     {
         Use(200, Quick);
 
@@ -33,7 +33,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void Answers_that_come_together_each_let_it_grow()
+    public void Each_of_several_answers_that_come_together_lets_the_limit_grow()
     {
         var acquired = AcquireAll();
 
@@ -44,7 +44,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void It_does_not_grow_by_calls_that_began_after_the_last_refusal()
+    public void The_limit_does_not_grow_by_calls_that_began_after_the_last_refusal()
     {
         AcquireAll();
         clock.Advance(Quick * 2);
@@ -55,7 +55,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void It_does_not_grow_when_places_are_free()
+    public void The_limit_does_not_grow_while_permits_are_left()
     {
         for (var i = 0; i < 100; i++)
         {
@@ -67,7 +67,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void It_does_not_grow_by_calls_that_fail()
+    public void The_limit_does_not_grow_by_failed_calls()
     {
         Use(200, null);
 
@@ -75,7 +75,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void An_overrun_processor_halves_it_once_per_burst()
+    public void An_overloaded_processor_halves_the_limit_once_per_burst()
     {
         var acquired = AcquireAll();
 
@@ -90,7 +90,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void It_never_falls_below_four()
+    public void The_limit_never_falls_below_four()
     {
         for (var i = 0; i < 10; i++)
         {
@@ -103,7 +103,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void A_most_below_four_is_kept()
+    public void A_maximum_below_four_is_kept()
     {
         var small = new ConcurrencyLimit(clock, 2);
 
@@ -114,7 +114,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void Calls_that_take_much_longer_than_the_best_of_late_halve_it()
+    public void Calls_that_take_much_longer_than_the_best_recent_one_halve_the_limit()
     {
         limit.TryAcquire();
         limit.Release(Quick, false);
@@ -139,7 +139,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void A_new_delay_is_taken_as_the_normal_one_after_a_while()
+    public void A_new_delay_counts_as_normal_after_a_while()
     {
         limit.TryAcquire();
         limit.Release(Quick, false);
@@ -157,7 +157,7 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void After_a_cut_it_grows_slowly()
+    public void After_a_decrease_the_limit_grows_slowly()
     {
         limit.TryAcquire();
         limit.Release(null, overloaded: true);

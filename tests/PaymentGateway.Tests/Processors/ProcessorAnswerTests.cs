@@ -15,7 +15,7 @@ public sealed class ProcessorAnswerTests
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "Refused")]
     [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Refused")]
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\n{", "InDoubt")]
-    public Task A_whole_answer_is_told_by_its_status_and_body(string answer, string result) =>
+    public Task A_complete_answer_is_judged_by_its_status_and_body(string answer, string result) =>
         ComesToAsync(answer, closes: false, result);
 
     [Theory]
@@ -28,21 +28,21 @@ public sealed class ProcessorAnswerTests
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\n")]
     [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n")]
     [InlineData("SSH-2.0-OpenSSH\r\n\r\n")]
-    public Task Half_an_answer_leaves_the_charge_in_doubt(string answer) =>
+    public Task A_partial_answer_leaves_the_charge_in_doubt(string answer) =>
         ComesToAsync(answer, closes: true, "InDoubt");
 
     [Theory]
     [InlineData(AnswerBytesMax, "Settled")]
     [InlineData(AnswerBytesMax + 1, "InDoubt")]
     [InlineData(1 << 20, "InDoubt")]
-    public Task An_answer_of_more_than_4_KB_is_none(int bytes, string result)
+    public Task An_answer_of_more_than_4_KB_leaves_the_charge_in_doubt(int bytes, string result)
     {
         var body = $"{{\"message\":\"{new string('x', bytes - "{\"message\":\"\"}".Length)}\"}}";
         return ComesToAsync($"HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{body}", closes: false, result);
     }
 
     [Fact]
-    public Task An_answer_without_an_end_is_none() => ComesToAsync(
+    public Task An_answer_without_an_end_leaves_the_charge_in_doubt() => ComesToAsync(
         "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n" + new string(' ', AnswerBytesMax), closes: false,
         "InDoubt");
 

@@ -53,7 +53,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_422_says_that_an_earlier_call_was_stored()
+    public async Task A_422_means_that_an_earlier_call_was_stored()
     {
         await Client.ChargeAsync(payment);
 
@@ -103,7 +103,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [InlineData(408)]
     [InlineData(409)]
     [InlineData(410)]
-    public async Task Another_4xx_is_not_the_processors_word_and_leaves_the_payment_in_doubt(int status)
+    public async Task Another_4xx_comes_from_an_intermediary_and_leaves_the_payment_in_doubt(int status)
     {
         await processor.SetFaultsAsync(new { status });
 
@@ -115,7 +115,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Theory]
     [InlineData("errorBody")]
     [InlineData("reset")]
-    public async Task What_may_have_been_stored_is_in_doubt(string fault)
+    public async Task A_charge_that_may_have_been_stored_is_in_doubt(string fault)
     {
         await processor.SetFaultsAsync(new { afterInsert = fault });
 
@@ -126,7 +126,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task What_breaks_before_it_is_stored_is_in_doubt_as_well()
+    public async Task A_charge_that_breaks_before_it_is_stored_is_in_doubt_as_well()
     {
         await processor.SetFaultsAsync(new { beforeInsert = "reset" });
 
@@ -136,7 +136,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task An_answer_that_is_no_answer_is_in_doubt()
+    public async Task A_charge_with_a_meaningless_answer_is_in_doubt()
     {
         await processor.SetFaultsAsync(new { garbage = true });
 
@@ -159,7 +159,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task An_answer_that_never_comes_is_in_doubt()
+    public async Task A_charge_without_an_answer_is_in_doubt()
     {
         await processor.SetFaultsAsync(new { afterInsert = "hang" });
 
@@ -169,7 +169,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task An_answer_that_trickles_in_is_given_up_in_time()
+    public async Task An_answer_that_trickles_in_is_abandoned_in_time()
     {
         await processor.SetFaultsAsync(new { trickle = true }); // The whole answer takes 20 s.
 
@@ -192,7 +192,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_look_up_says_what_the_processor_has_stored()
+    public async Task A_look_up_returns_what_the_processor_has_stored()
     {
         Assert.Equal(new LookupOutcome(LookupResult.NotFound), await Client.LookUpAsync(payment.Id));
 
@@ -204,7 +204,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_processors_word_on_its_health_is_taken_over()
+    public async Task The_processors_health_report_is_returned()
     {
         await processor.SetFailureAsync(true);
         await processor.SetDelayAsync(TimeSpan.FromMilliseconds(7));
@@ -217,7 +217,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Theory]
     [InlineData("tooMany")]
     [InlineData("garbage")]
-    public async Task No_word_on_its_health_is_none(string fault)
+    public async Task Without_a_readable_answer_there_is_no_health_report(string fault)
     {
         await processor.SetFaultsAsync(new { health = fault });
 
@@ -225,7 +225,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_health_call_that_hangs_is_given_up_in_time()
+    public async Task A_health_call_that_hangs_is_abandoned_in_time()
     {
         await processor.SetFaultsAsync(new { health = "hang" });
         var call = Client.AskHealthAsync();

@@ -28,7 +28,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_closed_port_is_a_refusal()
+    public async Task A_charge_to_a_closed_port_is_refused()
     {
         await using var nobody = NewLanes(ClosedPort());
 
@@ -40,7 +40,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_name_that_nobody_has_is_a_refusal()
+    public async Task A_charge_to_an_unknown_name_is_refused()
     {
         await using var nobody = NewLanes(new Uri("http://processor.invalid:8080"));
 
@@ -50,7 +50,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_connection_that_is_not_made_in_time_is_a_refusal()
+    public async Task A_charge_whose_connection_is_not_made_in_time_is_refused()
     {
         await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress, connectTimeout: "200ms");
@@ -61,7 +61,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_call_that_ends_before_it_has_a_connection_is_a_refusal_and_is_sent_by_none_that_comes_later()
+    public async Task A_call_that_times_out_without_a_connection_is_refused_and_no_later_connection_sends_it()
     {
         await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
@@ -148,7 +148,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_processor_that_nobody_vouches_for_is_refused_before_a_byte_of_the_charge()
+    public async Task A_processor_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
     {
         using var certificate = SelfSigned.Create();
         await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
@@ -164,7 +164,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_certificate_that_lacks_is_not_fetched()
+    public async Task A_certificate_missing_from_the_chain_is_not_fetched()
     {
         using var issuer = new TcpListener(IPAddress.Loopback, 0);
         issuer.Start();
@@ -178,7 +178,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_TLS_handshake_that_is_not_answered_is_a_refusal_in_time()
+    public async Task A_charge_whose_TLS_handshake_is_not_answered_is_refused_in_time()
     {
         using var mute = new TcpListener(IPAddress.Loopback, 0);
         mute.Start();

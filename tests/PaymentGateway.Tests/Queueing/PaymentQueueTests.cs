@@ -20,7 +20,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public void A_full_queue_says_no_and_has_room_again_after_a_take()
+    public void A_full_queue_refuses_and_has_capacity_again_after_a_take()
     {
         Assert.Equal(3, queue.RemainingCapacity);
         Assert.True(queue.TryAdd(At(0)) && queue.TryAdd(At(1)) && queue.TryAdd(At(2)));
@@ -35,7 +35,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public void What_is_returned_is_taken_before_what_is_queued_and_the_oldest_of_it_first()
+    public void Returned_payments_are_taken_before_queued_ones_and_the_oldest_of_them_first()
     {
         var (first, second, third, queued) = (At(0), At(1), At(2), At(3));
         queue.TryAdd(queued);
@@ -48,7 +48,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public void What_is_returned_fits_into_a_full_queue()
+    public void A_returned_payment_fits_into_a_full_queue()
     {
         Payment[] queued = [At(1), At(2), At(3)];
         Array.ForEach(queued, payment => queue.TryAdd(payment));
@@ -79,7 +79,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public async Task A_reader_that_need_not_wait_takes_what_is_returned_first()
+    public async Task A_reader_that_need_not_wait_takes_returned_payments_first()
     {
         var (returned, queued) = (At(0), At(1));
         queue.TryAdd(queued);
@@ -90,7 +90,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public async Task A_latched_queue_takes_no_more_and_gives_what_is_inside()
+    public async Task A_latched_queue_refuses_more_and_gives_out_what_it_holds()
     {
         var inside = At(0);
         queue.TryAdd(inside);
@@ -113,7 +113,7 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public async Task What_is_returned_to_a_latched_queue_can_be_taken()
+    public async Task A_payment_returned_to_a_latched_queue_can_be_taken()
     {
         var returned = At(0);
         queue.Latch();

@@ -35,7 +35,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_outcome_that_the_ledger_has_already_waits_for_no_renewal()
+    public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_renewal()
     {
         var payment = await StoreAsync();
         await database.Ledger.RecordAsync(Batches.ToRecord(

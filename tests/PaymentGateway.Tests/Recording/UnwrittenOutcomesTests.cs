@@ -22,7 +22,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     public void Dispose() => outcomes.Dispose();
 
     [Fact]
-    public async Task An_outcome_a_second_after_its_request_ends_the_gathering_and_takes_the_others_along()
+    public async Task An_outcome_a_second_after_its_request_ends_the_lingering_for_the_whole_batch()
     {
         var young = Add(TimeSpan.FromSeconds(1) - Millisecond);
         var taking = TakeAsync();
@@ -35,7 +35,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public async Task A_late_outcome_that_comes_during_a_statement_is_in_the_next_one_at_once()
+    public async Task A_late_outcome_that_comes_during_a_statement_is_in_the_next_one_without_lingering()
     {
         Add(TimeSpan.FromSeconds(2));
         Assert.True(await TakeAsync().WaitAsync(Limit));
@@ -48,7 +48,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public async Task Who_asks_for_a_window_waits_for_what_is_known_of_it_and_ends_the_gathering()
+    public async Task A_summary_waits_for_the_known_outcomes_of_its_window_and_ends_the_lingering()
     {
         Add(TimeSpan.Zero);
         var taking = TakeAsync();
@@ -62,7 +62,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public void Who_asks_for_an_earlier_window_does_not_wait_and_lets_the_others_gather()
+    public void A_summary_of_an_earlier_window_does_not_wait_and_lets_outcomes_linger()
     {
         var known = Add(TimeSpan.Zero);
         var taking = TakeAsync();
@@ -75,7 +75,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public async Task What_comes_after_the_question_is_not_waited_for()
+    public async Task A_summary_does_not_wait_for_outcomes_that_come_after_its_call()
     {
         Add(TimeSpan.FromSeconds(2));
         Assert.True(await TakeAsync().WaitAsync(Limit));
@@ -89,7 +89,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public async Task What_is_known_at_the_question_may_take_more_than_one_statement()
+    public async Task A_summary_waits_for_as_many_statements_as_its_known_outcomes_need()
     {
         for (var i = 0; i < 4; i++)
             Add(TimeSpan.Zero);
@@ -107,7 +107,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public void There_is_room_until_the_buffer_is_full_and_what_is_being_written_counts()
+    public void There_is_capacity_until_the_buffer_is_full_and_outcomes_being_written_count()
     {
         for (var i = 0; i < 3; i++)
             Add(TimeSpan.FromSeconds(2));
@@ -119,7 +119,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public async Task Completed_it_gives_out_what_it_has_at_once_and_then_nothing()
+    public async Task After_completion_the_rest_comes_out_at_once_and_then_nothing()
     {
         Add(TimeSpan.Zero);
         var taking = TakeAsync();

@@ -38,7 +38,7 @@ public sealed class ProcessorHealthTests
     private Availability Now => health.Read().Availability;
 
     [Fact]
-    public void One_of_which_nothing_is_known_is_usable()
+    public void A_processor_of_which_nothing_is_known_is_usable()
     {
         var state = health.Read();
 
@@ -47,7 +47,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void An_open_circuit_makes_it_unusable_until_a_trial_is_due()
+    public void An_open_circuit_makes_a_processor_unusable_until_a_probe_is_due()
     {
         OpenCircuit();
 
@@ -59,7 +59,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void There_is_one_trial_at_a_time()
+    public void There_is_one_probe_at_a_time()
     {
         OpenCircuit();
         clock.Advance(ProbeInterval);
@@ -74,7 +74,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_trial_that_fails_is_followed_by_another_after_the_interval()
+    public void A_failed_probe_is_followed_by_another_after_the_interval()
     {
         OpenCircuit();
         clock.Advance(ProbeInterval);
@@ -87,7 +87,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_trial_that_goes_through_makes_it_usable_at_once()
+    public void A_successful_probe_makes_a_processor_usable_at_once()
     {
         OpenCircuit();
         clock.Advance(ProbeInterval);
@@ -98,7 +98,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void It_says_for_how_long_it_has_been_out()
+    public void The_state_says_for_how_long_a_processor_has_been_out()
     {
         OpenCircuit();
         Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
@@ -113,7 +113,7 @@ public sealed class ProcessorHealthTests
     [Theory]
     [InlineData(1200, "Usable")]
     [InlineData(1201, "Probe")]
-    public void A_processor_slower_than_the_limit_gets_trials_only(int latencyMs, string expected)
+    public void A_processor_slower_than_the_limit_gets_probes_only(int latencyMs, string expected)
     {
         health.End(health.Begin(), TimeSpan.FromMilliseconds(latencyMs), null);
 
@@ -121,7 +121,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_slow_trial_does_not_hide_for_longer_than_a_second_that_newer_calls_would_be_quick()
+    public void A_slow_probe_does_not_prevent_the_next_one_for_longer_than_a_second()
     {
         health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
         Assert.True(health.Begin());
@@ -133,7 +133,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void The_word_of_a_trial_counts_alone()
+    public void The_latency_of_a_probe_replaces_all_earlier_ones()
     {
         health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
         var probe = health.Begin();
@@ -179,7 +179,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_processor_that_says_it_fails_gets_trials_only_while_its_word_is_fresh()
+    public void A_processor_that_reports_failing_gets_probes_only_while_its_report_is_fresh()
     {
         health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
 
@@ -189,7 +189,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void An_old_word_is_not_listened_to()
+    public void An_old_health_report_is_ignored()
     {
         health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
 
@@ -197,7 +197,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_word_that_was_never_said_is_not_listened_to()
+    public void A_health_report_that_was_never_made_is_ignored()
     {
         health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
 
@@ -205,7 +205,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_newer_call_of_our_own_outweighs_the_processors_word()
+    public void A_newer_call_of_our_own_outweighs_the_health_report()
     {
         health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)));
 
@@ -218,7 +218,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void One_that_says_of_itself_that_it_is_slow_is_not_tried()
+    public void A_processor_that_reports_itself_slow_is_not_probed()
     {
         health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
@@ -230,7 +230,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void One_that_is_slow_is_tried_when_it_says_that_it_is_quick_again()
+    public void A_slow_processor_is_probed_when_it_reports_itself_quick_again()
     {
         health.End(false, TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Probe, Now);
@@ -246,7 +246,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void One_that_fails_is_not_tried_while_it_says_that_it_is_slow_too()
+    public void A_failing_processor_is_not_probed_while_it_reports_itself_slow_too()
     {
         OpenCircuit();
         health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
@@ -259,7 +259,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_newer_call_that_was_quick_outweighs_the_word_that_it_is_slow()
+    public void A_newer_quick_call_outweighs_the_report_of_being_slow()
     {
         health.Observe(Slow);
         clock.Advance(Millisecond);

@@ -18,7 +18,7 @@ public sealed class ProcessorRouterTests
     [InlineData("Balanced", 30, "DDD DDD FFW")]
     [InlineData("Fastest", 0, "DDD DDD FFW")]
     [InlineData("Fastest", 3600, "DDD DDD FFW")]
-    public void Every_pair_of_states_has_its_choice(string policy, double ageSeconds, string table)
+    public void Every_pair_of_processor_states_has_its_route(string policy, double ageSeconds, string table)
     {
         var rows = table.Split(' ');
         var options = Options(policy);
@@ -41,7 +41,7 @@ public sealed class ProcessorRouterTests
     [InlineData(10, 20.001, "Fallback")]
     [InlineData(29, 0.5, "Wait")]
     [InlineData(29, 1.001, "Fallback")]
-    public void Balanced_gives_an_outage_up_that_has_lasted_longer_than_the_patience_left(
+    public void Balanced_stops_waiting_for_an_outage_longer_than_the_rest_of_the_fallback_delay(
         double ageSeconds, double outSeconds, string expected)
     {
         var atDefault = State(Availability.Unusable) with { OutFor = TimeSpan.FromSeconds(outSeconds) };
@@ -66,7 +66,7 @@ public sealed class ProcessorRouterTests
     [InlineData(10, 11, "Default")]
     [InlineData(10, 10, "Default")]
     [InlineData(11, 10, "Fallback")]
-    public void Fastest_takes_the_one_that_answers_sooner_and_the_cheap_one_of_two_alike(
+    public void Fastest_takes_the_processor_that_answers_sooner_and_default_of_two_alike(
         int defaultMs, int fallbackMs, string expected)
     {
         var atDefault = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(defaultMs) };
@@ -78,7 +78,7 @@ public sealed class ProcessorRouterTests
     }
 
     [Fact]
-    public void Without_patience_a_usable_fallback_takes_what_default_cannot()
+    public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot()
     {
         var options = Options("Cheapest") with { FallbackAfter = TimeSpan.Zero };
 
@@ -89,7 +89,7 @@ public sealed class ProcessorRouterTests
     }
 
     [Fact]
-    public void A_payment_that_the_clock_makes_younger_than_now_waits_as_a_new_one()
+    public void A_payment_from_the_future_waits_as_a_new_one()
     {
         var choice = ProcessorRouter.Choose(
             State(Availability.Unusable), State(Availability.Usable), TimeSpan.FromHours(-1), Options("Cheapest"));

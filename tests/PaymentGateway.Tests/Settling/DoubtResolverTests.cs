@@ -66,7 +66,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_payment_that_is_stored_nowhere_after_the_horizon_is_free_for_the_other_processor()
+    public async Task A_payment_that_is_stored_nowhere_after_the_horizon_may_go_to_the_other_processor()
     {
         await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s");
@@ -145,7 +145,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_payment_that_a_processor_rejects_is_parked_and_in_nobodys_way()
+    public async Task A_payment_that_a_processor_rejects_is_parked_and_delays_no_other()
     {
         await rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var gateway = await StartGatewayAsync();
@@ -163,7 +163,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData(401)]
     [InlineData(404)]
-    public async Task Nothing_is_parked_while_something_in_between_answers_and_all_is_settled_afterwards(int status)
+    public async Task Answers_of_an_intermediary_park_nothing_and_all_is_settled_afterwards(int status)
     {
         await rig.Default.SetFaultsAsync(new { status });
         var gateway = await StartGatewayAsync();

@@ -22,7 +22,7 @@ public sealed class LastingDoubtTests
     [InlineData(500)]
     [InlineData(4_000)]
     [InlineData(30_000)]
-    public void However_many_are_in_doubt_they_ask_500_times_a_second_at_most(int count)
+    public void Payments_in_doubt_are_looked_up_500_times_a_second_at_most_however_many_they_are(int count)
     {
         var longest = DoubtResolver.LongestWait(count);
 
@@ -32,7 +32,7 @@ public sealed class LastingDoubtTests
     }
 
     [Fact]
-    public async Task It_is_never_given_up_and_told_once_a_minute()
+    public async Task A_payment_in_doubt_is_never_abandoned_and_is_logged_once_a_minute()
     {
         // Nobody listens there.
         var nowhere = new Uri("http://127.0.0.1:1/");

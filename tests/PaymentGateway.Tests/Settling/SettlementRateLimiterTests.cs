@@ -13,7 +13,7 @@ public sealed class SettlementRateLimiterTests
     public SettlementRateLimiterTests() => rateLimiter = new SettlementRateLimiter(clock, 300);
 
     [Fact]
-    public void A_slice_has_its_share_of_the_second_and_the_next_one_waits()
+    public void A_slice_lets_its_share_of_the_second_pass_and_the_next_charge_waits()
     {
         for (var i = 0; i < 3; i++)
             Assert.True(Goes());
@@ -22,7 +22,7 @@ public sealed class SettlementRateLimiterTests
     }
 
     [Fact]
-    public async Task Who_waited_goes_in_the_next_slice_and_counts_there()
+    public async Task A_charge_that_waited_passes_in_the_next_slice_and_counts_there()
     {
         for (var i = 0; i < 3; i++)
             await rateLimiter.AcquireAsync(default);
@@ -36,7 +36,7 @@ public sealed class SettlementRateLimiterTests
     }
 
     [Fact]
-    public void An_idle_time_saves_nothing_up()
+    public void Idle_time_saves_up_no_permits()
     {
         clock.Advance(TimeSpan.FromMinutes(1));
         for (var i = 0; i < 3; i++)

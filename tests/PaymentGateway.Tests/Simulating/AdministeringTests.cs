@@ -36,7 +36,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_summary_is_the_contract_s_JSON()
+    public async Task The_summary_is_the_JSON_of_the_contract()
     {
         using var first = await processor.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
         using var second = await processor.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
@@ -83,7 +83,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_bound_that_is_no_time_gets_400()
+    public async Task A_bound_that_is_not_a_timestamp_gets_400()
     {
         using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
 
@@ -107,7 +107,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Theory]
     [InlineData("delay", """{"delay":100}""", """{"config":"delay","was":0,"is":100}""")]
     [InlineData("failure", """{"failure":true}""", """{"config":"failure","was":false,"is":true}""")]
-    public async Task A_changed_switch_says_what_it_was_and_is(string name, string sent, string expected)
+    public async Task A_changed_switch_answers_with_its_old_and_new_value(string name, string sent, string expected)
     {
         using var content = ProcessorRequests.Json(sent);
 
@@ -139,7 +139,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_purge_empties_the_books_and_the_counters()
+    public async Task A_purge_empties_the_ledger_and_the_counters()
     {
         var id = Guid.NewGuid();
         using var before = await processor.Client.ChargeAsync(id);

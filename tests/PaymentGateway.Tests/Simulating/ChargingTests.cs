@@ -84,7 +84,7 @@ public sealed class ChargingTests : IAsyncLifetime
     [Theory]
     [InlineData(true, HttpStatusCode.InternalServerError)]
     [InlineData(false, HttpStatusCode.OK)]
-    public async Task The_failure_switch_is_looked_at_after_the_delay(bool failingAfterwards, HttpStatusCode expected)
+    public async Task The_failure_switch_is_read_after_the_delay(bool failingAfterwards, HttpStatusCode expected)
     {
         await processor.SetDelayAsync(TimeSpan.FromSeconds(1));
         await processor.SetFailureAsync(!failingAfterwards);

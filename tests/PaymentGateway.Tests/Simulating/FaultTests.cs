@@ -205,7 +205,7 @@ public sealed class FaultTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task What_is_set_can_be_asked_for_and_cleared()
+    public async Task A_fault_that_is_set_can_be_read_and_cleared()
     {
         await processor.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
         var set = await ShowAsync();
@@ -223,7 +223,7 @@ public sealed class FaultTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_health_can_refuse_and_talk_nonsense_without_using_its_window()
+    public async Task A_health_fault_of_429_or_garbage_does_not_use_up_the_window()
     {
         await processor.SetFaultsAsync(new { health = "tooMany" });
         using var refused = await processor.Client.CheckHealthAsync();
@@ -238,7 +238,7 @@ public sealed class FaultTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_health_can_hang_until_the_fault_is_cleared()
+    public async Task A_health_call_can_hang_until_the_fault_is_cleared()
     {
         await processor.SetFaultsAsync(new { health = "hang" });
         var call = processor.Client.CheckHealthAsync();
@@ -251,7 +251,7 @@ public sealed class FaultTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_stop_does_not_wait_for_what_is_delayed_or_held()
+    public async Task A_stop_does_not_wait_for_calls_that_are_delayed_or_held()
     {
         var other = await SimulatedProcessor.StartAsync(clock);
         await other.SetFaultsAsync(new { afterInsert = "hang", times = 1 });

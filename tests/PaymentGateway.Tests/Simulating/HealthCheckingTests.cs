@@ -19,7 +19,7 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     public async Task DisposeAsync() => await processor.DisposeAsync();
 
     [Fact]
-    public async Task The_health_says_what_the_switches_say()
+    public async Task The_health_answer_follows_the_switches()
     {
         await processor.SetDelayAsync(TimeSpan.FromMilliseconds(100));
         await processor.SetFailureAsync(true);
@@ -81,7 +81,7 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_caller_that_leaves_the_queue_gives_its_place_back()
+    public async Task A_caller_that_leaves_the_queue_makes_way_for_another()
     {
         using var window = new HealthWindow(clock);
         using var hangUp = new CancellationTokenSource();
@@ -102,7 +102,7 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Windows_in_which_nobody_called_are_not_saved_up()
+    public async Task Unused_windows_are_not_saved_up()
     {
         using var window = new HealthWindow(clock);
         Assert.True(await window.AcquireAsync(default));

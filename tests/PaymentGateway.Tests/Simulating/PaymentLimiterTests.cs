@@ -57,7 +57,7 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Hanging_up_in_the_queue_cancels_the_call_and_gives_its_place_back()
+    public async Task Hanging_up_in_the_queue_cancels_the_call_and_releases_its_permit()
     {
         var id = Guid.NewGuid();
         var charges = await ChargeManyAsync(800);

@@ -58,7 +58,7 @@ public sealed class StoredPaymentTests
     }
 
     [Fact]
-    public void A_summary_over_many_pages_equals_one_that_looks_at_every_payment()
+    public void A_summary_over_many_pages_equals_the_sum_over_every_payment()
     {
         var random = new Random(1);
         var ledger = new PaymentLedger(25_000);

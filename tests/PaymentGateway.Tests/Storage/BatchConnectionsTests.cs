@@ -11,7 +11,7 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
     private const string Ask = "SELECT pg_backend_pid()";
 
     [PostgresFact]
-    public async Task One_statement_after_another_stays_with_one_server_process()
+    public async Task Sequential_statements_use_one_server_process()
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
         await OpenAllAsync(connections, 3);
@@ -24,7 +24,7 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
     }
 
     [PostgresFact]
-    public async Task One_that_breaks_takes_the_idle_ones_along()
+    public async Task A_broken_connection_drops_the_idle_ones_too()
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
         var processes = await OpenAllAsync(connections, 3);
@@ -38,7 +38,7 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
     }
 
     [PostgresFact]
-    public async Task A_statement_that_the_server_refuses_leaves_the_connection()
+    public async Task A_statement_that_the_server_refuses_keeps_the_connection()
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
         var process = await connections.RunAsync(ProcessAsync, Ask);
@@ -49,7 +49,7 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
     }
 
     [PostgresFact]
-    public async Task What_is_too_many_waits()
+    public async Task A_statement_over_the_limit_waits()
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 1);
 
@@ -60,7 +60,7 @@ public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture
     }
 
     [PostgresFact]
-    public async Task A_batch_whose_server_process_is_frozen_ends_and_the_next_one_has_another()
+    public async Task A_batch_whose_server_process_is_frozen_times_out_and_the_next_one_has_another_process()
     {
         var owner = await database.OpenEpochAsync();
         await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=1", 1);

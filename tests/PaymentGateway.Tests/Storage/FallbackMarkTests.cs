@@ -19,7 +19,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public Task DisposeAsync() => database.DisposeAsync();
 
     [PostgresFact]
-    public async Task A_new_epoch_has_not_used_fallback_and_once_it_has_no_renewal_takes_that_back()
+    public async Task A_new_epoch_has_not_used_fallback_and_no_renewal_takes_the_mark_back()
     {
         var epoch = await database.OpenEpochAsync();
         await RenewAsync(epoch, usesFallback: false);
@@ -34,7 +34,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_closed_epoch_can_no_longer_say_that_it_uses_fallback()
+    public async Task A_closed_epoch_can_no_longer_mark_that_it_uses_fallback()
     {
         var epoch = await database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
@@ -45,7 +45,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Of_an_epoch_that_says_nothing_of_it_fallback_may_have_been_used()
+    public async Task An_epoch_without_a_value_for_the_mark_counts_as_one_that_used_fallback()
     {
         // As an instance of an earlier version begins one.
         var epoch = await database.ScalarAsync<int>(
@@ -55,7 +55,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_an_epoch_left_is_in_doubt_at_both_processors_only_when_it_has_used_fallback()
+    public async Task Adopted_payments_are_in_doubt_at_both_processors_only_when_their_epoch_used_fallback()
     {
         Assert.Equal(PaymentStates.InDoubtAtDefault, await AdoptedAsync(await DiedAsync(usedFallback: false)));
         Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(await DiedAsync(usedFallback: true)));
@@ -93,7 +93,8 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData(false, PaymentStates.InDoubtAtDefault)]
     [InlineData(true, PaymentStates.InDoubt)]
-    public async Task A_clean_stop_frees_doubt_as_far_as_the_epoch_used_fallback(bool usedFallback, short handover)
+    public async Task A_clean_stop_releases_payments_in_doubt_at_both_processors_only_when_the_epoch_used_fallback(
+        bool usedFallback, short handover)
     {
         var epoch = await database.OpenEpochAsync();
         var batch = Batches.ToStore(Batches.SortedIds(2), epoch);
@@ -109,7 +110,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_clean_stop_frees_what_it_had_adopted_with_the_doubt_that_it_came_with()
+    public async Task A_clean_stop_releases_adopted_payments_with_the_doubt_that_they_came_with()
     {
         var adopter = await database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(
@@ -124,7 +125,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("")]
     [InlineData(";Options=-c synchronous_commit=off")]
-    public async Task The_word_is_flushed_when_it_is_committed(string settings)
+    public async Task The_mark_is_flushed_when_it_is_committed(string settings)
     {
         await using var connections = LedgerSetup.Leases(database.ConnectionString + settings, TimeProvider.System);
         var leases = new LeaseStore(connections, database.Shared);

@@ -14,7 +14,7 @@ public sealed class HealthStoreTests : IAsyncLifetime
     public Task DisposeAsync() => database.DisposeAsync();
 
     [PostgresFact]
-    public async Task Of_many_claimers_exactly_one_polls_a_processor_in_an_interval()
+    public async Task Of_many_instances_exactly_one_polls_a_processor_in_an_interval()
     {
         for (var round = 0; round < 20; round++)
         {
@@ -41,7 +41,7 @@ public sealed class HealthStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_processor_said_is_read_by_all_with_its_age()
+    public async Task A_health_report_is_read_by_all_instances_with_its_age()
     {
         await database.Health.PublishAsync(new HealthArgs(2, true, 1234));
         await database.ExecuteAsync(

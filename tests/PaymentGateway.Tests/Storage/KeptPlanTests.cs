@@ -23,7 +23,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
     // One statement at a time in a database of its own, on one connection for batches and one for the rest, and their
     // plans with them.
     [PostgresFact]
-    public async Task Neither_recording_nor_looking_for_the_unsettled_reads_what_is_settled()
+    public async Task Neither_recording_nor_the_search_for_unsettled_payments_reads_the_settled_ones()
     {
         var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         var later = Batches.Noon.AddHours(1);
@@ -55,7 +55,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
     // Once the table is larger than the cache that the planner hopes for, reading a whole backlog and sorting it looks
     // cheaper to it than a page by the index: seen at 1.2 million payments, and each page took more than its time.
     [PostgresFact]
-    public async Task A_page_of_a_backlog_reads_that_page_alone()
+    public async Task A_page_of_a_backlog_reads_only_the_rows_of_that_page()
     {
         var name = await database.ScalarAsync<string>("SELECT current_database()::text");
         await database.ExecuteAsync($"ALTER DATABASE {name} SET effective_cache_size = '80kB'");

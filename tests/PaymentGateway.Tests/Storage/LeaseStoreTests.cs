@@ -21,7 +21,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public Task DisposeAsync() => database.DisposeAsync();
 
     [PostgresFact]
-    public async Task Nobody_is_an_owner_to_adopt_from_only_while_something_is_free()
+    public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
         await database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
         Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
@@ -44,7 +44,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_renewal_prolongs_the_lease_and_says_what_is_settled()
+    public async Task A_renewal_prolongs_the_lease_and_raises_the_low_water_mark()
     {
         var epoch = await Leases.OpenAsync("one", Expired);
 
@@ -67,7 +67,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Only_lapsed_leases_are_closed_and_only_when_told_so()
+    public async Task Only_expired_leases_are_closed_and_only_on_request()
     {
         var expired = await Leases.OpenAsync("one", Expired);
         await Leases.OpenAsync("two", Minute);
@@ -80,7 +80,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Earlier_epochs_of_an_instance_that_is_proven_gone_are_closed_at_once()
+    public async Task Earlier_epochs_of_an_instance_that_is_proven_terminated_are_closed_at_once()
     {
         var earlier = await Leases.OpenAsync("one", Minute);
         await Leases.OpenAsync("two", Minute);
@@ -92,7 +92,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_turn_renews_closes_and_tells_the_state_of_the_books()
+    public async Task A_renewal_prolongs_closes_others_and_returns_the_state_of_the_ledger()
     {
         var expired = await Leases.OpenAsync("one", Expired);
 
@@ -104,7 +104,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Who_is_closed_itself_closes_nobody()
+    public async Task A_closed_epoch_closes_no_other()
     {
         await Leases.OpenAsync("one", Expired);
         var lost = await database.OpenEpochAsync();
@@ -117,7 +117,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_lapsed_lease_that_another_one_holds_is_skipped_and_the_others_are_closed()
+    public async Task An_expired_lease_whose_row_is_locked_is_skipped_and_the_others_are_closed()
     {
         var (held, expired) = (await Leases.OpenAsync("one", Expired), await Leases.OpenAsync("two", Expired));
         await using var other = await database.Source.OpenConnectionAsync();
@@ -136,7 +136,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
     // Of a server process that stalled, say: it knows nothing of what was adopted meanwhile.
     [PostgresFact]
-    public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_bound()
+    public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_low_water_mark()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
@@ -153,7 +153,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_dead_owner_has_not_settled_is_adopted_in_doubt()
+    public async Task Unsettled_payments_of_a_dead_owner_are_adopted_in_doubt()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
@@ -169,7 +169,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_oldest_are_adopted_first_and_no_more_than_there_is_room_for()
+    public async Task The_oldest_are_adopted_first_and_no_more_than_the_limit()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
@@ -180,7 +180,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_the_dead_owner_said_is_settled_is_not_looked_for()
+    public async Task Payments_below_the_low_water_mark_are_not_searched()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
@@ -191,7 +191,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_heirs_own_lease_is_widened_to_what_it_adopted()
+    public async Task An_adoption_lowers_the_adopters_low_water_mark_to_what_it_adopted()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
@@ -207,7 +207,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_adoption_of_nothing_does_not_widen_the_lease()
+    public async Task An_adoption_of_nothing_leaves_the_low_water_mark()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         await RenewAsync(adopter, Batches.Noon);
@@ -220,7 +220,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Heirs_that_adopt_at_once_never_get_the_same_payment_and_never_deadlock()
+    public async Task Concurrent_adopters_never_get_the_same_payment_and_never_deadlock()
     {
         var (dead, _) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 2_000);
@@ -252,7 +252,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_heir_that_was_closed_itself_gets_nothing()
+    public async Task An_adopter_that_was_closed_itself_gets_nothing()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         await StoreAsync(dead, 3);
@@ -265,7 +265,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_search_in_an_epoch_does_not_end_while_it_has_unsettled_payments()
+    public async Task The_search_in_a_closed_epoch_goes_on_while_it_has_unsettled_payments()
     {
         var (dead, _) = await DeadAndAdopterAsync();
         await StoreAsync(dead, 3);
@@ -278,7 +278,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_clean_stop_frees_what_is_unsent_and_what_is_in_doubt_as_such()
+    public async Task A_clean_stop_releases_unsent_payments_as_unsent_and_payments_in_doubt_as_in_doubt()
     {
         var epoch = await database.OpenEpochAsync();
         var batch = await StoreAsync(epoch, 6);
@@ -295,7 +295,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_was_freed_in_doubt_stays_so_and_what_an_heir_may_have_sent_becomes_so()
+    public async Task A_payment_released_in_doubt_stays_in_doubt_and_one_that_an_adopter_may_have_sent_becomes_so()
     {
         var first = await database.OpenEpochAsync();
         var batch = await StoreAsync(first, 2);
@@ -312,7 +312,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_release_frees_nothing_of_others()
+    public async Task A_release_leaves_the_payments_of_other_epochs()
     {
         var (one, other) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         await StoreAsync(other, 3);
@@ -322,7 +322,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_search_in_a_closed_epoch_ends_when_nothing_is_unsettled_there()
+    public async Task The_search_in_a_closed_epoch_ends_when_it_has_nothing_unsettled()
     {
         var (dead, _) = await DeadAndAdopterAsync();
         await Leases.MarkAdoptedAsync(dead);
@@ -335,7 +335,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Who_only_reads_or_maintains_the_payments_is_no_writer()
+    public async Task Transactions_that_only_read_or_maintain_the_payments_are_no_writers()
     {
         await using var reader = await database.Source.OpenConnectionAsync();
         await using var transaction = await reader.BeginTransactionAsync();

@@ -20,7 +20,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     public Task DisposeAsync() => database.DisposeAsync();
 
     [PostgresFact]
-    public async Task New_books_are_intact()
+    public async Task A_new_ledger_is_intact()
     {
         var state = await database.LedgerState.StateAsync();
 
@@ -28,7 +28,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Of_many_instances_that_find_the_books_lost_one_counts_the_reset()
+    public async Task Of_many_instances_that_find_the_ledger_lost_one_counts_the_reset()
     {
         await database.ExecuteAsync("TRUNCATE ledger_intact");
         Assert.False((await database.LedgerState.StateAsync()).Intact);
@@ -41,7 +41,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_begins_books_that_were_not_reset()
+    public async Task After_a_purge_the_ledger_does_not_count_as_reset()
     {
         await database.ExecuteAsync("TRUNCATE ledger_intact");
         await database.LedgerState.MarkResetAsync();
@@ -54,7 +54,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_that_nobody_waits_for_any_more_empties_nothing()
+    public async Task A_purge_past_its_deadline_empties_nothing()
     {
         await using var limited = new SharedConnections(
             LedgerSetup.DataSource(database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
@@ -80,7 +80,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_that_waits_for_its_locks_lets_others_by_and_gives_up_before_its_caller()
+    public async Task A_purge_that_waits_for_its_locks_lets_others_pass_and_gives_up_before_its_caller()
     {
         var epoch = await database.OpenEpochAsync();
         await using var other = await database.Source.OpenConnectionAsync();
@@ -101,7 +101,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_amid_all_other_statements_breaks_none_and_leaves_nothing()
+    public async Task A_purge_beside_all_other_statements_breaks_none_and_empties_everything()
     {
         var epoch = await database.OpenEpochAsync();
         var failures = new ConcurrentBag<Exception>();

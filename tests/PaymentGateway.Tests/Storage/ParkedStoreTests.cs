@@ -42,7 +42,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_replayed_payment_is_anyones_and_in_doubt()
+    public async Task A_replayed_payment_may_be_adopted_by_anyone_and_is_in_doubt()
     {
         var (epoch, batch) = await StoreAsync();
         await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
@@ -82,7 +82,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Payments_of_one_time_are_on_one_page_each()
+    public async Task Payments_with_the_same_acceptance_time_are_on_one_page_each()
     {
         var (epoch, batch) = await StoreAsync(6);
         await database.ExecuteAsync("UPDATE payments SET accepted_at = '2025-07-15 12:00:00Z'");
@@ -96,7 +96,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Pages_are_replayed_by_reason_once_each_by_however_many()
+    public async Task Concurrent_replays_of_one_reason_replay_each_payment_once()
     {
         var (epoch, batch) = await StoreAsync(25);
         await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");

@@ -25,7 +25,7 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
     }
 
     [PostgresFact]
-    public async Task What_was_stored_first_stays_when_the_id_comes_again_with_another_amount_and_time()
+    public async Task The_first_acceptance_stays_when_its_id_comes_again_with_another_amount_and_time()
     {
         var epoch = await database.OpenEpochAsync();
         var ids = Batches.SortedIds(2);
@@ -92,7 +92,7 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
     }
 
     [PostgresFact]
-    public async Task A_page_has_what_the_owner_has_open_in_the_range_oldest_first()
+    public async Task A_page_has_the_owners_unsettled_payments_in_the_range_oldest_first()
     {
         var (epoch, other) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
         var from = Batches.Noon.AddDays(1);
@@ -129,7 +129,7 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
 
     // What makes the test above able to fail: the order is all that keeps the instances apart.
     [PostgresFact]
-    public async Task Unsorted_ids_do_deadlock()
+    public async Task Two_instances_that_store_unsorted_ids_do_deadlock()
     {
         var epoch = await database.OpenEpochAsync();
         var limit = Stopwatch.StartNew();

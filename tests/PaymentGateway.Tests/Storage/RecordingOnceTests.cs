@@ -29,7 +29,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Of_a_batch_only_what_is_new_enters()
+    public async Task Only_the_new_outcomes_of_a_batch_enter_the_ledger()
     {
         var batch = await StoreAsync(10);
         var half = Batches.ToStore(batch.Ids[..5], batch.OwnerEpoch);
@@ -82,7 +82,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_payment_that_is_in_no_books_does_not_enter()
+    public async Task An_outcome_without_a_stored_payment_does_not_enter_the_ledger()
     {
         var unknown = Batches.ToStore(Batches.SortedIds(3), owner: 1);
 
@@ -91,7 +91,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_books()
+    public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_ledger()
     {
         var batch = await StoreAsync(3);
         await database.LedgerState.PurgeAsync();
@@ -115,7 +115,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_purge_begins_the_next_generation_of_the_books()
+    public async Task A_purge_begins_the_next_generation_of_the_ledger()
     {
         var before = await database.ScalarAsync<int>("SELECT generation FROM ledger");
         await Ledger.RecordAsync(Batches.ToRecord(await StoreAsync(3)));

@@ -15,7 +15,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public Task DisposeAsync() => database.DisposeAsync();
 
     [PostgresFact]
-    public async Task Instances_that_start_at_once_make_the_books_once()
+    public async Task Instances_that_start_at_once_create_the_ledger_once()
     {
         var instances = Enumerable.Range(0, 8).Select(_ => Setup().EnsureAsync());
 
@@ -27,7 +27,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Applying_it_again_keeps_what_is_in_the_books()
+    public async Task Applying_the_schema_again_keeps_what_is_in_the_ledger()
     {
         await Setup().EnsureAsync();
         await database.ExecuteAsync("UPDATE ledger SET generation = 7");
@@ -76,7 +76,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("Unlogged", "settlements SET LOGGED")]
     [InlineData("Durable", "settlement_totals SET UNLOGGED")]
     [InlineData("Durable", "leases SET UNLOGGED")]
-    public async Task Books_that_a_crash_would_empty_in_part_are_a_wrong_setting(string profile, string change)
+    public async Task Tables_of_which_a_crash_would_empty_only_some_are_a_wrong_setting(string profile, string change)
     {
         await Setup(profile).EnsureAsync();
         await database.ExecuteAsync($"ALTER TABLE {change}");
@@ -90,7 +90,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("fsync")]
     [InlineData("full_page_writes")]
     [InlineData("synchronous_commit")]
-    public async Task Durable_on_a_server_that_may_lose_what_it_confirmed_is_a_wrong_setting(string setting)
+    public async Task The_durable_profile_on_a_server_that_may_lose_commits_is_a_wrong_setting(string setting)
     {
         await Setup("Durable").EnsureAsync();
         await SetAsync($"SET {setting} = off", setting, "off");
@@ -109,7 +109,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Durable_on_a_wrong_server_leaves_no_tables_behind()
+    public async Task The_durable_profile_on_such_a_server_creates_no_tables()
     {
         await SetAsync("SET fsync = off", "fsync", "off");
         try

@@ -15,7 +15,7 @@ public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassF
     [PostgresTheory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task A_caller_is_let_go_when_the_server_is_frozen_and_served_when_it_runs_again(bool multiplexing)
+    public async Task A_caller_times_out_while_the_server_is_frozen_and_is_served_when_it_runs_again(bool multiplexing)
     {
         var pool = LedgerSetup.DataSource($"{database.ConnectionString};Multiplexing={multiplexing}{OwnLimits}");
         await using var connections = new SharedConnections(pool, TimeSpan.FromMilliseconds(300), TimeProvider.System);

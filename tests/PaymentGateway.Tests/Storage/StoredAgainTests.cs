@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Storage;
 public sealed class StoredAgainTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
     [PostgresFact]
-    public async Task A_living_epoch_stores_again_what_it_holds()
+    public async Task A_live_epoch_stores_its_payments_in_memory_again()
     {
         var kept = Kept(await database.OpenEpochAsync());
 

@@ -71,7 +71,7 @@ public sealed class SummaryArgsTests
     [InlineData("9999-12-31T23:59:58Z", null)]
     [InlineData("9999-12-31T22:59:58Z", null)]
     [InlineData(null, "9999-12-31T23:59:59.999999Z")]
-    public void Extreme_years_have_borders_in_order_too(string? from, string? to)
+    public void Windows_in_extreme_years_have_their_borders_in_order(string? from, string? to)
     {
         var args = SummaryArgs.Of(Parse(from), Parse(to));
 
@@ -81,7 +81,8 @@ public sealed class SummaryArgsTests
     }
 
     [Property]
-    public void Whole_buckets_leave_raw_edges_that_are_shorter_than_one(DoNotSize<uint> start, DoNotSize<uint> length)
+    public void The_raw_edges_beside_whole_buckets_are_shorter_than_a_bucket(
+        DoNotSize<uint> start, DoNotSize<uint> length)
     {
         // Within two days or so, to microseconds: windows of no bucket, of some, and of hours.
         var from = At("12:00:00").AddMicroseconds(40.0 * start.Item);
@@ -106,7 +107,7 @@ public sealed class SummaryArgsTests
     [InlineData("1969-12-31T23:59:57Z", "1970-01-01T00:00:00Z")]
     [InlineData("1969-12-31T23:59:55Z", "1969-12-31T23:59:55Z")]
     [InlineData("1969-12-31T23:59:55.000001Z", "1970-01-01T00:00:00Z")]
-    public void Buckets_before_1970_have_the_same_borders(string from, string headEnd)
+    public void Buckets_before_1970_have_the_same_borders_as_later_ones(string from, string headEnd)
     {
         var args = SummaryArgs.Of(Parse(from), Parse("1980-01-01T00:00:00Z"));
 

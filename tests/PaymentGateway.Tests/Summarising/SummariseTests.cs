@@ -74,7 +74,7 @@ public sealed class SummariseTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Empty_books_are_zero_with_two_places_in_the_shape_of_the_contract()
+    public async Task The_summary_of_an_empty_ledger_is_zero_with_two_decimals_in_the_format_of_the_contract()
     {
         var summary = await database.SummariseAsync(null, null);
 
@@ -97,7 +97,7 @@ public sealed class SummariseTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_cheapest_and_the_dearest_times_there_are_can_be_asked_for()
+    public async Task The_earliest_and_the_latest_times_there_are_can_be_asked_for()
     {
         await SettleAsync([new Charge(Processor.Default, 1990, Batches.Noon)]);
         var first = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);

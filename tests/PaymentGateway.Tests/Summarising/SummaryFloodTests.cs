@@ -21,7 +21,7 @@ public sealed class SummaryFloodTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task Four_windows_are_asked_for_at_a_time_and_what_is_too_much_gets_503_with_Retry_After()
+    public async Task Four_windows_are_queried_at_a_time_and_callers_over_the_limit_get_503_with_Retry_After()
     {
         await using var stalled = await StallSummariesAsync();
 

@@ -28,7 +28,7 @@ public sealed class SummaryQueriesTests : IDisposable
     public void Dispose() => queries.Dispose();
 
     [Fact]
-    public async Task Who_asks_while_a_query_is_in_flight_shares_the_next_one_and_never_that_one()
+    public async Task A_caller_during_a_query_shares_the_next_query_and_never_the_running_one()
     {
         var first = queries.AskAsync(Everything);
         await BegunAsync(1);
@@ -50,7 +50,7 @@ public sealed class SummaryQueriesTests : IDisposable
     }
 
     [Fact]
-    public async Task Other_windows_do_not_wait_until_four_are_in_flight_and_too_many_are_refused_at_once()
+    public async Task Four_windows_are_queried_at_once_and_too_many_are_refused_at_once()
     {
         var asked = Enumerable.Range(0, InFlightMax + WaitingMax).Select(at => queries.AskAsync(Window(at))).ToList();
         await BegunAsync(InFlightMax);
@@ -72,7 +72,7 @@ public sealed class SummaryQueriesTests : IDisposable
     }
 
     [Fact]
-    public async Task Waiting_windows_have_one_place_each_however_many_ask_for_them()
+    public async Task A_waiting_window_takes_one_permit_however_many_ask_for_it()
     {
         var inFlight = Enumerable.Range(0, InFlightMax).Select(at => queries.AskAsync(Window(at))).ToList();
         await BegunAsync(InFlightMax);
@@ -85,7 +85,7 @@ public sealed class SummaryQueriesTests : IDisposable
     }
 
     [Fact]
-    public async Task A_query_that_hangs_is_given_up_and_its_window_is_asked_for_again_while_it_keeps_its_place()
+    public async Task A_query_that_hangs_is_abandoned_but_keeps_its_permit_and_its_window_is_queried_again()
     {
         var hanging = queries.AskAsync(Everything);
         await BegunAsync(1);
@@ -106,7 +106,7 @@ public sealed class SummaryQueriesTests : IDisposable
     }
 
     [Fact]
-    public async Task What_a_query_fails_of_is_told_to_all_who_share_it_and_to_nobody_else()
+    public async Task The_failure_of_a_query_reaches_all_who_share_it_and_nobody_else()
     {
         var first = queries.AskAsync(Everything);
         await BegunAsync(1);

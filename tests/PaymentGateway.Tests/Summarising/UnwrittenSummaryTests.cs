@@ -17,7 +17,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     public async Task DisposeAsync() => await rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task What_the_asked_instance_knows_is_in_its_answer()
+    public async Task A_summary_has_every_outcome_that_its_instance_knew_when_asked()
     {
         var gateway = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         var outcomes = gateway.Part<UnwrittenOutcomes>();
@@ -32,7 +32,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_late_answer_to_another_instance_does_not_wait_for_a_batch()
+    public async Task A_late_answer_to_another_instance_is_recorded_without_lingering()
     {
         var asked = await rig.StartGatewayAsync();
         var charging = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");

@@ -7,7 +7,7 @@ public sealed class InTimeTests
     private static readonly TimeSpan Limit = TimeSpan.FromMilliseconds(20);
 
     [Fact]
-    public async Task A_call_that_outlasts_the_limit_and_the_yardstick_fails()
+    public async Task A_call_that_outlasts_the_limit_and_the_reference_call_fails()
     {
         var call = new TaskCompletionSource<int>();
 
@@ -18,7 +18,7 @@ public sealed class InTimeTests
     }
 
     [Fact]
-    public async Task A_call_that_ends_while_the_yardstick_is_late_as_well_is_in_time()
+    public async Task A_call_that_ends_while_the_reference_call_is_late_as_well_is_in_time()
     {
         var call = new TaskCompletionSource<int>();
 
@@ -36,7 +36,7 @@ public sealed class InTimeTests
     }
 
     [Fact]
-    public async Task A_call_that_outlasts_ten_limits_fails_however_late_the_yardstick_is()
+    public async Task A_call_that_outlasts_ten_limits_fails_however_late_the_reference_call_is()
     {
         var call = new TaskCompletionSource<int>();
 
@@ -48,7 +48,7 @@ public sealed class InTimeTests
     }
 
     [Fact]
-    public async Task A_yardstick_that_fails_is_the_tests_failure()
+    public async Task A_reference_call_that_fails_fails_the_test()
     {
         var call = new TaskCompletionSource<int>();
         var broken = new IOException();
@@ -60,7 +60,7 @@ public sealed class InTimeTests
     }
 
     [Fact]
-    public async Task A_call_that_ends_within_the_limit_needs_no_yardstick()
+    public async Task A_call_that_ends_within_the_limit_needs_no_reference_call()
     {
         var answer = await InTime.EndsAsync(
             TimeSpan.FromHours(1), Task.FromResult(7), _ => throw new InvalidOperationException(), "it");

@@ -31,7 +31,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task Bytes_pass_both_ways_and_so_does_the_end()
+    public async Task A_relay_passes_bytes_and_the_end_of_a_connection_both_ways()
     {
         await client.SendAsync(new byte[] { 1 });
         Assert.Equal(1, await ReadAsync(served));
@@ -44,7 +44,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task A_cut_resets_what_is_there_and_what_comes()
+    public async Task A_cut_resets_present_and_new_connections()
     {
         relay.Set(new RelayFault(Cut: true));
 
@@ -61,7 +61,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task One_direction_may_be_lost_alone_and_the_hole_ends_the_connection(bool answers)
+    public async Task One_direction_alone_may_lose_bytes_and_the_gap_ends_the_connection(bool answers)
     {
         relay.Set(new RelayFault(DropsRequests: !answers, DropsAnswers: answers));
         var (lost, passed) = answers ? (served, client) : (client, served);
@@ -76,7 +76,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task Half_open_not_even_the_end_passes()
+    public async Task A_half_open_relay_does_not_even_pass_the_end()
     {
         relay.Set(new RelayFault(DropsRequests: true, DropsAnswers: true));
         client.Shutdown(SocketShutdown.Send);
@@ -90,7 +90,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task What_lost_nothing_goes_on_after_a_fault()
+    public async Task A_connection_that_lost_no_bytes_goes_on_after_a_fault()
     {
         relay.Set(new RelayFault(DropsAnswers: true));
         relay.Heal();
@@ -102,7 +102,7 @@ public sealed class RelayTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task A_delay_passes_everything_in_its_order()
+    public async Task A_delayed_relay_passes_everything_in_order()
     {
         relay.Set(new RelayFault(Delay: TimeSpan.FromMilliseconds(1)));
 

@@ -10,7 +10,7 @@ public sealed class BatchTimerTests
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
     [Fact]
-    public async Task At_rest_the_wait_is_a_whole_period_and_so_is_every_one_from_tick_to_tick()
+    public async Task An_idle_timer_waits_a_whole_period_and_so_does_one_from_tick_to_tick()
     {
         using var timer = new BatchTimer(Period, "test");
         var since = Stopwatch.GetTimestamp();
@@ -23,7 +23,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task It_rests_after_a_tick_that_nobody_waited_for_and_begins_a_whole_period_then()
+    public async Task The_timer_goes_idle_after_a_tick_that_nobody_awaited_and_then_begins_a_whole_period()
     {
         using var timer = new BatchTimer(Period, "test");
 
@@ -41,7 +41,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task All_who_wait_run_on_in_its_thread_at_the_same_tick()
+    public async Task All_waiters_continue_in_the_timers_thread_at_the_same_tick()
     {
         using var timer = new BatchTimer(TimeSpan.FromSeconds(1), "test");
 
@@ -56,7 +56,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task Without_a_period_nobody_waits()
+    public async Task With_a_period_of_zero_nobody_waits()
     {
         using var timer = new BatchTimer(TimeSpan.Zero, "test");
 
@@ -65,7 +65,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task Disposed_it_gives_the_tick_that_is_awaited_no_later_one_and_ends_its_thread()
+    public async Task A_disposed_timer_gives_the_awaited_tick_and_no_later_one_and_ends_its_thread()
     {
         const string Name = "disposed-timer";
         var timer = new BatchTimer(Period, Name);
@@ -80,7 +80,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task Hurried_it_ticks_for_whoever_waits_and_goes_on_resting_afterwards()
+    public async Task Firing_now_ends_the_present_wait_and_the_timer_is_idle_afterwards()
     {
         using var timer = new BatchTimer(TimeSpan.FromHours(1), "test");
         for (var i = 0; i < 3; i++)
@@ -95,7 +95,7 @@ public sealed class BatchTimerTests
     }
 
     [Fact]
-    public async Task Hurried_while_nobody_waits_it_lets_the_next_one_pass_whether_it_rests_or_ticks()
+    public async Task Firing_now_while_nobody_waits_lets_the_next_waiter_pass_whether_the_timer_is_idle_or_ticks()
     {
         using var resting = new BatchTimer(TimeSpan.FromHours(1), "test");
         resting.FireNow();

@@ -14,7 +14,7 @@ public sealed class TimestampsTests
     [InlineData(1, 0, 10)]
     [InlineData(9, 0, 10)]
     [InlineData(10, 10, 10)]
-    public void An_instant_is_cut_to_microseconds_down_and_up(int ticks, int down, int up)
+    public void An_instant_is_rounded_to_microseconds_down_and_up(int ticks, int down, int up)
     {
         var instant = Whole.AddTicks(ticks);
 
@@ -23,7 +23,7 @@ public sealed class TimestampsTests
     }
 
     [Property]
-    public void A_cut_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
+    public void A_truncated_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
     {
         var instant = new DateTime((long)(any.Item % (ulong)(DateTime.MaxValue.Ticks - 10)), DateTimeKind.Utc);
         var (down, up) = (Timestamps.Truncate(instant), Timestamps.RoundUp(instant));
@@ -34,7 +34,7 @@ public sealed class TimestampsTests
     }
 
     [Fact]
-    public void What_is_cut_is_UTC()
+    public void A_truncated_instant_is_UTC()
     {
         Assert.Equal(DateTimeKind.Utc, Timestamps.Truncate(Whole).Kind);
         Assert.Equal(DateTimeKind.Utc, Timestamps.RoundUp(Whole.AddTicks(1)).Kind);

@@ -22,7 +22,7 @@ public sealed class LedgerComparisonTests
     public void Nothing_is_found_where_all_agree() => Finds();
 
     [Fact]
-    public void An_acknowledged_payment_that_is_nowhere_is_found()
+    public void The_check_finds_an_acknowledged_payment_that_is_nowhere()
     {
         ledger.Clear();
         byDefault.Clear();
@@ -76,7 +76,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void Another_requestedAt_at_the_processor_is_found()
+    public void The_check_finds_another_requestedAt_at_the_processor()
     {
         byDefault[0] = byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
 
@@ -84,7 +84,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_charge_that_the_books_do_not_know_is_found()
+    public void The_check_finds_a_charge_that_is_not_in_the_ledger()
     {
         byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
 
@@ -92,7 +92,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_payment_that_both_processors_charged_is_found()
+    public void The_check_finds_a_payment_that_both_processors_charged()
     {
         byFallback.AddRange(byDefault);
 
