@@ -14,7 +14,7 @@ internal sealed record GatewayOptions(
     RoutingOptions Routing,
     SettlingOptions Settling,
     RecordingOptions Recording,
-    OwningOptions Owning)
+    LeasingOptions Leasing)
 {
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
@@ -35,7 +35,7 @@ internal sealed record GatewayOptions(
             RoutingOptions.Read(settings),
             SettlingOptions.Read(settings),
             RecordingOptions.Read(settings),
-            OwningOptions.Read(settings));
+            LeasingOptions.Read(settings));
         settings.RefuseUnknown();
         return options;
     }
@@ -144,16 +144,16 @@ internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBu
 }
 
 /// <summary>How payments keep an owner.</summary>
-internal sealed record OwningOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
+internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
 {
-    public static OwningOptions Read(SettingsReader settings)
+    public static LeasingOptions Read(SettingsReader settings)
     {
-        var options = new OwningOptions(
-            settings.Duration("Gateway:Owning:LeaseDuration", "3s", "500ms", "5m"),
-            settings.Duration("Gateway:Owning:RenewInterval", "1s", "100ms", "1m"));
+        var options = new LeasingOptions(
+            settings.Duration("Gateway:Leasing:LeaseDuration", "3s", "500ms", "5m"),
+            settings.Duration("Gateway:Leasing:RenewInterval", "1s", "100ms", "1m"));
         if (options.RenewInterval * 2 > options.LeaseDuration)
             throw SettingsReader.Wrong(
-                "Gateway:Owning:RenewInterval", "must be at most half of Gateway__Owning__LeaseDuration");
+                "Gateway:Leasing:RenewInterval", "must be at most half of Gateway__Leasing__LeaseDuration");
 
         return options;
     }

@@ -109,7 +109,7 @@ internal static partial class GatewayApp
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);
         services.AddSingleton(options.Recording);
-        services.AddSingleton(options.Owning);
+        services.AddSingleton(options.Leasing);
 
         services.AddLedger(options);
         services.AddSingleton<Lease>();

@@ -8,7 +8,7 @@ namespace PaymentGateway.Leasing;
 /// This instance's right to send, as it knows it itself: by the monotonic clock, counted from before the renewal
 /// was asked for, so that it ends here before it ends in the database. Safe from any thread.
 /// </summary>
-internal sealed class Lease(TimeProvider clock, OwningOptions options)
+internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 {
     // A tenth for clocks that do not run alike; the database's lease is the full one.
     private readonly TimeSpan validFor = options.LeaseDuration * 0.9;

@@ -13,7 +13,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
-    OwningOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
+    LeasingOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;

@@ -30,7 +30,7 @@ public class ChargeBenchmarks : IDisposable
             RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
             TimeSpan.FromSeconds(5.2));
         var clock = TimeProvider.System;
-        var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
+        var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
         lease.Confirm(payment.Epoch, clock.GetTimestamp());
         var health = new ProcessorHealth(clock, routing);
         var log = NullLogger<CallGuardHandler>.Instance;

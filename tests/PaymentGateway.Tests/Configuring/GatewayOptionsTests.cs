@@ -31,7 +31,7 @@ public sealed class GatewayOptionsTests
                 TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(5)),
             options.Settling);
         Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(150), 1_000, 20_000), options.Recording);
-        Assert.Equal(new OwningOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), options.Owning);
+        Assert.Equal(new LeasingOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), options.Leasing);
     }
 
     [Theory]
@@ -72,8 +72,8 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Settling:MaxConcurrency", "701")]
     [InlineData("Gateway:Settling:InDoubtHorizon", "2h")]
     [InlineData("Gateway:Recording:Linger", "2s")]
-    [InlineData("Gateway:Owning:LeaseDuration", "100ms")]
-    [InlineData("Gateway:Owning:RenewInterval", "2s")]
+    [InlineData("Gateway:Leasing:LeaseDuration", "100ms")]
+    [InlineData("Gateway:Leasing:RenewInterval", "2s")]
     public void A_wrong_value_is_refused_in_one_line_that_names_the_setting(string key, string value)
     {
         var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read((key, value)));

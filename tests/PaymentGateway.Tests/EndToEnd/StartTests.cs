@@ -29,7 +29,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Settling__MaxConcurrency", "0")]
     [InlineData("Gateway__Settling__Linger", "2s")]
     [InlineData("Gateway__Settling__CallTimeout", "-1s")]
-    [InlineData("Gateway__Owning__RenewInterval", "3s")]
+    [InlineData("Gateway__Leasing__RenewInterval", "3s")]
     [InlineData("Gateway__Routing__FalbackAfter", "30s")]
     [InlineData("ASPNETCORE_URLS", "http://unix:/nowhere/at/all.sock")]
     public async Task A_wrong_setting_ends_the_start_with_one_line_that_names_it(string setting, string value)

@@ -31,7 +31,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
             return;
 
         epoch = await database.OpenEpochAsync();
-        var lease = new Lease(TimeProvider.System, new OwningOptions(Minute, Minute));
+        var lease = new Lease(TimeProvider.System, new LeasingOptions(Minute, Minute));
         lease.Confirm(epoch, TimeProvider.System.GetTimestamp());
         broken = new BrokenInserts(backlog, database.Leases);
         queue = new PaymentQueue(options);

@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Leasing;
 
 public sealed class LeaseTests
 {
-    private static readonly OwningOptions Options = new(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1));
+    private static readonly LeasingOptions Options = new(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1));
 
     private readonly SteppedClock clock = new();
     private readonly Lease lease;

@@ -123,7 +123,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
     {
-        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Owning:LeaseDuration=60s");
+        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Leasing:LeaseDuration=60s");
         var lease = gateway.Part<Lease>();
         await rig.Default.SetFailureAsync(true);
         await using var connection = await rig.Database.Source.OpenConnectionAsync();

@@ -36,7 +36,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         batches = LedgerSetup.Connections(through, 1);
         relayed = new PaymentStore(shared, batches);
         queue = new PaymentQueue(options);
-        lease = new Lease(TimeProvider.System, TestSettings.Read().Owning);
+        lease = new Lease(TimeProvider.System, TestSettings.Read().Leasing);
         lease.Confirm(await database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
         watch = new LedgerWatch(
             database.LedgerState, database.Payments, lease, unsettled, NullLogger<LedgerWatch>.Instance);

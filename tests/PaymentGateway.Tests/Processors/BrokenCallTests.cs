@@ -51,7 +51,7 @@ public sealed class BrokenCallTests
 
     private ProcessorClient NewClient(HttpMessageInvoker http)
     {
-        var lease = new Lease(clock, TestSettings.Read().Owning);
+        var lease = new Lease(clock, TestSettings.Read().Leasing);
         lease.Confirm(1, clock.GetTimestamp());
         return new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
     }

@@ -38,7 +38,7 @@ public sealed class LastingDoubtTests
         var nowhere = new Uri("http://127.0.0.1:1/");
         await using var lanes = Lanes.Build(nowhere, nowhere, clock);
         var options = TestSettings.Read();
-        var lease = new Lease(clock, new OwningOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
+        var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, clock.GetTimestamp());
         var unsettled = new UnsettledPayments();
         using var outcomes = new UnwrittenOutcomes(options.Recording, clock);

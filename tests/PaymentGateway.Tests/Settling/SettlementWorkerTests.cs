@@ -38,11 +38,11 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     {
         await rig.StartAsync(isHeld: false);
         rig.Pay();
-        await rig.LookAsync(times: 10);
+        await rig.CheckAsync(times: 10);
         Assert.Equal((0, 0), await rig.PostsAsync());
 
         Stages.HoldLease(Epoch);
-        await rig.LookAsync(times: 1);
+        await rig.CheckAsync(times: 1);
 
         await rig.TakeOutcomesAsync(1);
     }
@@ -54,11 +54,11 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         var unwritten = new Settlement(rig.NewPayment(), Processor.Default, 1990, Batches.Noon);
         Stages.Outcomes.Add(unwritten);
         rig.Pay();
-        await rig.LookAsync(times: 10);
+        await rig.CheckAsync(times: 10);
         Assert.Equal((0, 0), await rig.PostsAsync());
 
         Stages.Outcomes.Remove([unwritten]);
-        await rig.LookAsync(times: 1);
+        await rig.CheckAsync(times: 1);
 
         Assert.Equal(2, (await rig.TakeOutcomesAsync(2)).Count);
         Assert.Equal((1, 0), await rig.PostsAsync());
@@ -120,14 +120,14 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
         rig.DefaultSaysSlow();
         var payment = rig.Pay();
-        await rig.LookAsync(times: 59);
+        await rig.CheckAsync(times: 59);
         Assert.False(Stages.Lease.FallbackRequested);
 
-        await rig.LookAsync(times: 10);
+        await rig.CheckAsync(times: 10);
         Assert.True(Stages.Lease.FallbackRequested);
         Assert.Equal((0, 0), await rig.PostsAsync());
         Stages.Lease.FallbackMarked(Epoch);
-        await rig.LookAsync(times: 1);
+        await rig.CheckAsync(times: 1);
 
         var settlement = Assert.Single(await rig.TakeOutcomesAsync(1));
         Assert.Equal((payment, Processor.Fallback), (settlement.Payment, settlement.Processor));
@@ -162,7 +162,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await rig.Cheap.SetFailureAsync(false);
 
         while (Stages.Outcomes.Count == 0)
-            await rig.LookAsync(payment);
+            await rig.CheckAsync(payment);
 
         Assert.Equal(0, Stages.Doubts.Count);
         var stored = Assert.Single(await rig.Cheap.PaymentsAsync()).Value;
@@ -284,7 +284,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         var worker = await rig.StartAsync(("Gateway:Settling:DrainTimeout", "5s"));
         rig.DefaultSaysSlow();
         var payment = rig.Pay();
-        await rig.LookAsync(times: 1);
+        await rig.CheckAsync(times: 1);
 
         await rig.StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(0.5));
 

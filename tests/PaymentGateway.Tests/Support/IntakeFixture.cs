@@ -11,7 +11,7 @@ internal sealed class IntakeFixture : IDisposable
     private IntakeFixture(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
     {
         var options = TestSettings.Read(settings);
-        Lease = new Lease(clock, options.Owning);
+        Lease = new Lease(clock, options.Leasing);
         Backlog = new StoredBacklog(clock);
         Queue = new PaymentQueue(options.Intake);
         var writer = new IntakeWriter(

@@ -40,7 +40,7 @@ internal sealed class Lanes : IAsyncDisposable
         ]);
         var collection = new ServiceCollection();
         collection.AddSingleton(clock);
-        var lease = new Lease(clock, options.Owning);
+        var lease = new Lease(clock, options.Leasing);
         lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
         collection.AddSingleton(lease);
         collection.AddProcessors(options);

@@ -45,7 +45,7 @@ internal sealed class Stages : IAsyncDisposable
         parts.AddSingleton(options.Routing);
         parts.AddSingleton(options.Settling);
         parts.AddSingleton(options.Recording);
-        parts.AddSingleton(options.Owning);
+        parts.AddSingleton(options.Leasing);
         parts.AddLedger(options);
         parts.AddProcessors(options);
         parts.AddSingleton<DoubtQueue>();

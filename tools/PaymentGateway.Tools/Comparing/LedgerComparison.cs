@@ -7,7 +7,7 @@ namespace PaymentGateway.Tools.Comparing;
 /// have stored.
 /// </summary>
 public sealed class LedgerComparison(
-    LoadLedger ledger,
+    LoadLedger sent,
     IReadOnlyDictionary<Guid, LedgerEntry> ledger,
     IEnumerable<ProcessorPayment> byDefault,
     IEnumerable<ProcessorPayment> byFallback)
@@ -22,20 +22,20 @@ public sealed class LedgerComparison(
     public IReadOnlyList<Difference> Differences() => Those(
         Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheLedger(), ChargedByBoth(), ChargedAgain());
 
-    /// <summary>The same of ledger that were lost on the way: what they hold must be true all the same.</summary>
+    /// <summary>The same of a ledger that was lost on the way: what it holds must be true all the same.</summary>
     public IReadOnlyList<Difference> DifferencesAfterLoss() =>
         Those(NotAtTheirProcessor(), ChargedByBoth(), ChargedAgain());
 
     private static List<Difference> Those(params Difference[] all) =>
         all.Where(difference => difference.Found.Count > 0).ToList();
 
-    private Difference Unsettled() => new("acknowledged, and not in the ledger", ledger.Entries
+    private Difference Unsettled() => new("acknowledged, and not in the ledger", sent.Entries
         .Where(entry => entry.Outcome == LoadOutcome.Acknowledged && !ledger.ContainsKey(entry.Id))
         .Select(entry => $"{entry}, {Stored(entry.Id)}").ToList());
 
     private Difference NotAsSent() => new("in the ledger, and not as it was sent", ledger
-        .Where(row => !WasSent(ledger.Find(row.Key), row.Value))
-        .Select(row => $"{row.Key} {row.Value}, sent {ledger.Find(row.Key)}").ToList());
+        .Where(row => !WasSent(sent.Find(row.Key), row.Value))
+        .Select(row => $"{row.Key} {row.Value}, sent {sent.Find(row.Key)}").ToList());
 
     private Difference NotAtTheirProcessor() => new("in the ledger, and not so at their processor", ledger
         .Where(row => !(row.Value.Processor == Default ? byDefault : byFallback)[row.Key]
@@ -45,7 +45,7 @@ public sealed class LedgerComparison(
     private Difference NotInTheLedger() => new("charged, and not in the ledger", byDefault.Concat(byFallback)
         .SelectMany(stored => stored)
         .Where(stored => !ledger.ContainsKey(stored.CorrelationId))
-        .Select(stored => $"{stored}, sent {ledger.Find(stored.CorrelationId)}").ToList());
+        .Select(stored => $"{stored}, sent {sent.Find(stored.CorrelationId)}").ToList());
 
     private Difference ChargedByBoth() => new("charged by both processors", byDefault
         .Where(stored => byFallback.Contains(stored.Key))

@@ -7,7 +7,7 @@ using PaymentGateway.Timing;
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>
-public sealed class OrphanAdoptionTurnTests : IAsyncLifetime
+public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Leasing;
 /// <summary>
 /// LeaseKeeper turn by renewal, on a clock of the test's: what it tells the database, and what follows.
 /// </summary>
-public sealed class LeaseKeeperTurnTests : IAsyncLifetime
+public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
@@ -131,7 +131,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
     {
         await stages.StartAsync<LeaseKeeper>();
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, stages.Lease.Epoch);
-        await NextTurnAsync();
+        await NextRenewalAsync();
         Assert.False(await UsesFallbackAsync());
 
         Assert.False(stages.Lease.MayUseFallback(payment));
@@ -150,7 +150,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
         stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
         await database.Leases.CloseAsync(lost);
 
-        await NextTurnAsync();
+        await NextRenewalAsync();
 
         Assert.True(stages.Lease.Epoch > lost);
         Assert.True(stages.Lease.IsHeld);
@@ -185,7 +185,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
         // Time that passed in one piece was no turn's.
         clock.Advance(10 * LeaseDuration);
-        await NextTurnAsync();
+        await NextRenewalAsync();
         Assert.False(await IsClosedAsync(expired));
 
         for (var time = TimeSpan.Zero; time <= LeaseDuration; time += Step)
@@ -233,16 +233,14 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
     private IReadOnlyCollection<string> Log => stages.LogOf<LeaseKeeper>();
 
-    /// <summary>
-    /// Time in which the keeper makes its renewals; the statements that were on their way then are over.
-    /// </summary>
-    /// <summary>Time in which the keeper makes its renewals; statements that were on their way then are over.</summary>
+    /// <summary>Time in which the keeper renews; the statements that were on their way then are over.</summary>
+    private async Task PassAsync(TimeSpan time)
     {
         clock.Advance(time);
-        await NextTurnAsync();
+        await NextRenewalAsync();
     }
 
-    private Task NextTurnAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Limit);
+    private Task NextRenewalAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Limit);
 
     // With the database away no turn ends in a look that could be waited for.
     private Func<Task<bool>> TurnAndAsync(Func<Task<bool>> conditionAsync) => () =>
@@ -277,7 +275,7 @@ public sealed class LeaseKeeperTurnTests : IAsyncLifetime
 
     private async Task<DateTime> BoundAsync()
     {
-        await NextTurnAsync();
+        await NextRenewalAsync();
         return await database.ScalarAsync<DateTime>(
             $"SELECT low_water_mark FROM leases WHERE epoch = {stages.Lease.Epoch}");
     }
