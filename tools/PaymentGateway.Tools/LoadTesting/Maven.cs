@@ -32,22 +32,20 @@ internal static class Maven
 
         var log = Repository.PathOf("artifacts", "gatling", "build.log");
         Directory.CreateDirectory(Path.GetDirectoryName(log)!);
-        var build = await Shell.RunAsync(
-            [.. Command, "test-compile"], variables: Variables, cancellation: cancellation);
-        await File.WriteAllTextAsync(log, build.Output + build.Errors, cancellation);
-        if (build.Succeeded)
+        if (await LoggedCommand.RunAsync(
+            [.. Command, "test-compile"], log, variables: Variables, cancellation: cancellation) == 0)
             return null;
 
-        var lines = build.Output.Split('\n');
-        switch (MavenLog.ReasonIn(build.Output))
+        var errors = File.ReadLines(log).Where(line => line.StartsWith("[ERROR]", StringComparison.Ordinal));
+        switch (MavenLog.ReasonIn(await File.ReadAllTextAsync(log, cancellation)))
         {
             case MavenFailure.NoRepositoryReachable:
                 return $"Maven reaches neither a repository nor the bundle in ../shared/maven; log: {log}";
             case MavenFailure.DoesNotCompile:
-                Show(lines.Where(line => line.StartsWith("[ERROR]", StringComparison.Ordinal)).Take(20));
+                Show(errors.Take(20));
                 throw new ToolException($"gatling/ does not compile; log: {log}");
             default:
-                Show(lines.Where(line => line.StartsWith("[ERROR]", StringComparison.Ordinal)).Take(5));
+                Show(errors.Take(5));
                 throw new ToolException($"Maven failed; log: {log}");
         }
     }

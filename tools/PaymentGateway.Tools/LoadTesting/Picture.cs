@@ -20,14 +20,13 @@ internal static class Picture
             Path.Combine(folder, "stages.gp"), StageShapes.Of(File.ReadLines(Path.Combine(folder, "stages.csv"))),
             cancellation);
         var picture = Path.Combine(folder, "picture.png");
-        var plot = await Shell.RunAsync(
+        var status = await LoggedCommand.RunAsync(
             ["gnuplot", "-e", $"folder='{folder}'; out='{picture}'; headline='{headline}'; ledger={ledger}",
                 Repository.PathOf("gatling", "plot", "run.gp")],
-            cancellation: cancellation);
-        if (plot.Succeeded)
+            log, cancellation: cancellation);
+        if (status == 0)
             return;
 
-        await File.WriteAllTextAsync(log, plot.Output + plot.Errors, cancellation);
         await output.WriteLineAsync($"no picture: gnuplot failed; log: {log}");
         File.Delete(picture);
     }
@@ -38,10 +37,9 @@ internal static class Picture
             || !Environment.IsPrivilegedProcess)
             return;
 
-        var install = await Shell.RunAsync(
-            ["apt-get", "-q", "-y", "install", "--no-install-recommends", "gnuplot-nox", "fonts-dejavu-core"],
+        await LoggedCommand.RunAsync(
+            ["apt-get", "-q", "-y", "install", "--no-install-recommends", "gnuplot-nox", "fonts-dejavu-core"], log,
             variables: new Dictionary<string, string?> { ["DEBIAN_FRONTEND"] = "noninteractive" },
             cancellation: cancellation);
-        await File.WriteAllTextAsync(log, install.Output + install.Errors, cancellation);
     }
 }

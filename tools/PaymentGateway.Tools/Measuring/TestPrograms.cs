@@ -30,12 +30,11 @@ internal static class TestPrograms
         Console.WriteLine($"publishing {name}");
         var log = Repository.ArtifactsOf(settings.Framework, $"publish-{name}.log");
         Directory.CreateDirectory(Path.GetDirectoryName(log)!);
-        var publish = await Shell.RunAsync(
+        var status = await LoggedCommand.RunAsync(
             ["dotnet", "publish", $"tests/{name}", "-c", "Release", "-r", "linux-x64", "-tl:off", "-clp:NoSummary",
                 .. more],
-            cancellation: cancellation);
-        await File.WriteAllTextAsync(log, publish.Output + publish.Errors, cancellation);
-        if (!publish.Succeeded)
+            log, cancellation: cancellation);
+        if (status != 0)
             throw new ToolException($"publishing {name} failed; log: {log}");
     }
 

@@ -16,8 +16,7 @@ FROM generate_series(1, :rows) AS number;
 
 INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
 SELECT correlation_id, accepted_at, CASE WHEN get_byte(uuid_send(correlation_id), 14) % 10 = 0 THEN 2 ELSE 1 END,
-       amount_cents,
-       accepted_at + interval '5 milliseconds'
+       amount_cents, accepted_at + interval '5 milliseconds'
 FROM payments;
 
 INSERT INTO settlement_totals (width_seconds, bucket, processor, epoch, requests, amount_cents)

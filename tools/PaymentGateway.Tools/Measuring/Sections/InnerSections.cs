@@ -9,15 +9,14 @@ internal static class InnerSections
     public static async Task RunInnerAsync(Bench bench, CancellationToken cancellation)
     {
         var log = Path.Combine(bench.Folder, "inner.log");
-        var inner = await Shell.RunAsync(
-            [TestPrograms.Benchmarks(bench.Settings.System), "inner"], bench.Folder, cancellation: cancellation);
-        await File.WriteAllTextAsync(log, inner.Output + inner.Errors, cancellation);
-        if (!inner.Succeeded)
+        var status = await LoggedCommand.RunAsync(
+            [TestPrograms.Benchmarks(bench.Settings.System), "inner"], log, bench.Folder, cancellation: cancellation);
+        if (status != 0)
             throw new ToolException($"the benchmarks failed; log: {log}");
 
         bench.Report.Tell("");
         bench.Report.Tell($"Inner pieces, {FrameworkOf(bench)} (JIT), short job of BenchmarkDotNet");
-        foreach (var line in BenchmarkTables.In(inner.Output))
+        foreach (var line in BenchmarkTables.In(await File.ReadAllTextAsync(log, cancellation)))
             bench.Report.Tell(line);
     }
 
