@@ -12,27 +12,27 @@ public sealed class ProgramTests : IAsyncLifetime
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);
 
-    private readonly OwnServerDatabase database = new();
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("gateway-program");
+    private readonly OwnServerDatabase _database = new();
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("gateway-program");
 
-    private string SocketPath => Path.Combine(directory.FullName, "api.sock");
+    private string SocketPath => Path.Combine(_directory.FullName, "api.sock");
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
     public async Task DisposeAsync()
     {
-        await database.DisposeAsync();
-        directory.Delete(recursive: true);
+        await _database.DisposeAsync();
+        _directory.Delete(recursive: true);
     }
 
     [PostgresFact]
     public async Task A_setting_that_turns_out_wrong_after_the_start_ends_the_process_with_78()
     {
-        await database.Server.StopAsync();
+        await _database.Server.StopAsync();
         var running = RunAsync();
         await Eventually.HoldsAsync(Listens, "the instance listens without PostgreSQL");
 
-        await database.StartAgainAsync();
+        await _database.StartAgainAsync();
 
         Assert.Equal(78, await running.WaitAsync(HangGuard));
     }
@@ -63,7 +63,7 @@ public sealed class ProgramTests : IAsyncLifetime
     private Task<int> RunAsync() => Program.Main(
     [
         $"--urls=http://unix:{SocketPath}",
-        $"--ConnectionStrings:Ledger={database.ConnectionString}",
+        $"--ConnectionStrings:Ledger={_database.ConnectionString}",
         "--Gateway:Storage:Profile=Durable",
         "--Gateway:Processors:Default:BaseUrl=http://127.0.0.1:9",
         "--Gateway:Processors:Fallback:BaseUrl=http://127.0.0.1:9",

@@ -6,9 +6,9 @@ namespace PaymentGateway.Tests;
 /// <summary>The workflow runs what we run, with an SDK that global.json takes, and may only read.</summary>
 public sealed class WorkflowTests
 {
-    private readonly YamlNode workflow = Read();
+    private readonly YamlNode _workflow = Read();
 
-    private YamlNode Job => Assert.Single(((YamlMappingNode)workflow["jobs"]).Children).Value;
+    private YamlNode Job => Assert.Single(((YamlMappingNode)_workflow["jobs"]).Children).Value;
 
     private IEnumerable<YamlMappingNode> Steps => ((YamlSequenceNode)Job["steps"]).Cast<YamlMappingNode>();
 
@@ -24,7 +24,7 @@ public sealed class WorkflowTests
     [Fact]
     public void It_may_only_read_and_has_an_end()
     {
-        var permission = Assert.Single(((YamlMappingNode)workflow["permissions"]).Children);
+        var permission = Assert.Single(((YamlMappingNode)_workflow["permissions"]).Children);
 
         Assert.Equal(("contents", "read"), (permission.Key.ToString(), permission.Value.ToString()));
         Assert.Equal("30", Job["timeout-minutes"].ToString());

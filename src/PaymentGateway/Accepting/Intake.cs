@@ -21,15 +21,15 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    private readonly BatchTimer batchTimer = new(
+    private readonly BatchTimer _batchTimer = new(
         options.Acknowledge == Acknowledge.Received ? options.ReceivedLinger : options.Linger, "acceptances");
 
-    private readonly object gate = new();
-    private List<PendingAcceptance> waiting = [];
-    private readonly List<Task> slow = [];
-    private bool isStoring;
-    private bool isStuck;
-    private bool inBurst;
+    private readonly object _gate = new();
+    private List<PendingAcceptance> _waiting = [];
+    private readonly List<Task> _slow = [];
+    private bool _isStoring;
+    private bool _isStuck;
+    private bool _inBurst;
 
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
@@ -42,7 +42,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             await Task.Delay(TimeSpan.FromMilliseconds(10), clock, CancellationToken.None);
     }
 
-    public void Dispose() => batchTimer.Dispose();
+    public void Dispose() => _batchTimer.Dispose();
 
     /// <summary>Takes one payment in.</summary>
     /// <returns>
@@ -51,17 +51,17 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents)
     {
         var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp());
-        lock (gate)
+        lock (_gate)
         {
             // While no statement answers, waiting would only be a slower no.
-            if (waiting.Count >= options.MaxWaiting || isStuck)
+            if (_waiting.Count >= options.MaxWaiting || _isStuck)
                 return new ValueTask<AcceptResult>(AcceptResult.Overloaded);
 
-            waiting.Add(acceptance);
-            if (isStoring)
+            _waiting.Add(acceptance);
+            if (_isStoring)
                 return Answer(acceptance);
 
-            isStoring = true;
+            _isStoring = true;
         }
 
         _ = StoreWaitingAsync();
@@ -72,8 +72,8 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     {
         get
         {
-            lock (gate)
-                return waiting.Count == 0 && !isStoring && slow.TrueForAll(storing => storing.IsCompleted);
+            lock (_gate)
+                return _waiting.Count == 0 && !_isStoring && _slow.TrueForAll(storing => storing.IsCompleted);
         }
     }
 
@@ -85,7 +85,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         while (HasNext(out var lingers))
         {
             if (lingers)
-                await batchTimer.NextAsync();
+                await _batchTimer.NextAsync();
             await StoreAsync(TakeBatch());
         }
     }
@@ -93,30 +93,30 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     /// <summary>False when nothing waits: then the next payment begins again.</summary>
     private bool HasNext(out bool lingers)
     {
-        lock (gate)
+        lock (_gate)
         {
-            isStoring = waiting.Count > 0;
-            lingers = (AcknowledgesReceived || inBurst) && waiting.Count < options.MaxBatch;
-            return isStoring;
+            _isStoring = _waiting.Count > 0;
+            lingers = (AcknowledgesReceived || _inBurst) && _waiting.Count < options.MaxBatch;
+            return _isStoring;
         }
     }
 
     private List<PendingAcceptance> TakeBatch()
     {
-        lock (gate)
+        lock (_gate)
         {
             List<PendingAcceptance> batch;
-            if (waiting.Count <= options.MaxBatch)
+            if (_waiting.Count <= options.MaxBatch)
             {
-                (batch, waiting) = (waiting, []);
+                (batch, _waiting) = (_waiting, []);
             }
             else
             {
-                batch = waiting.GetRange(0, options.MaxBatch);
-                waiting.RemoveRange(0, batch.Count);
+                batch = _waiting.GetRange(0, options.MaxBatch);
+                _waiting.RemoveRange(0, batch.Count);
             }
 
-            inBurst = batch.Count >= BurstFrom;
+            _inBurst = batch.Count >= BurstFrom;
             return batch;
         }
     }
@@ -133,27 +133,27 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             return;
         }
 
-        lock (gate)
+        lock (_gate)
         {
-            slow.RemoveAll(other => other.IsCompleted);
-            slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing, arrivedAt));
-            if (slow.Count < SlowMax)
+            _slow.RemoveAll(other => other.IsCompleted);
+            _slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing, arrivedAt));
+            if (_slow.Count < SlowMax)
                 return;
         }
 
-        var free = Task.WhenAny(slow);
+        var free = Task.WhenAny(_slow);
         // Received payments are acknowledged already: they wait for as long as it takes.
         if (AcknowledgesReceived)
             await free;
         if (await EndsAsync(free, RestOf(arrivedAt)))
             return;
 
-        lock (gate)
-            isStuck = true;
+        lock (_gate)
+            _isStuck = true;
         RefuseWaiting();
         await free;
-        lock (gate)
-            isStuck = false;
+        lock (_gate)
+            _isStuck = false;
     }
 
     // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
@@ -186,8 +186,8 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private void RefuseWaiting()
     {
         List<PendingAcceptance> refused;
-        lock (gate)
-            (refused, waiting) = (waiting, []);
+        lock (_gate)
+            (refused, _waiting) = (_waiting, []);
 
         PendingAcceptance.CompleteAll(refused, AcceptResult.Unavailable);
     }

@@ -24,8 +24,8 @@ internal enum AcceptResult
 internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedAt) : IValueTaskSource<AcceptResult>
 {
     // Runs on in the storing thread: the 202 leaves without a hop.
-    private ManualResetValueTaskSourceCore<AcceptResult> source;
-    private int completed;
+    private ManualResetValueTaskSourceCore<AcceptResult> _source;
+    private int _completed;
 
     public Guid Id { get; } = id;
 
@@ -34,12 +34,12 @@ internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedA
     /// <summary>Monotonic timestamp of the request.</summary>
     public long ArrivedAt { get; } = arrivedAt;
 
-    public ValueTask<AcceptResult> Result => new(this, source.Version);
+    public ValueTask<AcceptResult> Result => new(this, _source.Version);
 
     public void Complete(AcceptResult result)
     {
-        if (Interlocked.Exchange(ref completed, 1) == 0)
-            source.SetResult(result);
+        if (Interlocked.Exchange(ref _completed, 1) == 0)
+            _source.SetResult(result);
     }
 
     public static void CompleteAll(List<PendingAcceptance> batch, AcceptResult result)
@@ -48,11 +48,11 @@ internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedA
             acceptance.Complete(result);
     }
 
-    public AcceptResult GetResult(short token) => source.GetResult(token);
+    public AcceptResult GetResult(short token) => _source.GetResult(token);
 
-    public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);
+    public ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
 
     public void OnCompleted(
         Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
-        source.OnCompleted(continuation, state, token, flags);
+        _source.OnCompleted(continuation, state, token, flags);
 }

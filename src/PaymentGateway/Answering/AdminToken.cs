@@ -9,15 +9,15 @@ internal sealed class AdminToken(GatewayOptions options)
 {
     private const string Header = "X-Rinha-Token";
 
-    private readonly byte[]? expected =
+    private readonly byte[]? _expected =
         options.AdminToken is { } token ? SHA256.HashData(Encoding.UTF8.GetBytes(token)) : null;
 
     /// <summary>Answers 401 where the token is missing or wrong; compares in constant time.</summary>
     /// <returns>Whether the call may go on.</returns>
     public async ValueTask<bool> AdmitsAsync(HttpContext context)
     {
-        if (expected is null || CryptographicOperations.FixedTimeEquals(
-                SHA256.HashData(Encoding.UTF8.GetBytes(context.Request.Headers[Header].ToString())), expected))
+        if (_expected is null || CryptographicOperations.FixedTimeEquals(
+                SHA256.HashData(Encoding.UTF8.GetBytes(context.Request.Headers[Header].ToString())), _expected))
             return true;
 
         await ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);

@@ -6,11 +6,11 @@ namespace PaymentGateway.Configuring;
 /// <remarks>The binding generator names neither value nor range (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class SettingsReader(IConfiguration configuration, string section)
 {
-    private readonly HashSet<string> known = new(StringComparer.OrdinalIgnoreCase);
+    private readonly HashSet<string> _known = new(StringComparer.OrdinalIgnoreCase);
 
     public string? OptionalText(string key)
     {
-        known.Add(key);
+        _known.Add(key);
         var value = configuration[key];
         return string.IsNullOrWhiteSpace(value) ? null : value;
     }
@@ -72,7 +72,7 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
     public void RefuseUnknown()
     {
         foreach (var (key, value) in configuration.GetSection(section).AsEnumerable())
-            if (value is not null && !known.Contains(key))
+            if (value is not null && !_known.Contains(key))
                 throw Wrong(key, "is no setting of the gateway (docs/configuration.md has them all)");
     }
 

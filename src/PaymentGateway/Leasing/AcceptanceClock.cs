@@ -8,37 +8,37 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class AcceptanceClock(TimeProvider clock)
 {
-    private readonly object gate = new();
-    private readonly Dictionary<long, DateTime> inFlight = [];
-    private DateTime last = DateTime.UnixEpoch;
-    private long lastNumber;
+    private readonly object _gate = new();
+    private readonly Dictionary<long, DateTime> _inFlight = [];
+    private DateTime _last = DateTime.UnixEpoch;
+    private long _lastNumber;
 
     /// <summary>Begins a batch: the times from its From on, one microsecond apart.</summary>
     public AcceptanceBatch Begin(int count)
     {
-        lock (gate)
+        lock (_gate)
         {
-            var next = last.AddTicks(TimeSpan.TicksPerMicrosecond);
+            var next = _last.AddTicks(TimeSpan.TicksPerMicrosecond);
             var now = clock.UtcMicroseconds();
             var from = now > next ? now : next;
-            last = from.AddTicks((count - 1) * TimeSpan.TicksPerMicrosecond);
-            inFlight.Add(++lastNumber, from);
-            return new AcceptanceBatch(lastNumber, from, last);
+            _last = from.AddTicks((count - 1) * TimeSpan.TicksPerMicrosecond);
+            _inFlight.Add(++_lastNumber, from);
+            return new AcceptanceBatch(_lastNumber, from, _last);
         }
     }
 
     /// <summary>Ends a batch, once its payments are in memory or noted in the backlog.</summary>
     public void End(AcceptanceBatch batch)
     {
-        lock (gate)
-            inFlight.Remove(batch.Number);
+        lock (_gate)
+            _inFlight.Remove(batch.Number);
     }
 
     /// <summary>No batch in flight or to come has an earlier time.</summary>
     public DateTime Oldest()
     {
-        lock (gate)
-            return inFlight.Count == 0 ? last : inFlight.Values.Min();
+        lock (_gate)
+            return _inFlight.Count == 0 ? _last : _inFlight.Values.Min();
     }
 }
 

@@ -8,8 +8,8 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
-    private readonly EarlierWriters earlier = new(leases);
-    private (int Epoch, DateTime Until)? asked;
+    private readonly EarlierWriters _earlier = new(leases);
+    private (int Epoch, DateTime Until)? _asked;
 
     /// <summary>Checks once; to be called after a renewal.</summary>
     /// <param name="epoch">The one that was renewed.</param>
@@ -18,16 +18,16 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
     {
         // One question at a time: what broke meanwhile is asked for when this one has its answer. What broke in a lost
         // epoch is others' to look for.
-        if (asked?.Epoch != epoch)
+        if (_asked?.Epoch != epoch)
         {
-            asked = refusedUntil is { } fenced ? (epoch, fenced) : null;
-            earlier.KeepOnly([]);
+            _asked = refusedUntil is { } fenced ? (epoch, fenced) : null;
+            _earlier.KeepOnly([]);
         }
 
-        if (asked is not { } question || !await earlier.AreOverAsync(epoch))
+        if (_asked is not { } question || !await _earlier.AreOverAsync(epoch))
             return;
 
         backlog.MakeCertain(question.Until);
-        asked = null;
+        _asked = null;
     }
 }

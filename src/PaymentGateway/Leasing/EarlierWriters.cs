@@ -8,24 +8,24 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class EarlierWriters(LeaseStore leases)
 {
-    private readonly Dictionary<int, HashSet<string>> running = [];
+    private readonly Dictionary<int, HashSet<string>> _running = [];
 
     /// <summary>True when none is left of those that ran at the first call for this fence.</summary>
     /// <param name="fence">Names the fence, which is committed.</param>
     public async Task<bool> AreOverAsync(int fence)
     {
         var writers = await leases.WritersAsync();
-        if (running.TryGetValue(fence, out var earlier))
+        if (_running.TryGetValue(fence, out var earlier))
             earlier.IntersectWith(writers);
         else
-            running.Add(fence, earlier = [.. writers]);
+            _running.Add(fence, earlier = [.. writers]);
         return earlier.Count == 0;
     }
 
     /// <summary>Forgets all fences but these.</summary>
     public void KeepOnly(IEnumerable<int> fences)
     {
-        foreach (var ended in running.Keys.Except(fences).ToList())
-            running.Remove(ended);
+        foreach (var ended in _running.Keys.Except(fences).ToList())
+            _running.Remove(ended);
     }
 }

@@ -12,11 +12,11 @@ internal sealed class InstanceLock : IDisposable
 
     private const string BootId = "/proc/sys/kernel/random/boot_id";
 
-    private readonly FileStream? file;
+    private readonly FileStream? _file;
 
     private InstanceLock(FileStream? file, string identity)
     {
-        this.file = file;
+        _file = file;
         Identity = identity;
     }
 
@@ -24,7 +24,7 @@ internal sealed class InstanceLock : IDisposable
     public string Identity { get; }
 
     /// <summary>Whether earlier processes of this identity are proven to have terminated.</summary>
-    public bool IsProof => file is not null;
+    public bool IsProof => _file is not null;
 
     /// <summary>
     /// Takes the lock of the socket that <paramref name="urls"/> names; removes what a dead process left of it.
@@ -55,5 +55,5 @@ internal sealed class InstanceLock : IDisposable
         }
     }
 
-    public void Dispose() => file?.Dispose();
+    public void Dispose() => _file?.Dispose();
 }

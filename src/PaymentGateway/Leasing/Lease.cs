@@ -11,25 +11,25 @@ namespace PaymentGateway.Leasing;
 internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 {
     // A tenth for clocks that do not run alike; the database's lease is the full one.
-    private readonly TimeSpan validFor = options.LeaseDuration * 0.9;
-    private long heldUntil;
-    private int epoch = PaymentStates.Nobody;
-    private int fallbackRequested;
-    private int fallbackMarked;
-    private long lastNumber;
-    private TaskCompletionSource nextCheck = NewCheck();
+    private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
+    private long _heldUntil;
+    private int _epoch = PaymentStates.Nobody;
+    private int _fallbackRequested;
+    private int _fallbackMarked;
+    private long _lastNumber;
+    private TaskCompletionSource _nextCheck = NewCheck();
 
     /// <summary>The epoch that accepted payments name as their owner; nobody's while there is none.</summary>
-    public int Epoch => Volatile.Read(ref epoch);
+    public int Epoch => Volatile.Read(ref _epoch);
 
     /// <summary>False: nothing may be sent to a processor now.</summary>
-    public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref heldUntil);
+    public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
 
     /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
     /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
-    public bool FallbackRequested => Volatile.Read(ref fallbackRequested) == Epoch;
+    public bool FallbackRequested => Volatile.Read(ref _fallbackRequested) == Epoch;
 
     /// <summary>
     /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
@@ -37,31 +37,31 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// </summary>
     public bool MayUseFallback(Payment payment)
     {
-        if (Volatile.Read(ref fallbackMarked) == payment.Epoch)
+        if (Volatile.Read(ref _fallbackMarked) == payment.Epoch)
             return true;
 
-        if (Interlocked.Exchange(ref fallbackRequested, payment.Epoch) != payment.Epoch)
+        if (Interlocked.Exchange(ref _fallbackRequested, payment.Epoch) != payment.Epoch)
             CheckSoon.Set();
         return false;
     }
 
     /// <summary>The database knows it: the mark is committed.</summary>
-    public void FallbackMarked(int current) => Volatile.Write(ref fallbackMarked, current);
+    public void FallbackMarked(int current) => Volatile.Write(ref _fallbackMarked, current);
 
     /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>
-    public long NextNumber() => Interlocked.Increment(ref lastNumber);
+    public long NextNumber() => Interlocked.Increment(ref _lastNumber);
 
     /// <param name="current">The epoch that the database opened.</param>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
     public void Confirm(int current, long askedAt)
     {
         Renewed(askedAt);
-        Volatile.Write(ref epoch, current);
+        Volatile.Write(ref _epoch, current);
     }
 
     /// <summary>The database renewed the epoch, which may have been lost meanwhile all the same.</summary>
     /// <inheritdoc cref="Confirm"/>
-    public void Renewed(long askedAt) => Volatile.Write(ref heldUntil, askedAt + clock.TicksOf(validFor));
+    public void Renewed(long askedAt) => Volatile.Write(ref _heldUntil, askedAt + clock.TicksOf(_validFor));
 
     /// <summary>Set when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
     public AsyncAutoResetEvent CheckSoon { get; } = new(clock);
@@ -75,15 +75,15 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         for (var checks = 0; checks < 2; checks++)
         {
             CheckSoon.Set();
-            await Volatile.Read(ref nextCheck).Task.WaitAsync(cancellation);
+            await Volatile.Read(ref _nextCheck).Task.WaitAsync(cancellation);
         }
     }
 
     /// <summary>The keeper has checked.</summary>
-    public void Checked() => Interlocked.Exchange(ref nextCheck, NewCheck()).TrySetResult();
+    public void Checked() => Interlocked.Exchange(ref _nextCheck, NewCheck()).TrySetResult();
 
     /// <summary>Another instance closed the epoch, or this one gives it up.</summary>
-    public void Lose() => Volatile.Write(ref epoch, PaymentStates.Nobody);
+    public void Lose() => Volatile.Write(ref _epoch, PaymentStates.Nobody);
 
     private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 }

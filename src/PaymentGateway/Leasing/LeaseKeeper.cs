@@ -17,11 +17,11 @@ internal sealed partial class LeaseKeeper(
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
     // After an outage of the database every lease has expired: the others get the time to renew theirs, too.
-    private long steadySince = clock.GetTimestamp();
-    private long lastKept = clock.GetTimestamp();
-    private Task duties = Task.CompletedTask;
-    private bool schemaKnown;
-    private bool unavailable;
+    private long _steadySince = clock.GetTimestamp();
+    private long _lastKept = clock.GetTimestamp();
+    private Task _duties = Task.CompletedTask;
+    private bool _schemaKnown;
+    private bool _unavailable;
 
     /// <summary>
     /// Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.
@@ -36,7 +36,7 @@ internal sealed partial class LeaseKeeper(
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         await base.StopAsync(cancellationToken);
-        await Task.WhenAny(duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+        await Task.WhenAny(_duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
         var epoch = lease.Epoch;
         if (epoch == PaymentStates.Nobody)
             return;
@@ -64,7 +64,7 @@ internal sealed partial class LeaseKeeper(
         while (true)
         {
             // From one beginning to the next: a renewal that hangs has its time, and another one the rest of the lease.
-            var rest = options.RenewInterval - clock.GetElapsedTime(lastKept);
+            var rest = options.RenewInterval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await KeepAsync();
         }
@@ -73,28 +73,28 @@ internal sealed partial class LeaseKeeper(
     private async Task KeepAsync()
     {
         // A pause of this process or of the database counts as an outage, too.
-        if (clock.GetElapsedTime(lastKept) > options.LeaseDuration)
-            steadySince = clock.GetTimestamp();
-        lastKept = clock.GetTimestamp();
+        if (clock.GetElapsedTime(_lastKept) > options.LeaseDuration)
+            _steadySince = clock.GetTimestamp();
+        _lastKept = clock.GetTimestamp();
         try
         {
-            if (!schemaKnown)
+            if (!_schemaKnown)
             {
                 await schema.EnsureAsync();
-                schemaKnown = true;
+                _schemaKnown = true;
             }
 
             // Checked first: what the duties are told was read after the earlier ones had ended, which those who wait
             // for the next check count on.
-            var areDone = duties.IsCompleted;
+            var areDone = _duties.IsCompleted;
             if (await RenewAsync() is { } renewal && areDone)
-                duties = DoDutiesAsync(lease.Epoch, renewal.Ledger, renewal.RefusedUntil);
+                _duties = DoDutiesAsync(lease.Epoch, renewal.Ledger, renewal.RefusedUntil);
             // Mostly they are done at once, and one that is asked for finds them done.
-            await Task.WhenAny(duties, Task.Delay(options.RenewInterval / 2, clock));
+            await Task.WhenAny(_duties, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))
         {
-            steadySince = clock.GetTimestamp();
+            _steadySince = clock.GetTimestamp();
             Report(failed);
         }
     }
@@ -120,7 +120,7 @@ internal sealed partial class LeaseKeeper(
         var epoch = lease.Epoch;
         var renewal = await leases.RenewAsync(new RenewalArgs(
             epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
-            instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(steadySince) > options.LeaseDuration,
+            instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(_steadySince) > options.LeaseDuration,
             usesFallback));
         if (renewal.Renewed)
         {
@@ -144,7 +144,7 @@ internal sealed partial class LeaseKeeper(
             lease.Checked();
             await broken.CheckAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
-            unavailable = false;
+            _unavailable = false;
         }
         catch (Exception failed) when (failed is not OperationCanceledException)
         {
@@ -155,10 +155,10 @@ internal sealed partial class LeaseKeeper(
     private void Report(Exception failed)
     {
         // The schema may be another one when the server is back.
-        schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
-        if (!unavailable)
+        _schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        if (!_unavailable)
             Log.DatabaseUnavailable(log, failed.Message);
-        unavailable = true;
+        _unavailable = true;
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.

@@ -8,13 +8,13 @@ internal sealed partial class LedgerWatch(
 {
     private const int PageMax = 1_000;
 
-    private LedgerState? known;
-    private volatile LedgerState? latest;
+    private LedgerState? _known;
+    private volatile LedgerState? _latest;
 
     /// <summary>
     /// UTC; when a crash of the database emptied the ledger, until a purge begins a new one. Any thread may ask.
     /// </summary>
-    public DateTime? ResetAt => latest?.ResetAt;
+    public DateTime? ResetAt => _latest?.ResetAt;
 
     /// <summary>Handles what changed; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found them.</param>
@@ -27,13 +27,13 @@ internal sealed partial class LedgerWatch(
             Log.LedgerReset(log, state.ResetAt);
         }
 
-        latest = state;
+        _latest = state;
         // A purge since the crash has begun a new ledger: there is nothing to save for it.
-        if (known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
+        if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
-        else if (known is not null && known.Generation != state.Generation)
+        else if (_known is not null && _known.Generation != state.Generation)
             await MarkPurgedAsync();
-        known = state;
+        _known = state;
     }
 
     // The database crashed and its unlogged tables are empty: what is still in memory is saved. What was accepted again

@@ -21,20 +21,20 @@ internal sealed partial class OrphanAdoption(
     // Those that wait for fallback's answer leave capacity for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
-    private readonly EarlierWriters earlier = new(leases);
+    private readonly EarlierWriters _earlier = new(leases);
 
     // Monotonic timestamps from after the first search that found an epoch closed.
-    private readonly Dictionary<int, long> closedSince = [];
+    private readonly Dictionary<int, long> _closedSince = [];
 
     // How far a search has come that is not at its end: the settled ones before need not be passed again.
-    private readonly Dictionary<int, DateTime> cursors = [];
+    private readonly Dictionary<int, DateTime> _cursors = [];
 
-    private long adoptingFrom = long.MaxValue;
+    private long _adoptingFrom = long.MaxValue;
 
     /// <summary>
     /// Nothing that is being adopted now is older; null when nothing is. To be read before what is unsettled.
     /// </summary>
-    public DateTime? Oldest() => Volatile.Read(ref adoptingFrom) is var ticks and < long.MaxValue
+    public DateTime? Oldest() => Volatile.Read(ref _adoptingFrom) is var ticks and < long.MaxValue
         ? new DateTime(ticks, DateTimeKind.Utc)
         : null;
 
@@ -44,16 +44,16 @@ internal sealed partial class OrphanAdoption(
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
         var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
-        earlier.KeepOnly(epochs);
-        foreach (var ended in closedSince.Keys.Except(epochs).ToList())
-            closedSince.Remove(ended);
+        _earlier.KeepOnly(epochs);
+        foreach (var ended in _closedSince.Keys.Except(epochs).ToList())
+            _closedSince.Remove(ended);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
-            closedSince.TryAdd(epoch, now);
+            _closedSince.TryAdd(epoch, now);
             // Asked before the search that may be the last. What clean stops released is always searched.
-            var isLast = epoch != PaymentStates.Nobody && await earlier.AreOverAsync(epoch);
-            var from = cursors.GetValueOrDefault(epoch, orphaned.LowWaterMark);
+            var isLast = epoch != PaymentStates.Nobody && await _earlier.AreOverAsync(epoch);
+            var from = _cursors.GetValueOrDefault(epoch, orphaned.LowWaterMark);
             try
             {
                 if (await AdoptAsync(orphaned with { LowWaterMark = from }) && isLast)
@@ -79,32 +79,32 @@ internal sealed partial class OrphanAdoption(
 
         List<StoredPayment> page;
         // A renewal may be in flight. One that does not know of this has an older number.
-        Volatile.Write(ref adoptingFrom, orphaned.LowWaterMark.Ticks);
+        Volatile.Write(ref _adoptingFrom, orphaned.LowWaterMark.Ticks);
         try
         {
             page = await AdoptPageAsync(
                 new AdoptArgs(from, lease.Epoch, orphaned.LowWaterMark, limit, lease.NextNumber()));
             // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
             // clean stops released has no time of its own but this one.
-            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince[from];
+            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : _closedSince[from];
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page)
                 Take(row, doubtSince);
         }
         finally
         {
-            Volatile.Write(ref adoptingFrom, long.MaxValue);
+            Volatile.Write(ref _adoptingFrom, long.MaxValue);
         }
 
         if (page.Count > 0)
             Log.Adopted(log, page.Count, from);
         if (page.Count < limit)
         {
-            cursors.Remove(from);
+            _cursors.Remove(from);
             return true;
         }
 
-        cursors[from] = page.Max(row => row.AcceptedAt);
+        _cursors[from] = page.Max(row => row.AcceptedAt);
         lease.CheckSoon.Set();
         return false;
     }

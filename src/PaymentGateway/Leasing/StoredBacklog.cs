@@ -8,8 +8,8 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class StoredBacklog(TimeProvider clock)
 {
-    private readonly object gate = new();
-    private readonly List<StoredRange> ranges = [];
+    private readonly object _gate = new();
+    private readonly List<StoredRange> _ranges = [];
 
     /// <summary>Set when something can be read here.</summary>
     public AsyncAutoResetEvent Added { get; } = new(clock);
@@ -19,8 +19,8 @@ internal sealed class StoredBacklog(TimeProvider clock)
     {
         get
         {
-            lock (gate)
-                return ranges.Exists(range => !range.IsUncertain);
+            lock (_gate)
+                return _ranges.Exists(range => !range.IsUncertain);
         }
     }
 
@@ -32,15 +32,15 @@ internal sealed class StoredBacklog(TimeProvider clock)
 
     private void Add(AcceptanceBatch batch, bool isUncertain)
     {
-        lock (gate)
+        lock (_gate)
         {
             // Neighbours of one kind become one range, so a long outage does not grow a list. Only neighbours: a
             // batch between them that went to memory would be read, and charged, a second time.
-            if (ranges.Count > 0 && ranges[^1] is var last && last.LastBatch == batch.Number - 1
+            if (_ranges.Count > 0 && _ranges[^1] is var last && last.LastBatch == batch.Number - 1
                 && last.IsUncertain == isUncertain)
-                ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
+                _ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
             else
-                ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, isUncertain));
+                _ranges.Add(new StoredRange(batch.From, batch.To, batch.Number, isUncertain));
         }
 
         Added.Set();
@@ -49,24 +49,24 @@ internal sealed class StoredBacklog(TimeProvider clock)
     /// <summary>The upper end of what is uncertain; null when nothing is.</summary>
     public DateTime? UncertainUntil()
     {
-        lock (gate)
-            return ranges.Where(range => range.IsUncertain).Max(range => (DateTime?)range.To);
+        lock (_gate)
+            return _ranges.Where(range => range.IsUncertain).Max(range => (DateTime?)range.To);
     }
 
     /// <summary>What was uncertain up to <paramref name="until"/> can be read: nothing more comes there.</summary>
     public void MakeCertain(DateTime until)
     {
-        lock (gate)
-            for (var at = 0; at < ranges.Count; at++)
+        lock (_gate)
+            for (var at = 0; at < _ranges.Count; at++)
             {
-                var range = ranges[at];
+                var range = _ranges[at];
                 if (!range.IsUncertain || range.From > until)
                     continue;
 
                 // It may have grown since the question was asked.
                 if (range.To > until)
-                    ranges.Insert(at + 1, range with { From = until.AddTicks(TimeSpan.TicksPerMicrosecond) });
-                ranges[at] = range with { To = range.To < until ? range.To : until, IsUncertain = false };
+                    _ranges.Insert(at + 1, range with { From = until.AddTicks(TimeSpan.TicksPerMicrosecond) });
+                _ranges[at] = range with { To = range.To < until ? range.To : until, IsUncertain = false };
             }
 
         Added.Set();
@@ -75,39 +75,39 @@ internal sealed class StoredBacklog(TimeProvider clock)
     /// <summary>The first range that may be read now, or null.</summary>
     public StoredRange? Next()
     {
-        lock (gate)
-            return ranges.Find(range => !range.IsUncertain);
+        lock (_gate)
+            return _ranges.Find(range => !range.IsUncertain);
     }
 
     /// <summary>What was read up to and with <paramref name="upTo"/> is in memory now.</summary>
     public void Advance(StoredRange read, DateTime upTo)
     {
-        lock (gate)
+        lock (_gate)
         {
-            var at = ranges.FindIndex(range => range.From == read.From);
+            var at = _ranges.FindIndex(range => range.From == read.From);
             if (at < 0)
                 return; // Cleared meanwhile: the epoch was lost.
 
-            var rest = ranges[at] with { From = upTo.AddTicks(TimeSpan.TicksPerMicrosecond) };
+            var rest = _ranges[at] with { From = upTo.AddTicks(TimeSpan.TicksPerMicrosecond) };
             if (rest.From > rest.To)
-                ranges.RemoveAt(at);
+                _ranges.RemoveAt(at);
             else
-                ranges[at] = rest;
+                _ranges[at] = rest;
         }
     }
 
     /// <summary>The lower end of everything that waits here; null when nothing does.</summary>
     public DateTime? Oldest()
     {
-        lock (gate)
-            return ranges.Count == 0 ? null : ranges.Min(range => range.From);
+        lock (_gate)
+            return _ranges.Count == 0 ? null : _ranges.Min(range => range.From);
     }
 
     /// <summary>The epoch is lost: others adopt what is here.</summary>
     public void Clear()
     {
-        lock (gate)
-            ranges.Clear();
+        lock (_gate)
+            _ranges.Clear();
     }
 }
 

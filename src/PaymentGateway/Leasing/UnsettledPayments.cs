@@ -7,14 +7,14 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class UnsettledPayments
 {
-    private readonly ConcurrentDictionary<Payment, bool> unsettled = new(ReferenceEqualityComparer.Instance);
+    private readonly ConcurrentDictionary<Payment, bool> _unsettled = new(ReferenceEqualityComparer.Instance);
 
-    private int generation;
+    private int _generation;
 
-    public int Count => unsettled.Count;
+    public int Count => _unsettled.Count;
 
     /// <summary>Rises with each purge that this instance notices.</summary>
-    public int Generation => Volatile.Read(ref generation);
+    public int Generation => Volatile.Read(ref _generation);
 
     /// <summary>Adds what a statement has read or stored, unless a purge was noticed meanwhile.</summary>
     /// <param name="payments">All that it gave.</param>
@@ -38,24 +38,24 @@ internal sealed class UnsettledPayments
     /// <returns>What may have been purged; what is added from now on is of the new ledger.</returns>
     public List<Payment> BeginGeneration()
     {
-        Interlocked.Increment(ref generation);
+        Interlocked.Increment(ref _generation);
         return Snapshot();
     }
 
-    public void Add(Payment payment) => unsettled.TryAdd(payment, true);
+    public void Add(Payment payment) => _unsettled.TryAdd(payment, true);
 
     /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
-    public void Remove(Payment payment) => unsettled.TryRemove(payment, out _);
+    public void Remove(Payment payment) => _unsettled.TryRemove(payment, out _);
 
     /// <summary>Everything this instance took earlier is done; null when nothing is unsettled.</summary>
     public DateTime? Oldest()
     {
         DateTime? oldest = null;
-        foreach (var (payment, _) in unsettled)
+        foreach (var (payment, _) in _unsettled)
             if (oldest is null || payment.AcceptedAt < oldest)
                 oldest = payment.AcceptedAt;
         return oldest;
     }
 
-    public List<Payment> Snapshot() => unsettled.Select(entry => entry.Key).ToList();
+    public List<Payment> Snapshot() => _unsettled.Select(entry => entry.Key).ToList();
 }

@@ -17,9 +17,9 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
     // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
 
-    private readonly ResiliencePipeline<HttpResponseMessage> charges;
-    private readonly ResiliencePipeline<HttpResponseMessage> lookUps;
-    private bool isOpen;
+    private readonly ResiliencePipeline<HttpResponseMessage> _charges;
+    private readonly ResiliencePipeline<HttpResponseMessage> _lookUps;
+    private bool _isOpen;
 
     /// <param name="processor">Whose calls these are, for the log.</param>
     /// <param name="health">Reads the circuit's state.</param>
@@ -31,10 +31,10 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
         Processor processor, ProcessorHealth health, RoutingOptions routing, TimeSpan timeLimit, TimeProvider clock,
         ILogger<CallGuardHandler> log)
     {
-        lookUps = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+        _lookUps = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
             .AddTimeout(timeLimit)
             .Build();
-        charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+        _charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
             .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
             {
                 ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
@@ -49,19 +49,19 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
                 OnOpened = opened =>
                 {
                     // Not for each probe that fails.
-                    if (!isOpen)
+                    if (!_isOpen)
                     {
                         var reason = ReasonOf(opened.Outcome);
                         Log.Opened(log, processor, reason);
                     }
 
-                    isOpen = true;
+                    _isOpen = true;
                     return default;
                 },
                 OnClosed = _ =>
                 {
                     Log.Closed(log, processor);
-                    isOpen = false;
+                    _isOpen = false;
                     return default;
                 },
             })
@@ -75,7 +75,7 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)
     {
-        var pipeline = request.Method == HttpMethod.Post ? charges : lookUps;
+        var pipeline = request.Method == HttpMethod.Post ? _charges : _lookUps;
         var context = ResilienceContextPool.Shared.Get(cancellationToken);
         try
         {

@@ -10,17 +10,17 @@ namespace PaymentGateway.Processors;
 /// </summary>
 internal sealed class ChargeContent : HttpContent
 {
-    private readonly Payment payment;
-    private readonly Lease lease;
-    private readonly byte[] body;
+    private readonly Payment _payment;
+    private readonly Lease _lease;
+    private readonly byte[] _body;
 
     /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
     /// <param name="lease">Without it nothing is sent.</param>
     public ChargeContent(Payment payment, Lease lease)
     {
-        this.payment = payment;
-        this.lease = lease;
-        body = JsonSerializer.SerializeToUtf8Bytes(
+        _payment = payment;
+        _lease = lease;
+        _body = JsonSerializer.SerializeToUtf8Bytes(
             new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
             ProcessorJsonContext.Default.ProcessorPayment);
         Headers.TryAddWithoutValidation("Content-Type", "application/json");
@@ -35,16 +35,16 @@ internal sealed class ChargeContent : HttpContent
     protected override Task SerializeToStreamAsync(
         Stream stream, TransportContext? context, CancellationToken cancellationToken)
     {
-        if (payment.Purged || !lease.IsHeld || !lease.Owns(payment))
+        if (_payment.Purged || !_lease.IsHeld || !_lease.Owns(_payment))
             throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
         HasBegun = true;
-        return stream.WriteAsync(body, cancellationToken).AsTask();
+        return stream.WriteAsync(_body, cancellationToken).AsTask();
     }
 
     protected override bool TryComputeLength(out long length)
     {
-        length = body.Length;
+        length = _body.Length;
         return true;
     }
 }

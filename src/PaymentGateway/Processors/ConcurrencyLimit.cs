@@ -16,38 +16,38 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private static readonly TimeSpan Tolerance = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BetweenDecreases = TimeSpan.FromMilliseconds(250);
 
-    private readonly object gate = new();
-    private double limit = Math.Min(16, most);
-    private bool slowStart = true;
-    private int inFlight;
-    private TimeSpan best = TimeSpan.MaxValue;
-    private TimeSpan bestBefore = TimeSpan.MaxValue;
-    private long bestSince;
-    private long decreasedAt;
-    private long? refusedAt;
+    private readonly object _gate = new();
+    private double _limit = Math.Min(16, most);
+    private bool _slowStart = true;
+    private int _inFlight;
+    private TimeSpan _best = TimeSpan.MaxValue;
+    private TimeSpan _bestBefore = TimeSpan.MaxValue;
+    private long _bestSince;
+    private long _decreasedAt;
+    private long? _refusedAt;
 
     /// <summary>The limit of this moment.</summary>
     public int Current
     {
         get
         {
-            lock (gate)
-                return (int)limit;
+            lock (_gate)
+                return (int)_limit;
         }
     }
 
     /// <summary>Takes a permit, or says no.</summary>
     public bool TryAcquire()
     {
-        lock (gate)
+        lock (_gate)
         {
-            if (inFlight >= (int)limit)
+            if (_inFlight >= (int)_limit)
             {
-                refusedAt = clock.GetTimestamp();
+                _refusedAt = clock.GetTimestamp();
                 return false;
             }
 
-            inFlight++;
+            _inFlight++;
             return true;
         }
     }
@@ -57,45 +57,45 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     /// <param name="overloaded">The processor said 429, or did not answer in time.</param>
     public void Release(TimeSpan? latency, bool overloaded)
     {
-        lock (gate)
+        lock (_gate)
         {
-            inFlight--;
+            _inFlight--;
             var now = clock.GetTimestamp();
             if (overloaded || (latency is { } took && IsCongested_NeedsLock(took, now)))
                 Decrease_NeedsLock(now);
             else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
-                limit = Math.Min(most, limit + (slowStart ? 1 : 1 / limit));
+                _limit = Math.Min(most, _limit + (_slowStart ? 1 : 1 / _limit));
         }
     }
 
     // Not whether all permits are taken at this moment: charges begin together, and most answers find some left.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
-        refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
+        _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 
     private bool IsCongested_NeedsLock(TimeSpan took, long now)
     {
-        if (clock.GetElapsedTime(bestSince, now) > BestKept)
+        if (clock.GetElapsedTime(_bestSince, now) > BestKept)
         {
-            bestBefore = best;
-            best = TimeSpan.MaxValue;
-            bestSince = now;
+            _bestBefore = _best;
+            _best = TimeSpan.MaxValue;
+            _bestSince = now;
         }
 
-        if (took < best)
-            best = took;
+        if (took < _best)
+            _best = took;
 
-        var reference = best < bestBefore ? best : bestBefore;
+        var reference = _best < _bestBefore ? _best : _bestBefore;
         return took > reference * 2 + Tolerance;
     }
 
     private void Decrease_NeedsLock(long now)
     {
         // One decrease per burst: the calls already in flight tell of the same congestion.
-        if (decreasedAt != 0 && clock.GetElapsedTime(decreasedAt, now) < BetweenDecreases)
+        if (_decreasedAt != 0 && clock.GetElapsedTime(_decreasedAt, now) < BetweenDecreases)
             return;
 
-        slowStart = false;
-        limit = Math.Max(Math.Min(Least, most), limit / 2);
-        decreasedAt = now;
+        _slowStart = false;
+        _limit = Math.Max(Math.Min(Least, most), _limit / 2);
+        _decreasedAt = now;
     }
 }

@@ -14,7 +14,7 @@ internal sealed partial class HealthMonitor(
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    private bool unavailable;
+    private bool _unavailable;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -26,13 +26,13 @@ internal sealed partial class HealthMonitor(
                     _ = PollAsync(lanes.Of((Processor)claim.Processor));
                 foreach (var row in await record.ReadAsync())
                     lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
-                unavailable = false;
+                _unavailable = false;
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
             {
-                if (!unavailable)
+                if (!_unavailable)
                     Log.RecordUnavailable(log, failed.Message);
-                unavailable = true;
+                _unavailable = true;
             }
 
             await Task.Delay(PollInterval, clock, stoppingToken);

@@ -21,8 +21,8 @@ internal sealed class ProcessorClient(
     private const double RetryAfterSecondsMax = 30;
 
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
-    private readonly Uri payments = new(baseUrl, "payments");
-    private readonly Uri health = new(baseUrl, "payments/service-health");
+    private readonly Uri _payments = new(baseUrl, "payments");
+    private readonly Uri _health = new(baseUrl, "payments/service-health");
 
     public Processor Processor { get; } = processor;
 
@@ -34,7 +34,7 @@ internal sealed class ProcessorClient(
         using var content = new ChargeContent(payment, lease);
         try
         {
-            using var request = new HttpRequestMessage(HttpMethod.Post, payments) { Content = content };
+            using var request = new HttpRequestMessage(HttpMethod.Post, _payments) { Content = content };
             using var response = await http.SendAsync(request, CancellationToken.None);
             return Judge(response);
         }
@@ -86,7 +86,7 @@ internal sealed class ProcessorClient(
     {
         try
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, health);
+            using var request = new HttpRequestMessage(HttpMethod.Get, _health);
             using var response = await http.SendAsync(request, CancellationToken.None);
             var answer = response.StatusCode == HttpStatusCode.OK
                 ? Read(response, ProcessorJsonContext.Default.HealthAnswer)

@@ -11,10 +11,10 @@ internal sealed class ProcessorLane(
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit charges = new(clock, options.MaxConcurrency);
+    private readonly ConcurrencyLimit _charges = new(clock, options.MaxConcurrency);
 
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
-    private readonly SemaphoreSlim lookups = new(options.LookupConcurrency);
+    private readonly SemaphoreSlim _lookups = new(options.LookupConcurrency);
 
     public Processor Processor => client.Processor;
 
@@ -23,7 +23,7 @@ internal sealed class ProcessorLane(
     public ProcessorClient Client => client;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
-    public bool TryAcquire() => charges.TryAcquire();
+    public bool TryAcquire() => _charges.TryAcquire();
 
     /// <summary>
     /// Charges once, with a permit taken before. A payment leaves this in doubt unless the answer says otherwise.
@@ -42,7 +42,7 @@ internal sealed class ProcessorLane(
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
-        charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
+        _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // That of a terminated owner may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition says nothing of the call before it, and that one is no younger for it.
@@ -55,16 +55,16 @@ internal sealed class ProcessorLane(
     /// <summary>Asks whether a payment is stored here.</summary>
     public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
     {
-        await lookups.WaitAsync(cancellation);
+        await _lookups.WaitAsync(cancellation);
         try
         {
             return await client.LookUpAsync(payment.Id);
         }
         finally
         {
-            lookups.Release();
+            _lookups.Release();
         }
     }
 
-    public void Dispose() => lookups.Dispose();
+    public void Dispose() => _lookups.Dispose();
 }

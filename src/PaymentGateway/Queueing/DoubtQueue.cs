@@ -9,25 +9,25 @@ namespace PaymentGateway.Queueing;
 internal sealed class DoubtQueue
 {
     // The reader runs on in the writer's thread: a hop to another thread costs more than beginning a look-up.
-    private readonly Channel<Payment> channel = Channel.CreateUnbounded<Payment>(
+    private readonly Channel<Payment> _channel = Channel.CreateUnbounded<Payment>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private int count;
+    private int _count;
 
     /// <summary>How many are in doubt in this instance's memory, whether taken or not.</summary>
-    public int Count => Volatile.Read(ref count);
+    public int Count => Volatile.Read(ref _count);
 
     /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>
     public void Add(Payment payment)
     {
-        Interlocked.Increment(ref count);
-        channel.Writer.TryWrite(payment);
+        Interlocked.Increment(ref _count);
+        _channel.Writer.TryWrite(payment);
     }
 
     /// <summary>All payments as they come; <see cref="Leave"/> is due for each.</summary>
     public IAsyncEnumerable<Payment> TakeAllAsync(CancellationToken cancellation) =>
-        channel.Reader.ReadAllAsync(cancellation);
+        _channel.Reader.ReadAllAsync(cancellation);
 
     /// <summary>One that was taken is resolved, or no longer this instance's.</summary>
-    public void Leave() => Interlocked.Decrement(ref count);
+    public void Leave() => Interlocked.Decrement(ref _count);
 }

@@ -9,19 +9,19 @@ namespace PaymentGateway.Queueing;
 internal sealed class PaymentQueue(IntakeOptions options)
 {
     // The reader runs on in the writer's thread: a hop to another thread costs more than starting the charge.
-    private readonly Channel<Payment?> channel = Channel.CreateBounded<Payment?>(
+    private readonly Channel<Payment?> _channel = Channel.CreateBounded<Payment?>(
         new BoundedChannelOptions(options.QueueCapacity) { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly PriorityQueue<Payment, DateTime> returned = new();
-    private int returnedCount;
+    private readonly PriorityQueue<Payment, DateTime> _returned = new();
+    private int _returnedCount;
 
-    public int Count => channel.Reader.Count + Volatile.Read(ref returnedCount);
+    public int Count => _channel.Reader.Count + Volatile.Read(ref _returnedCount);
 
     /// <summary>How many more payments fit.</summary>
     public int RemainingCapacity => options.QueueCapacity - Count;
 
     /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
-    public bool TryAdd(Payment payment) => channel.Writer.TryWrite(payment);
+    public bool TryAdd(Payment payment) => _channel.Writer.TryWrite(payment);
 
     /// <summary>Adds all of them; what finds the queue full is taken all the same.</summary>
     public void AddAll(List<Payment> payments)
@@ -37,24 +37,24 @@ internal sealed class PaymentQueue(IntakeOptions options)
     /// </summary>
     public void Return(Payment payment)
     {
-        lock (returned)
+        lock (_returned)
         {
-            returned.Enqueue(payment, payment.AcceptedAt);
-            returnedCount = returned.Count;
+            _returned.Enqueue(payment, payment.AcceptedAt);
+            _returnedCount = _returned.Count;
         }
 
         // Wakes a reader that waits; beside something else nobody waits, and the wake-ups would fill the channel.
-        if (channel.Reader.Count == 0)
-            channel.Writer.TryWrite(null);
+        if (_channel.Reader.Count == 0)
+            _channel.Writer.TryWrite(null);
     }
 
     /// <summary>Takes the oldest payment that is here.</summary>
     public bool TryTake(out Payment payment)
     {
-        if (returnedCount > 0 && TryTakeReturned(out payment))
+        if (_returnedCount > 0 && TryTakeReturned(out payment))
             return true;
 
-        while (channel.Reader.TryRead(out var next))
+        while (_channel.Reader.TryRead(out var next))
         {
             if (next is not null)
             {
@@ -78,7 +78,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
         {
             // ReadAsync without a token: a bounded channel completes every other wait in another thread.
             while (true)
-                if (TryTake(out var payment) || (payment = await channel.Reader.ReadAsync()) is not null)
+                if (TryTake(out var payment) || (payment = await _channel.Reader.ReadAsync()) is not null)
                     return payment;
         }
         catch (ChannelClosedException)
@@ -88,14 +88,14 @@ internal sealed class PaymentQueue(IntakeOptions options)
     }
 
     /// <summary>Takes no more; what is inside can still be taken.</summary>
-    public void Latch() => channel.Writer.TryComplete();
+    public void Latch() => _channel.Writer.TryComplete();
 
     private bool TryTakeReturned(out Payment payment)
     {
-        lock (returned)
+        lock (_returned)
         {
-            var any = returned.TryDequeue(out var oldest, out _);
-            returnedCount = returned.Count;
+            var any = _returned.TryDequeue(out var oldest, out _);
+            _returnedCount = _returned.Count;
             payment = oldest!;
             return any;
         }

@@ -13,13 +13,13 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private static readonly TimeSpan LateAfter = TimeSpan.FromSeconds(1);
 
     // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.
-    private readonly Channel<Settlement> added = Channel.CreateUnbounded<Settlement>(
+    private readonly Channel<Settlement> _added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly BatchTimer batchTimer = new(options.Linger, "outcomes");
-    private readonly object gate = new();
-    private readonly HashSet<Settlement> unwritten = new(ReferenceEqualityComparer.Instance);
-    private TaskCompletionSource? batchWritten;
+    private readonly BatchTimer _batchTimer = new(options.Linger, "outcomes");
+    private readonly object _gate = new();
+    private readonly HashSet<Settlement> _unwritten = new(ReferenceEqualityComparer.Instance);
+    private TaskCompletionSource? _batchWritten;
 
     /// <summary>False: the database is behind.</summary>
     public bool HasCapacity => Count < options.MaxBuffered;
@@ -28,38 +28,38 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     {
         get
         {
-            lock (gate)
-                return unwritten.Count;
+            lock (_gate)
+                return _unwritten.Count;
         }
     }
 
     /// <summary>From here on no summary is answered without it.</summary>
     public void Add(Settlement settlement)
     {
-        lock (gate)
-            unwritten.Add(settlement);
-        added.Writer.TryWrite(settlement);
+        lock (_gate)
+            _unwritten.Add(settlement);
+        _added.Writer.TryWrite(settlement);
         if (clock.GetUtcNow().UtcDateTime - settlement.RequestedAt >= LateAfter)
-            batchTimer.FireNow();
+            _batchTimer.FireNow();
     }
 
     /// <summary>Nothing is added any more, and what is here need not wait.</summary>
     public void Complete()
     {
-        added.Writer.TryComplete();
-        batchTimer.FireNow();
+        _added.Writer.TryComplete();
+        _batchTimer.FireNow();
     }
 
     /// <summary>Waits for outcomes, and for more to come, and fills an empty batch with them.</summary>
     /// <returns>False when there will be none any more.</returns>
     public async ValueTask<bool> TakeAsync(List<Settlement> batch, CancellationToken cancellation)
     {
-        if (!await added.Reader.WaitToReadAsync(cancellation))
+        if (!await _added.Reader.WaitToReadAsync(cancellation))
             return false;
 
         // One statement for many costs less than many.
-        await batchTimer.NextAsync();
-        while (batch.Count < options.MaxBatch && added.Reader.TryRead(out var settlement))
+        await _batchTimer.NextAsync();
+        while (batch.Count < options.MaxBatch && _added.Reader.TryRead(out var settlement))
             batch.Add(settlement);
         return true;
     }
@@ -68,10 +68,10 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     public void Remove(List<Settlement> batch)
     {
         TaskCompletionSource? over;
-        lock (gate)
+        lock (_gate)
         {
-            unwritten.ExceptWith(batch);
-            (over, batchWritten) = (batchWritten, null);
+            _unwritten.ExceptWith(batch);
+            (over, _batchWritten) = (_batchWritten, null);
         }
 
         over?.SetResult();
@@ -82,27 +82,27 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     public async Task WrittenAsync(DateTime? until)
     {
         List<Settlement> awaited;
-        lock (gate)
-            awaited = unwritten.Where(one => !(one.RequestedAt > until)).ToList();
+        lock (_gate)
+            awaited = _unwritten.Where(one => !(one.RequestedAt > until)).ToList();
         while (true)
         {
             Task written;
-            lock (gate)
+            lock (_gate)
             {
-                awaited.RemoveAll(one => !unwritten.Contains(one));
+                awaited.RemoveAll(one => !_unwritten.Contains(one));
                 if (awaited.Count == 0)
                     return;
 
-                batchWritten ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-                written = batchWritten.Task;
+                _batchWritten ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+                written = _batchWritten.Task;
             }
 
-            batchTimer.FireNow();
+            _batchTimer.FireNow();
             await written;
         }
     }
 
-    public void Dispose() => batchTimer.Dispose();
+    public void Dispose() => _batchTimer.Dispose();
 }
 
 /// <summary>A payment as a processor has stored it: its amount and UTC requestedAt are the processor's.</summary>

@@ -18,14 +18,14 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // A slow probe must not hide for long that newer calls would be quick again.
     private static readonly TimeSpan ProbeAlone = TimeSpan.FromSeconds(1);
 
-    private readonly object gate = new();
-    private long leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
-    private long? probeSince;
-    private double latencyMs;
-    private long measuredAt = long.MinValue;
-    private HealthReport report;
-    private long reportedAt = long.MinValue;
-    private long outSince = long.MinValue;
+    private readonly object _gate = new();
+    private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
+    private long? _probeSince;
+    private double _latencyMs;
+    private long _measuredAt = long.MinValue;
+    private HealthReport _report;
+    private long _reportedAt = long.MinValue;
+    private long _outSince = long.MinValue;
 
     /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
@@ -33,17 +33,17 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     /// <summary>What routing may know now.</summary>
     public ProcessorState Read()
     {
-        lock (gate)
+        lock (_gate)
         {
             var now = clock.GetTimestamp();
             var expected = ExpectedLatency_NeedsLock(now);
             var availability = Availability_NeedsLock(now, expected);
             if (availability == Availability.Usable)
-                outSince = long.MinValue;
-            else if (outSince == long.MinValue)
-                outSince = now;
+                _outSince = long.MinValue;
+            else if (_outSince == long.MinValue)
+                _outSince = now;
 
-            var outFor = outSince == long.MinValue ? TimeSpan.Zero : clock.GetElapsedTime(outSince, now);
+            var outFor = _outSince == long.MinValue ? TimeSpan.Zero : clock.GetElapsedTime(_outSince, now);
             return new ProcessorState(availability, expected, outFor);
         }
     }
@@ -52,12 +52,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     /// <returns>Whether it is a probe, to be given back to <see cref="End"/>.</returns>
     public bool Begin()
     {
-        lock (gate)
+        lock (_gate)
         {
             var now = clock.GetTimestamp();
             var probe = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Probe;
             if (probe)
-                probeSince = now;
+                _probeSince = now;
             return probe;
         }
     }
@@ -68,53 +68,53 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     /// <param name="retryAfter">How long the processor asked to be left alone.</param>
     public void End(bool probe, TimeSpan? latency, TimeSpan? retryAfter)
     {
-        lock (gate)
+        lock (_gate)
         {
             var now = clock.GetTimestamp();
             if (probe)
-                probeSince = null;
+                _probeSince = null;
 
             if (latency is { } measured)
             {
-                var fresh = measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept;
+                var fresh = _measuredAt != long.MinValue && clock.GetElapsedTime(_measuredAt, now) < LatencyKept;
                 // A probe's latency counts alone: the calls before it were another time's.
-                latencyMs = fresh && !probe
-                    ? latencyMs + Weight * (measured.TotalMilliseconds - latencyMs)
+                _latencyMs = fresh && !probe
+                    ? _latencyMs + Weight * (measured.TotalMilliseconds - _latencyMs)
                     : measured.TotalMilliseconds;
-                measuredAt = now;
+                _measuredAt = now;
                 if (probe)
-                    leftAloneUntil = 0;
+                    _leftAloneUntil = 0;
             }
 
             if (retryAfter is { } pause)
-                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(pause));
+                _leftAloneUntil = Math.Max(_leftAloneUntil, now + clock.TicksOf(pause));
             else if (latency is null && (probe || Circuit.CircuitState != CircuitState.Closed))
-                leftAloneUntil = Math.Max(leftAloneUntil, now + clock.TicksOf(options.ProbeInterval));
+                _leftAloneUntil = Math.Max(_leftAloneUntil, now + clock.TicksOf(options.ProbeInterval));
         }
     }
 
     /// <summary>Takes in the shared record.</summary>
     public void Observe(HealthReport newest)
     {
-        lock (gate)
+        lock (_gate)
         {
-            report = newest;
-            reportedAt = clock.GetTimestamp() - clock.TicksOf(newest.Age);
+            _report = newest;
+            _reportedAt = clock.GetTimestamp() - clock.TicksOf(newest.Age);
         }
     }
 
     private Availability Availability_NeedsLock(long now, TimeSpan expected)
     {
         // Its health report counts only while no call of ours is newer.
-        var reportsFailing = report.Failing && reportedAt > measuredAt && IsFresh_NeedsLock(now);
+        var reportsFailing = _report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now);
         var circuitClosed = Circuit.CircuitState == CircuitState.Closed;
-        if (circuitClosed && !reportsFailing && expected <= options.MaxLatency && now >= leftAloneUntil)
+        if (circuitClosed && !reportsFailing && expected <= options.MaxLatency && now >= _leftAloneUntil)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
-        var probePending = probeSince is { } since
+        var probePending = _probeSince is { } since
             && (!circuitClosed || clock.GetElapsedTime(since, now) < ProbeAlone);
-        if (probePending || now < leftAloneUntil)
+        if (probePending || now < _leftAloneUntil)
             return Availability.Unusable;
 
         return ReportsSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
@@ -123,17 +123,17 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer
     // call that was quick knows better. A report has had its time when the one after it is missing too.
     private bool ReportsSlow_NeedsLock(long now) =>
-        report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
-        && !(measuredAt > reportedAt && latencyMs <= options.MaxLatency.TotalMilliseconds);
+        _report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
+        && !(_measuredAt > _reportedAt && _latencyMs <= options.MaxLatency.TotalMilliseconds);
 
     private TimeSpan ExpectedLatency_NeedsLock(long now)
     {
-        if (measuredAt != long.MinValue && clock.GetElapsedTime(measuredAt, now) < LatencyKept)
-            return TimeSpan.FromMilliseconds(latencyMs);
+        if (_measuredAt != long.MinValue && clock.GetElapsedTime(_measuredAt, now) < LatencyKept)
+            return TimeSpan.FromMilliseconds(_latencyMs);
 
-        return IsFresh_NeedsLock(now) ? report.MinResponse : TimeSpan.Zero;
+        return IsFresh_NeedsLock(now) ? _report.MinResponse : TimeSpan.Zero;
     }
 
     private bool IsFresh_NeedsLock(long now) =>
-        reportedAt != long.MinValue && clock.GetElapsedTime(reportedAt, now) < options.HealthInterval * 2;
+        _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.HealthInterval * 2;
 }

@@ -22,9 +22,9 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
 
-    private readonly Random jitter = new(Environment.ProcessId);
-    private CancellationToken stopping;
-    private long loggedAt;
+    private readonly Random _jitter = new(Environment.ProcessId);
+    private CancellationToken _stopping;
+    private long _loggedAt;
 
     /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
     public static TimeSpan LongestWait(int count) =>
@@ -33,7 +33,7 @@ internal sealed partial class DoubtResolver(
     /// <summary>Resolves all of them beside each other. After a stop the rest is handed over in doubt.</summary>
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        stopping = stoppingToken;
+        _stopping = stoppingToken;
         await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
             _ = ResolveAsync(payment);
     }
@@ -52,7 +52,7 @@ internal sealed partial class DoubtResolver(
 
                 LogWhatLasts(payment, began);
                 var wait = NextWait(payment, backoff.Next(LongestWait(doubts.Count)));
-                await Task.Delay(step.RetryAfter + wait, clock, stopping);
+                await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
 
             unsettled.Remove(payment);
@@ -74,7 +74,7 @@ internal sealed partial class DoubtResolver(
             return payment.ChargedAt is not { } at ? await ResolveAnywhereAsync(payment)
                 : await ResolveAtAsync(payment, lanes.Of(at));
         }
-        catch (Exception failed) when (!stopping.IsCancellationRequested)
+        catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
             // Whatever it was, the doubt is left; a payment that nobody tries again would stay so for ever.
             Log.ResolvingFailed(log, payment.Id, failed.Message);
@@ -85,7 +85,7 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ResolveAtAsync(Payment payment, ProcessorLane lane)
     {
         var pastHorizon = IsPastHorizon(payment);
-        var lookup = await lane.LookUpAsync(payment, stopping);
+        var lookup = await lane.LookUpAsync(payment, _stopping);
         if (lookup.Result == LookupResult.Found)
             return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
 
@@ -111,11 +111,11 @@ internal sealed partial class DoubtResolver(
     private async Task<Step> ResolveAnywhereAsync(Payment payment)
     {
         var pastHorizon = IsPastHorizon(payment);
-        var atDefault = await lanes.Default.LookUpAsync(payment, stopping);
+        var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
         if (atDefault.Result == LookupResult.Found)
             return Settle(payment, lanes.Default, atDefault.AmountCents, atDefault.RequestedAt);
 
-        var atFallback = await lanes.Fallback.LookUpAsync(payment, stopping);
+        var atFallback = await lanes.Fallback.LookUpAsync(payment, _stopping);
         if (atFallback.Result == LookupResult.Found)
             return Settle(payment, lanes.Fallback, atFallback.AmountCents, atFallback.RequestedAt);
 
@@ -155,19 +155,19 @@ internal sealed partial class DoubtResolver(
     // One line for all, as thousands may wait for an answer of the same processor.
     private void LogWhatLasts(Payment payment, long began)
     {
-        var (age, logged) = (clock.GetElapsedTime(began), Volatile.Read(ref loggedAt));
+        var (age, logged) = (clock.GetElapsedTime(began), Volatile.Read(ref _loggedAt));
         if (age < LogEvery || (logged != 0 && clock.GetElapsedTime(logged) < LogEvery))
             return;
 
-        if (Interlocked.CompareExchange(ref loggedAt, clock.GetTimestamp(), logged) == logged)
+        if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(log, doubts.Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
     }
 
     // Full jitter: those that fell into doubt together must not come back together.
     private TimeSpan Jittered(TimeSpan delay)
     {
-        lock (jitter)
-            return delay * jitter.NextDouble();
+        lock (_jitter)
+            return delay * _jitter.NextDouble();
     }
 
     private readonly record struct Step(bool Done, TimeSpan RetryAfter)

@@ -11,27 +11,27 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
 
-    private readonly int perSlice = Math.Max(1, (int)(perSecond * Slice.TotalSeconds));
-    private long sliceSince;
-    private int left;
+    private readonly int _perSlice = Math.Max(1, (int)(perSecond * Slice.TotalSeconds));
+    private long _sliceSince;
+    private int _left;
 
     /// <summary>Ends when the next charge may begin: at once while the slice has permits left.</summary>
     public ValueTask AcquireAsync(CancellationToken cancellation)
     {
-        var elapsed = clock.GetElapsedTime(sliceSince);
+        var elapsed = clock.GetElapsedTime(_sliceSince);
         if (elapsed >= Slice)
         {
-            sliceSince = clock.GetTimestamp();
-            left = perSlice;
+            _sliceSince = clock.GetTimestamp();
+            _left = _perSlice;
         }
 
-        return left-- > 0 ? ValueTask.CompletedTask : SleepAsync(Slice - elapsed, cancellation);
+        return _left-- > 0 ? ValueTask.CompletedTask : SleepAsync(Slice - elapsed, cancellation);
     }
 
     private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
     {
         await Task.Delay(rest, clock, cancellation);
-        sliceSince = clock.GetTimestamp();
-        left = perSlice - 1;
+        _sliceSince = clock.GetTimestamp();
+        _left = _perSlice - 1;
     }
 }

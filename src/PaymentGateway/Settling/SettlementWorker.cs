@@ -19,23 +19,23 @@ internal sealed partial class SettlementWorker(
     // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
-    private readonly AsyncAutoResetEvent progress = new(clock);
-    private readonly SettlementRateLimiter rateLimiter = new(clock, options.Settling.MaxRate);
-    private int inFlight;
-    private volatile bool draining;
+    private readonly AsyncAutoResetEvent _progress = new(clock);
+    private readonly SettlementRateLimiter _rateLimiter = new(clock, options.Settling.MaxRate);
+    private int _inFlight;
+    private volatile bool _draining;
 
     /// <summary>
     /// Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.
     /// </summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
-        draining = true;
+        _draining = true;
         queue.Latch();
         var deadline = clock.GetTimestamp() + clock.TicksOf(options.Settling.DrainTimeout);
-        while ((ExecuteTask is { IsCompleted: false } || Volatile.Read(ref inFlight) > 0)
+        while ((ExecuteTask is { IsCompleted: false } || Volatile.Read(ref _inFlight) > 0)
                && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
             await Task.Delay(PollInterval / 5, clock, CancellationToken.None);
-        if (Volatile.Read(ref inFlight) is > 0 and var left)
+        if (Volatile.Read(ref _inFlight) is > 0 and var left)
             Log.DrainCutShort(log, left);
         await base.StopAsync(cancellationToken);
     }
@@ -56,7 +56,7 @@ internal sealed partial class SettlementWorker(
 
             // What is dropped costs nothing, and must not keep others waiting.
             if (!payment.Purged && lease.Owns(payment))
-                await rateLimiter.AcquireAsync(stoppingToken);
+                await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
         }
@@ -84,10 +84,10 @@ internal sealed partial class SettlementWorker(
             }
 
             // Nobody takes it, and no charge in flight will change that soon: another instance may have more luck.
-            if (draining && Volatile.Read(ref inFlight) == 0)
+            if (_draining && Volatile.Read(ref _inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
-            await progress.WaitAsync(PollInterval, stopping);
+            await _progress.WaitAsync(PollInterval, stopping);
         }
 
         unsettled.Remove(payment);
@@ -109,7 +109,7 @@ internal sealed partial class SettlementWorker(
 
     private async Task SettleAsync(Payment payment, ProcessorLane lane)
     {
-        Interlocked.Increment(ref inFlight);
+        Interlocked.Increment(ref _inFlight);
         try
         {
             payment.RequestedAt = clock.UtcMicroseconds();
@@ -133,8 +133,8 @@ internal sealed partial class SettlementWorker(
         }
         finally
         {
-            Interlocked.Decrement(ref inFlight);
-            progress.Set();
+            Interlocked.Decrement(ref _inFlight);
+            _progress.Set();
         }
     }
 

@@ -11,15 +11,15 @@ namespace PaymentGateway.Storage;
 /// <param name="count">How many statements may be in flight; one more waits.</param>
 internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
 {
-    private readonly SemaphoreSlim permits = new(count);
-    private readonly Stack<NpgsqlConnection> idle = new(count);
+    private readonly SemaphoreSlim _permits = new(count);
+    private readonly Stack<NpgsqlConnection> _idle = new(count);
 
     /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
     /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
     public async Task<TResult> RunAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
-        await permits.WaitAsync();
+        await _permits.WaitAsync();
         try
         {
             var connection = Take();
@@ -38,7 +38,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
         finally
         {
             // Whatever happens to a connection: a permit that is lost is lost for the life of the process.
-            permits.Release();
+            _permits.Release();
         }
     }
 
@@ -46,21 +46,21 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     {
         await DropIdleAsync();
         await pool.DisposeAsync();
-        permits.Dispose();
+        _permits.Dispose();
     }
 
     private NpgsqlConnection Take()
     {
-        lock (idle)
-            return idle.TryPop(out var last) ? last : pool.CreateConnection();
+        lock (_idle)
+            return _idle.TryPop(out var last) ? last : pool.CreateConnection();
     }
 
     private async ValueTask ReturnAsync(NpgsqlConnection connection)
     {
         if (connection.State == ConnectionState.Open)
         {
-            lock (idle)
-                idle.Push(connection);
+            lock (_idle)
+                _idle.Push(connection);
             return;
         }
 
@@ -73,10 +73,10 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     private async ValueTask DropIdleAsync()
     {
         NpgsqlConnection[] dropped;
-        lock (idle)
+        lock (_idle)
         {
-            dropped = [.. idle];
-            idle.Clear();
+            dropped = [.. _idle];
+            _idle.Clear();
         }
 
         foreach (var connection in dropped)

@@ -23,15 +23,15 @@ internal sealed class SummaryQueries(
     // An auditor who asks fifty times a second (make audit) asks so often within the limit.
     private const int WaitingMax = 60;
 
-    private readonly ConcurrencyLimiter permits = new(new ConcurrencyLimiterOptions
+    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
     {
         PermitLimit = InFlightMax,
         QueueLimit = WaitingMax,
         QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
     });
 
-    private readonly object gate = new();
-    private readonly Dictionary<SummaryWindow, Query> newest = [];
+    private readonly object _gate = new();
+    private readonly Dictionary<SummaryWindow, Query> _newest = [];
 
     /// <summary>Sums a window up, as of now or a moment later.</summary>
     /// <returns>Null at once when too many windows wait.</returns>
@@ -41,19 +41,19 @@ internal sealed class SummaryQueries(
     {
         Query? before;
         Query query;
-        lock (gate)
+        lock (_gate)
         {
-            if (newest.TryGetValue(window, out before) && !before.HasBegun)
+            if (_newest.TryGetValue(window, out before) && !before.HasBegun)
                 return before.Answer.Task.WaitAsync(Limit, clock);
 
-            newest[window] = query = new Query();
+            _newest[window] = query = new Query();
         }
 
         _ = RunAsync(window, query, before);
         return query.Answer.Task.WaitAsync(Limit, clock);
     }
 
-    public void Dispose() => permits.Dispose();
+    public void Dispose() => _permits.Dispose();
 
     private async Task RunAsync(SummaryWindow window, Query query, Query? before)
     {
@@ -62,8 +62,8 @@ internal sealed class SummaryQueries(
             // Whatever comes of the one before: its callers hear of it.
             if (before is not null)
                 await Task.WhenAny(before.Answer.Task);
-            var permit = await permits.AcquireAsync();
-            lock (gate)
+            var permit = await _permits.AcquireAsync();
+            lock (_gate)
                 query.HasBegun = true;
             query.Answer.SetResult(
                 permit.IsAcquired ? await SummariseAsync(window, permit).WaitAsync(Limit, clock) : null);
@@ -74,9 +74,9 @@ internal sealed class SummaryQueries(
         }
         finally
         {
-            lock (gate)
-                if (newest.GetValueOrDefault(window) == query)
-                    newest.Remove(window);
+            lock (_gate)
+                if (_newest.GetValueOrDefault(window) == query)
+                    _newest.Remove(window);
         }
     }
 

@@ -3,9 +3,9 @@ namespace PaymentGateway.Timing;
 /// <summary>Wakes one waiting loop; several sets while nobody waits count as one. Safe from any thread.</summary>
 internal sealed class AsyncAutoResetEvent(TimeProvider clock)
 {
-    private TaskCompletionSource next = New();
+    private TaskCompletionSource _next = New();
 
-    public void Set() => Volatile.Read(ref next).TrySetResult();
+    public void Set() => Volatile.Read(ref _next).TrySetResult();
 
     /// <summary>Waits until it is set, at most <paramref name="limit"/>.</summary>
     /// <exception cref="OperationCanceledException">Told to stop.</exception>
@@ -13,8 +13,8 @@ internal sealed class AsyncAutoResetEvent(TimeProvider clock)
     {
         try
         {
-            await Volatile.Read(ref next).Task.WaitAsync(limit, clock, cancellation);
-            Volatile.Write(ref next, New());
+            await Volatile.Read(ref _next).Task.WaitAsync(limit, clock, cancellation);
+            Volatile.Write(ref _next, New());
         }
         catch (TimeoutException)
         {

@@ -15,22 +15,22 @@ internal sealed class BatchTimer : IDisposable
     // Real time, as the thread sleeps in it.
     private static readonly TimeProvider Clock = TimeProvider.System;
 
-    private readonly object gate = new();
-    private readonly TimeSpan period;
+    private readonly object _gate = new();
+    private readonly TimeSpan _period;
 
     // One for each: of several that wait for the same one, the runtime lets all but one run on in the pool.
-    private readonly Stack<Wait> spare = [];
-    private List<Wait> waiting = [];
-    private List<Wait> due = [];
-    private bool idle;
-    private bool fireNow;
-    private bool stopped;
+    private readonly Stack<Wait> _spare = [];
+    private List<Wait> _waiting = [];
+    private List<Wait> _due = [];
+    private bool _idle;
+    private bool _fireNow;
+    private bool _stopped;
 
     /// <param name="period">Real time between two ticks; zero: nobody waits.</param>
     /// <param name="name">The thread's.</param>
     public BatchTimer(TimeSpan period, string name)
     {
-        this.period = period;
+        _period = period;
         if (period > TimeSpan.Zero)
             new Thread(Run) { IsBackground = true, Name = name }.Start();
     }
@@ -41,20 +41,20 @@ internal sealed class BatchTimer : IDisposable
     /// </summary>
     public ValueTask NextAsync()
     {
-        lock (gate)
+        lock (_gate)
         {
-            if (period <= TimeSpan.Zero || stopped || (fireNow && waiting.Count == 0))
+            if (_period <= TimeSpan.Zero || _stopped || (_fireNow && _waiting.Count == 0))
             {
-                fireNow = false;
+                _fireNow = false;
                 return ValueTask.CompletedTask;
             }
 
-            if (!spare.TryPop(out var wait))
+            if (!_spare.TryPop(out var wait))
                 wait = new Wait(this);
-            waiting.Add(wait);
+            _waiting.Add(wait);
             // Between two ticks a pulse would end the period.
-            if (idle)
-                Monitor.Pulse(gate);
+            if (_idle)
+                Monitor.Pulse(_gate);
             return wait.Tick;
         }
     }
@@ -62,20 +62,20 @@ internal sealed class BatchTimer : IDisposable
     /// <summary>Has the next tick now. Whoever waits, or comes to wait next, runs on at once.</summary>
     public void FireNow()
     {
-        lock (gate)
+        lock (_gate)
         {
-            fireNow = true;
-            Monitor.Pulse(gate);
+            _fireNow = true;
+            Monitor.Pulse(_gate);
         }
     }
 
     /// <summary>Ends the thread; who waits still has his tick.</summary>
     public void Dispose()
     {
-        lock (gate)
+        lock (_gate)
         {
-            stopped = true;
-            Monitor.Pulse(gate);
+            _stopped = true;
+            Monitor.Pulse(_gate);
         }
     }
 
@@ -85,66 +85,66 @@ internal sealed class BatchTimer : IDisposable
         {
             do
             {
-                due.Clear();
-                lock (gate)
+                _due.Clear();
+                lock (_gate)
                 {
                     WaitOutPeriod_NeedsLock();
                     // While nobody waits it is kept for who comes next.
-                    fireNow &= waiting.Count == 0;
-                    (due, waiting) = (waiting, due);
+                    _fireNow &= _waiting.Count == 0;
+                    (_due, _waiting) = (_waiting, _due);
                 }
 
-                foreach (var wait in due)
+                foreach (var wait in _due)
                     wait.End();
             }
-            while (due.Count > 0);
+            while (_due.Count > 0);
         }
     }
 
     // A pulse by itself is no end: the call that it came with may have been used by somebody else.
     private void WaitOutPeriod_NeedsLock()
     {
-        var left = period;
-        for (var beganAt = Clock.GetTimestamp(); !fireNow && !stopped && left >= Shortest;)
+        var left = _period;
+        for (var beganAt = Clock.GetTimestamp(); !_fireNow && !_stopped && left >= Shortest;)
         {
-            Monitor.Wait(gate, left);
-            left = period - Clock.GetElapsedTime(beganAt);
+            Monitor.Wait(_gate, left);
+            left = _period - Clock.GetElapsedTime(beganAt);
         }
     }
 
     private bool IdleUntilAwaited()
     {
-        lock (gate)
+        lock (_gate)
         {
-            idle = true;
-            while (waiting.Count == 0 && !stopped)
-                Monitor.Wait(gate);
-            idle = false;
-            return waiting.Count > 0;
+            _idle = true;
+            while (_waiting.Count == 0 && !_stopped)
+                Monitor.Wait(_gate);
+            _idle = false;
+            return _waiting.Count > 0;
         }
     }
 
     /// <summary>One wait after another.</summary>
     private sealed class Wait(BatchTimer timer) : IValueTaskSource
     {
-        private ManualResetValueTaskSourceCore<bool> source;
+        private ManualResetValueTaskSourceCore<bool> _source;
 
-        public ValueTask Tick => new(this, source.Version);
+        public ValueTask Tick => new(this, _source.Version);
 
-        public void End() => source.SetResult(true);
+        public void End() => _source.SetResult(true);
 
         public void GetResult(short token)
         {
-            source.GetResult(token);
-            source.Reset();
-            lock (timer.gate)
-                timer.spare.Push(this);
+            _source.GetResult(token);
+            _source.Reset();
+            lock (timer._gate)
+                timer._spare.Push(this);
         }
 
-        public ValueTaskSourceStatus GetStatus(short token) => source.GetStatus(token);
+        public ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
 
         public void OnCompleted(
             Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
-            source.OnCompleted(continuation, state, token, flags);
+            _source.OnCompleted(continuation, state, token, flags);
     }
 }

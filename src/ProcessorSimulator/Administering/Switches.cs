@@ -3,25 +3,25 @@ namespace ProcessorSimulator.Administering;
 /// <summary>What the admin calls set and every call looks at; any thread may read and write it.</summary>
 internal sealed class Switches(SimulatorOptions options)
 {
-    private volatile int delayMilliseconds = options.DelayMilliseconds;
-    private volatile bool failing = options.Failing;
-    private volatile string token = options.Token;
+    private volatile int _delayMilliseconds = options.DelayMilliseconds;
+    private volatile bool _failing = options.Failing;
+    private volatile string _token = options.Token;
 
     public int DelayMilliseconds
     {
-        get => delayMilliseconds;
-        set => delayMilliseconds = value;
+        get => _delayMilliseconds;
+        set => _delayMilliseconds = value;
     }
 
     public bool Failing
     {
-        get => failing;
-        set => failing = value;
+        get => _failing;
+        set => _failing = value;
     }
 
     public string Token
     {
-        get => token;
-        set => token = value;
+        get => _token;
+        set => _token = value;
     }
 }

@@ -3,47 +3,47 @@ namespace ProcessorSimulator.Auditing;
 /// <summary>Counts the calls since the start or the last purge; any thread may count.</summary>
 internal sealed class CallCounters
 {
-    private long posts;
-    private long lookUps;
-    private long healthCalls;
-    private long refused;
-    private long duplicates;
-    private int maxInFlight;
+    private long _posts;
+    private long _lookUps;
+    private long _healthCalls;
+    private long _refused;
+    private long _duplicates;
+    private int _maxInFlight;
 
-    public void CountPost() => Interlocked.Increment(ref posts);
+    public void CountPost() => Interlocked.Increment(ref _posts);
 
-    public void CountLookUp() => Interlocked.Increment(ref lookUps);
+    public void CountLookUp() => Interlocked.Increment(ref _lookUps);
 
-    public void CountHealthCall() => Interlocked.Increment(ref healthCalls);
+    public void CountHealthCall() => Interlocked.Increment(ref _healthCalls);
 
-    public void CountRefused() => Interlocked.Increment(ref refused);
+    public void CountRefused() => Interlocked.Increment(ref _refused);
 
-    public void CountDuplicate() => Interlocked.Increment(ref duplicates);
+    public void CountDuplicate() => Interlocked.Increment(ref _duplicates);
 
     public void NoteInFlight(int inFlight)
     {
-        var known = Volatile.Read(ref maxInFlight);
+        var known = Volatile.Read(ref _maxInFlight);
         while (inFlight > known)
-            known = Interlocked.CompareExchange(ref maxInFlight, inFlight, known);
+            known = Interlocked.CompareExchange(ref _maxInFlight, inFlight, known);
     }
 
     public void StartAnew()
     {
-        Volatile.Write(ref posts, 0);
-        Volatile.Write(ref lookUps, 0);
-        Volatile.Write(ref healthCalls, 0);
-        Volatile.Write(ref refused, 0);
-        Volatile.Write(ref duplicates, 0);
-        Volatile.Write(ref maxInFlight, 0);
+        Volatile.Write(ref _posts, 0);
+        Volatile.Write(ref _lookUps, 0);
+        Volatile.Write(ref _healthCalls, 0);
+        Volatile.Write(ref _refused, 0);
+        Volatile.Write(ref _duplicates, 0);
+        Volatile.Write(ref _maxInFlight, 0);
     }
 
     public CallCount Read(int inFlight, int queued) => new(
-        Volatile.Read(ref posts),
-        Volatile.Read(ref lookUps),
-        Volatile.Read(ref healthCalls),
-        Volatile.Read(ref refused),
-        Volatile.Read(ref duplicates),
-        Volatile.Read(ref maxInFlight),
+        Volatile.Read(ref _posts),
+        Volatile.Read(ref _lookUps),
+        Volatile.Read(ref _healthCalls),
+        Volatile.Read(ref _refused),
+        Volatile.Read(ref _duplicates),
+        Volatile.Read(ref _maxInFlight),
         inFlight,
         queued);
 }

@@ -3,32 +3,32 @@ namespace ProcessorSimulator.Auditing;
 /// <summary>The faults that are set now, and the calls that they hold; any thread may call it.</summary>
 internal sealed class Faults(CancellationToken stopping)
 {
-    private readonly object gate = new();
-    private volatile FaultSettings current = FaultSettings.None;
-    private TaskCompletionSource changed = NewSignal();
-    private int? timesLeft;
+    private readonly object _gate = new();
+    private volatile FaultSettings _current = FaultSettings.None;
+    private TaskCompletionSource _changed = NewSignal();
+    private int? _timesLeft;
 
-    public FaultSettings Current => current;
+    public FaultSettings Current => _current;
 
     /// <summary>The same with the number of POSTs that it still hits.</summary>
     public FaultSettings Remaining
     {
         get
         {
-            lock (gate)
-                return current with { Times = timesLeft };
+            lock (_gate)
+                return _current with { Times = _timesLeft };
         }
     }
 
     public void Set(FaultSettings settings)
     {
         TaskCompletionSource signal;
-        lock (gate)
+        lock (_gate)
         {
-            current = settings;
-            timesLeft = settings.Times;
-            signal = changed;
-            changed = NewSignal();
+            _current = settings;
+            _timesLeft = settings.Times;
+            signal = _changed;
+            _changed = NewSignal();
         }
 
         signal.SetResult();
@@ -37,14 +37,14 @@ internal sealed class Faults(CancellationToken stopping)
     /// <summary>What a POST that arrives now will suffer; null when it will be served as the contract says.</summary>
     public FaultSettings? TakeForPost()
     {
-        if (!current.HitsPayments)
+        if (!_current.HitsPayments)
             return null;
-        lock (gate)
+        lock (_gate)
         {
-            if (!current.HitsPayments || timesLeft == 0)
+            if (!_current.HitsPayments || _timesLeft == 0)
                 return null;
-            timesLeft--;
-            return current;
+            _timesLeft--;
+            return _current;
         }
     }
 
@@ -55,11 +55,11 @@ internal sealed class Faults(CancellationToken stopping)
         while (true)
         {
             Task next;
-            lock (gate)
+            lock (_gate)
             {
-                if (!isSet(current))
+                if (!isSet(_current))
                     return;
-                next = changed.Task;
+                next = _changed.Task;
             }
 
             await next.WaitAsync(ending.Token);

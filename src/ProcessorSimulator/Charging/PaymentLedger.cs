@@ -13,62 +13,62 @@ internal enum InsertResult
 /// <param name="paymentsMax">Beyond it nothing is stored: memory that runs out would take the process along.</param>
 internal sealed class PaymentLedger(int paymentsMax)
 {
-    private readonly object gate = new();
+    private readonly object _gate = new();
     // Where each payment is, counted over all pages: the index outgrows everything else.
-    private Dictionary<Guid, int> byId = NewIndex();
-    private List<PaymentPage> pages = [];
+    private Dictionary<Guid, int> _byId = NewIndex();
+    private List<PaymentPage> _pages = [];
 
     public bool IsFull
     {
         get
         {
-            lock (gate)
-                return byId.Count >= paymentsMax;
+            lock (_gate)
+                return _byId.Count >= paymentsMax;
         }
     }
 
     public InsertResult Insert(in StoredPayment payment)
     {
-        lock (gate)
+        lock (_gate)
         {
-            if (byId.Count >= paymentsMax)
-                return byId.ContainsKey(payment.CorrelationId) ? InsertResult.Duplicate : InsertResult.Full;
-            if (!byId.TryAdd(payment.CorrelationId, byId.Count))
+            if (_byId.Count >= paymentsMax)
+                return _byId.ContainsKey(payment.CorrelationId) ? InsertResult.Duplicate : InsertResult.Full;
+            if (!_byId.TryAdd(payment.CorrelationId, _byId.Count))
                 return InsertResult.Duplicate;
-            if (pages.Count == 0 || pages[^1].IsFull)
-                pages.Add(new PaymentPage());
-            pages[^1].Add(payment);
-            return byId.Count < paymentsMax ? InsertResult.Stored : InsertResult.StoredLast;
+            if (_pages.Count == 0 || _pages[^1].IsFull)
+                _pages.Add(new PaymentPage());
+            _pages[^1].Add(payment);
+            return _byId.Count < paymentsMax ? InsertResult.Stored : InsertResult.StoredLast;
         }
     }
 
     public bool TryFind(Guid correlationId, out StoredPayment payment)
     {
-        lock (gate)
+        lock (_gate)
         {
-            var found = byId.TryGetValue(correlationId, out var position);
-            payment = found ? pages[position / PaymentPage.Capacity][position % PaymentPage.Capacity] : default;
+            var found = _byId.TryGetValue(correlationId, out var position);
+            payment = found ? _pages[position / PaymentPage.Capacity][position % PaymentPage.Capacity] : default;
             return found;
         }
     }
 
     public void Purge()
     {
-        lock (gate)
+        lock (_gate)
         {
-            byId = NewIndex();
-            pages = [];
+            _byId = NewIndex();
+            _pages = [];
         }
     }
 
     /// <summary>All payments that were stored before the call; what is inserted later is not seen.</summary>
     public PageSlice[] Snapshot()
     {
-        lock (gate)
+        lock (_gate)
         {
-            var slices = new PageSlice[pages.Count];
+            var slices = new PageSlice[_pages.Count];
             for (var i = 0; i < slices.Length; i++)
-                slices[i] = pages[i].Slice();
+                slices[i] = _pages[i].Slice();
             return slices;
         }
     }

@@ -9,28 +9,28 @@ internal sealed class PaymentLimiter(CallCounters calls) : IDisposable
     private const int InProgressMax = 800;
     private const int QueuedMax = 500;
 
-    private readonly ConcurrencyLimiter limiter = new(new ConcurrencyLimiterOptions
+    private readonly ConcurrencyLimiter _limiter = new(new ConcurrencyLimiterOptions
     {
         PermitLimit = InProgressMax,
         QueueLimit = QueuedMax,
         QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
     });
 
-    public int InFlight => InProgressMax - (int)limiter.GetStatistics()!.CurrentAvailablePermits;
+    public int InFlight => InProgressMax - (int)_limiter.GetStatistics()!.CurrentAvailablePermits;
 
-    public int Queued => (int)limiter.GetStatistics()!.CurrentQueuedCount;
+    public int Queued => (int)_limiter.GetStatistics()!.CurrentQueuedCount;
 
     /// <summary>
     /// A permit that is not acquired means that the answer is set, or that the caller left the queue.
     /// </summary>
     public async ValueTask<RateLimitLease> AcquireAsync(HttpContext context)
     {
-        var permit = limiter.AttemptAcquire();
+        var permit = _limiter.AttemptAcquire();
         if (!permit.IsAcquired)
         {
             try
             {
-                permit = await limiter.AcquireAsync(1, context.RequestAborted);
+                permit = await _limiter.AcquireAsync(1, context.RequestAborted);
             }
             catch (OperationCanceledException)
             {
@@ -46,7 +46,7 @@ internal sealed class PaymentLimiter(CallCounters calls) : IDisposable
         return permit;
     }
 
-    public void Dispose() => limiter.Dispose();
+    public void Dispose() => _limiter.Dispose();
 
     public void Refuse(HttpContext context, string retryAfterSeconds)
     {

@@ -10,32 +10,32 @@ internal sealed class HealthWindow : IDisposable
     private static readonly TimeSpan Length = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan ShortestWait = TimeSpan.FromMilliseconds(1);
 
-    private readonly object gate = new();
-    private readonly LinkedList<TaskCompletionSource<bool>> queue = new();
-    private readonly TimeProvider clock;
-    private readonly ITimer turn;
-    private long? start;
-    private bool used;
+    private readonly object _gate = new();
+    private readonly LinkedList<TaskCompletionSource<bool>> _queue = new();
+    private readonly TimeProvider _clock;
+    private readonly ITimer _turn;
+    private long? _start;
+    private bool _used;
 
     public HealthWindow(TimeProvider clock)
     {
-        this.clock = clock;
-        turn = clock.CreateTimer(_ => Turn(), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _clock = clock;
+        _turn = clock.CreateTimer(_ => Turn(), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>False when the window and the queue are full; a caller that leaves makes way for another.</summary>
     public async ValueTask<bool> AcquireAsync(CancellationToken cancellation)
     {
         TaskCompletionSource<bool> waiter;
-        lock (gate)
+        lock (_gate)
         {
             Turn_NeedsLock();
-            if (!used)
-                return used = true;
-            if (queue.Count == QueuedMax)
+            if (!_used)
+                return _used = true;
+            if (_queue.Count == QueuedMax)
                 return false;
             waiter = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
-            queue.AddLast(waiter);
+            _queue.AddLast(waiter);
             Arm_NeedsLock();
         }
 
@@ -43,43 +43,43 @@ internal sealed class HealthWindow : IDisposable
         return await waiter.Task;
     }
 
-    public void Dispose() => turn.Dispose();
+    public void Dispose() => _turn.Dispose();
 
     private void Leave(TaskCompletionSource<bool> waiter, CancellationToken cancellation)
     {
-        lock (gate)
-            queue.Remove(waiter);
+        lock (_gate)
+            _queue.Remove(waiter);
         waiter.TrySetCanceled(cancellation);
     }
 
     private void Turn()
     {
-        lock (gate)
+        lock (_gate)
         {
             Turn_NeedsLock();
-            if (queue.Count > 0)
+            if (_queue.Count > 0)
                 Arm_NeedsLock();
         }
     }
 
     private void Turn_NeedsLock()
     {
-        start ??= clock.GetTimestamp();
-        var windows = clock.GetElapsedTime(start.Value) / Length;
+        _start ??= _clock.GetTimestamp();
+        var windows = _clock.GetElapsedTime(_start.Value) / Length;
         if (windows < 1)
             return;
-        start += (long)windows * clock.TimestampFrequency * (long)Length.TotalSeconds;
-        used = queue.First is not null;
-        if (queue.First is not { } oldest)
+        _start += (long)windows * _clock.TimestampFrequency * (long)Length.TotalSeconds;
+        _used = _queue.First is not null;
+        if (_queue.First is not { } oldest)
             return;
-        queue.RemoveFirst();
+        _queue.RemoveFirst();
         oldest.Value.TrySetResult(true);
     }
 
     private void Arm_NeedsLock()
     {
         // Timers count whole milliseconds: one that fires a little early finds no turn, and is armed again.
-        var left = Length - clock.GetElapsedTime(start!.Value);
-        turn.Change(left < ShortestWait ? ShortestWait : left, Timeout.InfiniteTimeSpan);
+        var left = Length - _clock.GetElapsedTime(_start!.Value);
+        _turn.Change(left < ShortestWait ? ShortestWait : left, Timeout.InfiniteTimeSpan);
     }
 }

@@ -59,7 +59,7 @@ internal static class AllocationRun
     private sealed class Measurement(
         WebApplication app, SilentClient client, string[] processors, AllocationTypes? types)
     {
-        private readonly UnsettledPayments unsettled = app.Services.GetRequiredService<UnsettledPayments>();
+        private readonly UnsettledPayments _unsettled = app.Services.GetRequiredService<UnsettledPayments>();
 
         public async Task RunAsync()
         {
@@ -114,7 +114,7 @@ internal static class AllocationRun
         private async Task<int> SettleAsync()
         {
             using var limit = new CancellationTokenSource(SettleLimit);
-            while (unsettled.Count > 0)
+            while (_unsettled.Count > 0)
                 await Task.Delay(50, limit.Token);
             return 0;
         }

@@ -12,14 +12,14 @@ internal sealed class AllocationTypes : EventListener
     private const string Runtime = "Microsoft-Windows-DotNETRuntime";
     private const EventKeywords GcKeyword = (EventKeywords)1;
 
-    private readonly ConcurrentDictionary<string, long> bytes = new();
+    private readonly ConcurrentDictionary<string, long> _bytes = new();
 
-    public void Reset() => bytes.Clear();
+    public void Reset() => _bytes.Clear();
 
     public IEnumerable<(string Type, double Share)> Top(int count)
     {
-        var total = (double)Math.Max(1, bytes.Values.Sum());
-        return bytes.OrderByDescending(entry => entry.Value).Take(count)
+        var total = (double)Math.Max(1, _bytes.Values.Sum());
+        return _bytes.OrderByDescending(entry => entry.Value).Take(count)
             .Select(entry => (entry.Key, entry.Value / total));
     }
 
@@ -37,6 +37,6 @@ internal sealed class AllocationTypes : EventListener
         var names = eventData.PayloadNames!;
         var type = (string)eventData.Payload![names.IndexOf("TypeName")]!;
         var amount = Convert.ToInt64(eventData.Payload[names.IndexOf("AllocationAmount64")]!, null);
-        bytes.AddOrUpdate(type, amount, (_, before) => before + amount);
+        _bytes.AddOrUpdate(type, amount, (_, before) => before + amount);
     }
 }

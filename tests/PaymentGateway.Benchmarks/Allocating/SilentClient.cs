@@ -20,10 +20,10 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
 
     private const int IdAt = 18;
 
-    private readonly Socket[] sockets = Enumerable.Range(0, connections).Select(_ => Connect(socket)).ToArray();
+    private readonly Socket[] _sockets = Enumerable.Range(0, connections).Select(_ => Connect(socket)).ToArray();
 
-    private int left;
-    private int refused;
+    private int _left;
+    private int _refused;
 
     /// <summary>Posts so many, all connections at once.</summary>
     /// <param name="count">How many.</param>
@@ -31,17 +31,17 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
     /// <returns>How many were not answered by 202.</returns>
     public int Post(int count, double? perSecond = null)
     {
-        (left, refused) = (count, 0);
+        (_left, _refused) = (count, 0);
         var start = Stopwatch.GetTimestamp();
-        var threads = Array.ConvertAll(sockets, one => new Thread(() => PostFrom(one, count, perSecond, start)));
+        var threads = Array.ConvertAll(_sockets, one => new Thread(() => PostFrom(one, count, perSecond, start)));
         foreach (var thread in threads)
             thread.Start();
         foreach (var thread in threads)
             thread.Join();
-        return refused;
+        return _refused;
     }
 
-    public void Dispose() => Array.ForEach(sockets, one => one.Dispose());
+    public void Dispose() => Array.ForEach(_sockets, one => one.Dispose());
 
     private void PostFrom(Socket connection, int count, double? perSecond, long start)
     {
@@ -49,7 +49,7 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
         Span<byte> answer = stackalloc byte[1024];
         Head.CopyTo(request);
         Body.CopyTo(request[Head.Length..]);
-        while (Interlocked.Decrement(ref left) is >= 0 and var ahead)
+        while (Interlocked.Decrement(ref _left) is >= 0 and var ahead)
         {
             if (perSecond is { } rate)
                 WaitUntil(start, (count - 1 - ahead) / rate);
@@ -58,7 +58,7 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
             connection.Send(request);
             // A 202 has no body, so it comes in one piece.
             if (!answer[..connection.Receive(answer)].StartsWith("HTTP/1.1 202"u8))
-                Interlocked.Increment(ref refused);
+                Interlocked.Increment(ref _refused);
         }
     }
 

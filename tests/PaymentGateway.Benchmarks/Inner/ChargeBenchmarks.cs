@@ -17,11 +17,11 @@ public class ChargeBenchmarks : IDisposable
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    private readonly Payment payment = new(Guid.NewGuid(), 1990, Noon, 1);
+    private readonly Payment _payment = new(Guid.NewGuid(), 1990, Noon, 1);
 
-    private readonly HttpMessageInvoker fake = new(new AnswerFromMemory());
-    private HttpMessageInvoker http = null!;
-    private ProcessorClient client = null!;
+    private readonly HttpMessageInvoker _fake = new(new AnswerFromMemory());
+    private HttpMessageInvoker _http = null!;
+    private ProcessorClient _client = null!;
 
     [GlobalSetup]
     public void Connect()
@@ -31,34 +31,34 @@ public class ChargeBenchmarks : IDisposable
             TimeSpan.FromSeconds(5.2));
         var clock = TimeProvider.System;
         var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
-        lease.Confirm(payment.Epoch, clock.GetTimestamp());
+        lease.Confirm(_payment.Epoch, clock.GetTimestamp());
         var health = new ProcessorHealth(clock, routing);
         var log = NullLogger<CallGuardHandler>.Instance;
         var guard = new CallGuardHandler(Processor.Default, health, routing, TimeSpan.FromSeconds(10), clock, log)
         {
             InnerHandler = new AnswerFromMemory(),
         };
-        http = new HttpMessageInvoker(guard);
-        client = new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
-        payment.RequestedAt = payment.AcceptedAt;
+        _http = new HttpMessageInvoker(guard);
+        _client = new ProcessorClient(_http, new Uri("http://processor/"), Processor.Default, lease, clock);
+        _payment.RequestedAt = _payment.AcceptedAt;
     }
 
     [Benchmark]
-    public async Task<bool> Charge() => (await client.ChargeAsync(payment)).Result == ChargeResult.Settled;
+    public async Task<bool> Charge() => (await _client.ChargeAsync(_payment)).Result == ChargeResult.Settled;
 
     [Benchmark]
     public async Task<int> FakeAnswerAlone()
     {
         using var call = new HttpRequestMessage();
-        using var answer = await fake.SendAsync(call, CancellationToken.None);
+        using var answer = await _fake.SendAsync(call, CancellationToken.None);
         return (int)answer.StatusCode;
     }
 
     [GlobalCleanup]
     public void Dispose()
     {
-        http.Dispose();
-        fake.Dispose();
+        _http.Dispose();
+        _fake.Dispose();
         GC.SuppressFinalize(this);
     }
 

@@ -9,22 +9,22 @@ public class RoutingBenchmarks
 {
     private static readonly TimeSpan Age = TimeSpan.FromMilliseconds(1);
 
-    private readonly RoutingOptions options = new(
+    private readonly RoutingOptions _options = new(
         RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
         TimeSpan.FromSeconds(5.2));
 
-    private ProcessorHealth defaultHealth = null!;
-    private ProcessorHealth fallbackHealth = null!;
+    private ProcessorHealth _defaultHealth = null!;
+    private ProcessorHealth _fallbackHealth = null!;
 
     [GlobalSetup]
     public void Observe()
     {
-        defaultHealth = new ProcessorHealth(TimeProvider.System, options);
-        fallbackHealth = new ProcessorHealth(TimeProvider.System, options);
-        defaultHealth.End(probe: false, TimeSpan.FromMilliseconds(2), null);
+        _defaultHealth = new ProcessorHealth(TimeProvider.System, _options);
+        _fallbackHealth = new ProcessorHealth(TimeProvider.System, _options);
+        _defaultHealth.End(probe: false, TimeSpan.FromMilliseconds(2), null);
     }
 
     [Benchmark]
     public bool Choose() =>
-        ProcessorRouter.Choose(defaultHealth.Read(), fallbackHealth.Read(), Age, options) == RouteChoice.Default;
+        ProcessorRouter.Choose(_defaultHealth.Read(), _fallbackHealth.Read(), Age, _options) == RouteChoice.Default;
 }

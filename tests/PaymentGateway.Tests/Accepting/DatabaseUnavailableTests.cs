@@ -11,66 +11,66 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
     // The contract of the intake.
     private static readonly TimeSpan AnswerMax = TimeSpan.FromSeconds(2);
 
-    private readonly OwnServerDatabase database = new();
-    private GatewayRig rig = null!;
+    private readonly OwnServerDatabase _database = new();
+    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task An_unavailable_database_is_reported_in_time_and_used_again_when_it_is_back()
     {
-        var gateway = await rig.StartGatewayAsync();
+        var gateway = await _rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await database.Server.StopAsync();
+        await _database.Server.StopAsync();
 
         var answers = await PayForAsync(gateway, TimeSpan.FromSeconds(3));
 
         AssertUnavailable(answers);
         await Eventually.HoldsAsync(
             async () => await gateway.ReadyAsync() == HttpStatusCode.ServiceUnavailable, "it is not ready");
-        await database.StartAgainAsync();
+        await _database.StartAgainAsync();
         await Eventually.HoldsAsync(
             async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
-        await rig.LedgersReachAsync(byDefault: 2);
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.LedgersReachAsync(byDefault: 2);
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task A_frozen_database_is_reported_in_time_and_the_payments_it_stored_are_settled_afterwards()
     {
-        var gateway = await rig.StartGatewayAsync();
+        var gateway = await _rig.StartGatewayAsync();
         await gateway.PayAsync();
         List<HttpStatusCode> answers;
-        database.Server.Freeze();
+        _database.Server.Freeze();
         try
         {
             answers = await PayForAsync(gateway, TimeSpan.FromSeconds(8));
         }
         finally
         {
-            database.Server.Thaw();
+            _database.Server.Thaw();
         }
 
         AssertUnavailable(answers);
         await Eventually.HoldsAsync(
             async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
         await Eventually.HoldsAsync(
-            async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
+            async () => await _rig.CountSettledAsync() == await _rig.CountStoredAsync(),
             "everything that was stored is settled");
-        Assert.True(await rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
-        await rig.AssertLedgersAgreeAsync();
+        Assert.True(await _rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     // 7.5 s: after our own limits of a statement, and while Npgsql still waits for the end of what it cancelled.
     [PostgresFact]
     public async Task Backends_that_continue_just_after_their_statements_were_abandoned_block_nobody_for_good()
     {
-        var gateway = await rig.StartGatewayAsync();
+        var gateway = await _rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await rig.LedgersReachAsync(byDefault: 1);
-        var backends = await database.ScalarAsync<int[]>("""
+        await _rig.LedgersReachAsync(byDefault: 1);
+        var backends = await _database.ScalarAsync<int[]>("""
             SELECT array_agg(pid) FROM pg_stat_activity
             WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH locked_first%'
             """);
@@ -90,25 +90,25 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
         await Eventually.HoldsAsync(
-            async () => await rig.CountSettledAsync() == await rig.CountStoredAsync(),
+            async () => await _rig.CountSettledAsync() == await _rig.CountStoredAsync(),
             "everything that was stored is settled");
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task Received_payments_are_acknowledged_without_the_database_and_stored_when_it_is_back()
     {
-        var gateway = await rig.StartGatewayAsync("Intake:Acknowledge=Received");
-        await database.Server.StopAsync();
+        var gateway = await _rig.StartGatewayAsync("Intake:Acknowledge=Received");
+        await _database.Server.StopAsync();
 
         var ids = new List<Guid>();
         for (var i = 0; i < 20; i++)
             ids.Add(await gateway.PayAsync());
 
-        await database.StartAgainAsync();
-        await rig.LedgersReachAsync(byDefault: 20);
-        await rig.AssertLedgersAgreeAsync();
-        Assert.Equal(ids.Order(), (await rig.Default.PaymentsAsync()).Keys.Order());
+        await _database.StartAgainAsync();
+        await _rig.LedgersReachAsync(byDefault: 20);
+        await _rig.AssertLedgersAgreeAsync();
+        Assert.Equal(ids.Order(), (await _rig.Default.PaymentsAsync()).Keys.Order());
     }
 
     private static void AssertUnavailable(List<HttpStatusCode> answers) =>

@@ -6,23 +6,23 @@ namespace PaymentGateway.Tests.Accepting;
 /// <summary>The group commit, on a real table; the clock is frozen; only lingering takes real time.</summary>
 public sealed class IntakeTests : IAsyncLifetime
 {
-    private readonly TestDatabase database = new();
-    private readonly WatchedClock clock = new();
+    private readonly TestDatabase _database = new();
+    private readonly WatchedClock _clock = new();
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task A_lone_payment_is_stored_before_it_is_acknowledged_and_waits_for_no_timer()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var id = Guid.NewGuid();
 
         var result = await rig.AcceptAsync(id);
 
         Assert.Equal(AcceptResult.Accepted, result);
-        var row = Assert.Single(await database.Payments.FindAsync([id]));
+        var row = Assert.Single(await _database.Payments.FindAsync([id]));
         Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.OwnerEpoch));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "it is in the queue");
         Assert.Equal(id, Assert.Single(rig.TakeAll()));
@@ -31,7 +31,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Concurrent_payments_share_INSERT_statements()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var ids = Batches.SortedIds(1_000);
 
         var results = await AcceptTogetherAsync(rig, ids);
@@ -47,11 +47,11 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_batch_is_stored_in_the_order_of_its_ids()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
 
         await AcceptTogetherAsync(rig, Enumerable.Reverse(Batches.SortedIds(200)));
 
-        Assert.Equal(0, await database.ScalarAsync<long>("""
+        Assert.Equal(0, await _database.ScalarAsync<long>("""
             SELECT count(*) FROM (
                 SELECT correlation_id < lag(correlation_id) OVER (PARTITION BY xmin::text ORDER BY accepted_at) AS wrong
                 FROM payments
@@ -63,7 +63,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_burst_payments_linger_and_after_a_few_each_is_stored_at_once_again()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:Linger", "50ms"));
+        using var rig = await IntakeFixture.StartAsync(_database, _clock, ("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
@@ -79,18 +79,18 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task No_batch_is_larger_than_the_limit()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:MaxBatch", "10"));
+        using var rig = await IntakeFixture.StartAsync(_database, _clock, ("Gateway:Intake:MaxBatch", "10"));
 
         await AcceptTogetherAsync(rig, Batches.SortedIds(200));
 
-        Assert.Equal(10, await database.ScalarAsync<long>(
+        Assert.Equal(10, await _database.ScalarAsync<long>(
             "SELECT max(rows) FROM (SELECT count(*) AS rows FROM payments GROUP BY xmin::text) AS statements"));
     }
 
     [PostgresFact]
     public async Task Payments_of_one_instance_are_queued_in_the_order_of_their_acceptance()
     {
-        using var rig = await IntakeFixture.StartAsync(database, TimeProvider.System);
+        using var rig = await IntakeFixture.StartAsync(_database, TimeProvider.System);
 
         await Task.WhenAll(Batches.SortedIds(500).Select(id => rig.AcceptAsync(id)));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 500, "all are in the queue");
@@ -104,7 +104,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_payment_twice_in_a_batch_is_acknowledged_twice_and_queued_once()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id), rig.AcceptAsync(id));
@@ -118,21 +118,21 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_same_id_twice_in_a_batch_with_two_amounts_is_accepted_once()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(
             rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id, 100), rig.AcceptAsync(id, 200));
 
         Assert.Equal([AcceptResult.Accepted, AcceptResult.Conflict], results[1..].Order());
-        var stored = Assert.Single(await database.Payments.FindAsync([id]));
+        var stored = Assert.Single(await _database.Payments.FindAsync([id]));
         Assert.Equal(results[1] == AcceptResult.Accepted ? 100 : 200, stored.AmountCents);
     }
 
     [PostgresFact]
     public async Task An_id_that_is_known_is_acknowledged_with_its_amount_and_a_conflict_with_another()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var id = Guid.NewGuid();
         await rig.AcceptAsync(id);
 
@@ -146,8 +146,8 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Two_instances_that_take_the_same_ids_at_once_queue_each_once()
     {
-        using var one = await IntakeFixture.StartAsync(database, clock);
-        using var other = await IntakeFixture.StartAsync(database, clock);
+        using var one = await IntakeFixture.StartAsync(_database, _clock);
+        using var other = await IntakeFixture.StartAsync(_database, _clock);
         var ids = Batches.SortedIds(500);
 
         var results = await Task.WhenAll(
@@ -161,8 +161,8 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
-        await database.Leases.CloseAsync(rig.Lease.Epoch);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
+        await _database.Leases.CloseAsync(rig.Lease.Epoch);
         var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
 
         var result = await rig.AcceptAsync(Guid.NewGuid());
@@ -170,13 +170,13 @@ public sealed class IntakeTests : IAsyncLifetime
         Assert.Equal(AcceptResult.Unavailable, result);
         await woken.WaitAsync(TimeSpan.FromSeconds(20));
         Assert.Equal(0, rig.Queue.Count);
-        Assert.Equal(0, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(0, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
     }
 
     [PostgresFact]
     public async Task Payments_that_do_not_fit_into_the_queue_wait_in_the_table_and_newer_ones_behind_them()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:QueueCapacity", "2"));
+        using var rig = await IntakeFixture.StartAsync(_database, _clock, ("Gateway:Intake:QueueCapacity", "2"));
         for (var queued = 1; queued <= 2; queued++)
         {
             await rig.AcceptAsync(Guid.NewGuid());
@@ -199,7 +199,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Payments_over_the_waiting_limit_are_refused_at_once()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock, ("Gateway:Intake:MaxWaiting", "5"));
+        using var rig = await IntakeFixture.StartAsync(_database, _clock, ("Gateway:Intake:MaxWaiting", "5"));
         await using var held = await HoldTableAsync();
         var taken = Enumerable.Range(0, 6).Select(_ => rig.AcceptAsync(Guid.NewGuid())).ToList();
 
@@ -215,7 +215,7 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task Statements_without_an_answer_are_abandoned_in_time_and_their_payments_are_queued_all_the_same()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var ids = Batches.SortedIds(3);
         await using var held = await HoldTableAsync();
         var accepting = new List<Task<AcceptResult>>();
@@ -223,7 +223,7 @@ public sealed class IntakeTests : IAsyncLifetime
         {
             accepting.Add(rig.AcceptAsync(ids[statements - 1]));
             await TimePassesUntilAsync(
-                async () => (await database.Leases.WritersAsync()).Count == statements, "it waits for the table");
+                async () => (await _database.Leases.WritersAsync()).Count == statements, "it waits for the table");
         }
 
         accepting.Add(rig.AcceptAsync(ids[2]));
@@ -235,13 +235,13 @@ public sealed class IntakeTests : IAsyncLifetime
         await held.DisposeAsync();
         await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "the stored ones are queued");
         Assert.Equal(ids[..2], rig.TakeAll().Order());
-        Assert.Empty(await database.Payments.FindAsync(ids[2..]));
+        Assert.Empty(await _database.Payments.FindAsync(ids[2..]));
     }
 
     [PostgresFact]
     public async Task An_id_that_another_transaction_holds_delays_its_batch_briefly_and_only_that_payment_is_refused()
     {
-        using var rig = await IntakeFixture.StartAsync(database, clock);
+        using var rig = await IntakeFixture.StartAsync(_database, _clock);
         var ids = Batches.SortedIds(40);
         await using var held = await HoldIdAsync(ids[17]);
 
@@ -263,7 +263,7 @@ public sealed class IntakeTests : IAsyncLifetime
     public async Task Received_payments_wait_for_an_id_that_another_transaction_holds_and_others_do_not()
     {
         using var rig = await IntakeFixture.StartAsync(
-            database, TimeProvider.System, ("Gateway:Intake:Acknowledge", "Received"));
+            _database, TimeProvider.System, ("Gateway:Intake:Acknowledge", "Received"));
         var ids = Batches.SortedIds(20);
         await using var held = await HoldIdAsync(ids[3]);
 
@@ -280,9 +280,9 @@ public sealed class IntakeTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_frozen_server_process_delays_only_its_own_payments()
     {
-        using var rig = await IntakeFixture.StartAsync(database, TimeProvider.System);
+        using var rig = await IntakeFixture.StartAsync(_database, TimeProvider.System);
         await rig.AcceptAsync(Guid.NewGuid());
-        var process = await database.ScalarAsync<int>("""
+        var process = await _database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity
             WHERE datname = current_database() AND query LIKE 'INSERT INTO payments%'
             """);
@@ -306,7 +306,7 @@ public sealed class IntakeTests : IAsyncLifetime
 
     // A statement is a transaction, and its number is on every row that it wrote.
     private Task<long> StatementsAsync() =>
-        database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
+        _database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
 
     private static Task IdleAsync(IntakeFixture rig) => Eventually.HoldsAsync(
         () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is in flight any more");
@@ -323,7 +323,7 @@ public sealed class IntakeTests : IAsyncLifetime
     private Task TimePassesUntilAsync(Func<Task<bool>> condition, string what) => Eventually.HoldsAsync(
         () =>
         {
-            clock.Advance(TimeSpan.FromMilliseconds(20));
+            _clock.Advance(TimeSpan.FromMilliseconds(20));
             return condition();
         },
         what);
@@ -331,7 +331,7 @@ public sealed class IntakeTests : IAsyncLifetime
     // Stored by a transaction that has not committed until this is disposed; then it never was.
     private async Task<IAsyncDisposable> HoldIdAsync(Guid id)
     {
-        var connection = await database.Source.OpenConnectionAsync();
+        var connection = await _database.Source.OpenConnectionAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = $"BEGIN; INSERT INTO payments VALUES ('{id}', 1990, now(), 1)";
         await command.ExecuteNonQueryAsync();
@@ -341,7 +341,7 @@ public sealed class IntakeTests : IAsyncLifetime
     // Statements on the table wait until this is disposed.
     private async Task<IAsyncDisposable> HoldTableAsync()
     {
-        var connection = await database.Source.OpenConnectionAsync();
+        var connection = await _database.Source.OpenConnectionAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = "BEGIN; LOCK TABLE payments";
         await command.ExecuteNonQueryAsync();

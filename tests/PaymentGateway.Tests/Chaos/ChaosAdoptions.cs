@@ -26,16 +26,16 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan OfLate = TimeSpan.FromSeconds(1);
 
-    private readonly List<ChaosKill> kills = [];
-    private readonly List<Task> watching = [];
+    private readonly List<ChaosKill> _kills = [];
+    private readonly List<Task> _watching = [];
 
     /// <summary>What was killed so far; complete when <see cref="EndAsync"/> is over.</summary>
     public IReadOnlyList<ChaosKill> Kills
     {
         get
         {
-            lock (kills)
-                return [.. kills];
+            lock (_kills)
+                return [.. _kills];
         }
     }
 
@@ -58,25 +58,25 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         if (epochs.LastOrDefault(epoch => epoch.IsOf(part)) is not { } dead
             || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(dead.Epoch)) is not { } left)
         {
-            lock (kills)
-                kills.Add(new ChaosKill(part, at, 0, 0));
+            lock (_kills)
+                _kills.Add(new ChaosKill(part, at, 0, 0));
             return;
         }
 
         var kill = new ChaosKill(part, at, dead.Taken, left);
-        lock (kills)
+        lock (_kills)
         {
-            kills.Add(kill);
+            _kills.Add(kill);
             if (left > 0)
-                watching.Add(WatchAsync(kill, dead.Epoch));
+                _watching.Add(WatchAsync(kill, dead.Epoch));
         }
     }
 
     /// <summary>Waits until all that was left is adopted, or cannot be any more.</summary>
     public Task EndAsync()
     {
-        lock (kills)
-            return Task.WhenAll(watching);
+        lock (_kills)
+            return Task.WhenAll(_watching);
     }
 
     private async Task WatchAsync(ChaosKill kill, int epoch)
@@ -100,8 +100,8 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
 
             var now = DateTime.UtcNow;
             var seen = kill with { AdoptedAt = left < kill.Left ? now : null, SeenUntil = now, Renewals = most };
-            lock (kills)
-                kills[kills.IndexOf(kill)] = seen;
+            lock (_kills)
+                _kills[_kills.IndexOf(kill)] = seen;
             return;
         }
     }

@@ -15,10 +15,10 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
 
-    private readonly Random random = new(seed);
-    private readonly ChaosDatabase database = new(system);
-    private readonly List<string> problems = [];
-    private DateTimeOffset began;
+    private readonly Random _random = new(seed);
+    private readonly ChaosDatabase _database = new(system);
+    private readonly List<string> _problems = [];
+    private DateTimeOffset _began;
 
     /// <summary>How often the auditor came.</summary>
     public int Rounds { get; private set; }
@@ -31,18 +31,18 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
 
     /// <summary>What was wrong, and that too little was judged.</summary>
     public IEnumerable<string> Problems => Judged >= Rounds && Rounds > 0
-        ? problems
-        : problems.Append($"only {Judged} answers about closed windows in {Rounds} rounds of audits");
+        ? _problems
+        : _problems.Append($"only {Judged} answers about closed windows in {Rounds} rounds of audits");
 
     public async Task RunWhileAsync(Task end)
     {
-        began = Cut(DateTimeOffset.UtcNow);
+        _began = Cut(DateTimeOffset.UtcNow);
         while (!end.IsCompleted)
         {
             await Task.WhenAny(end, Task.Delay(Interval));
             Rounds++;
-            if (await FindClosedAsync() is { } closed && closed > began)
-                await JudgeClosedAsync(Between(began, closed), Cut(closed));
+            if (await FindClosedAsync() is { } closed && closed > _began)
+                await JudgeClosedAsync(Between(_began, closed), Cut(closed));
             await JudgeAnyWindowAsync();
         }
     }
@@ -53,7 +53,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         var end = DateTimeOffset.UtcNow;
         for (var i = 0; i < AfterwardsMax; i++)
         {
-            var from = Between(began, end);
+            var from = Between(_began, end);
             await JudgeClosedAsync(from, Between(from, end));
         }
     }
@@ -64,7 +64,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         var processors = await AskProcessorsAsync(from, to);
         Judged += answers.Count;
         Largest = Math.Max(Largest, processors.Default.TotalRequests + processors.Fallback.TotalRequests);
-        problems.AddRange(answers
+        _problems.AddRange(answers
             .Select(one => new ChaosAudit(one.Asked, from, to, one.Summary, processors).DifferenceIfClosed())
             .OfType<string>());
     }
@@ -72,10 +72,10 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private async Task JudgeAnyWindowAsync()
     {
         var end = DateTimeOffset.UtcNow.AddHours(1);
-        var answers = await AskGatewayAsync(began, end);
-        var processors = await AskProcessorsAsync(began, end);
-        problems.AddRange(answers
-            .Select(one => new ChaosAudit(one.Asked, began, end, one.Summary, processors).ExcessInAnyWindow())
+        var answers = await AskGatewayAsync(_began, end);
+        var processors = await AskProcessorsAsync(_began, end);
+        _problems.AddRange(answers
+            .Select(one => new ChaosAudit(one.Asked, _began, end, one.Summary, processors).ExcessInAnyWindow())
             .OfType<string>());
     }
 
@@ -84,7 +84,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         var askedAt = DateTimeOffset.UtcNow;
         try
         {
-            return ChaosAudit.ClosedBefore(askedAt, await database.OldestUnsettledAsync());
+            return ChaosAudit.ClosedBefore(askedAt, await _database.OldestUnsettledAsync());
         }
         catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
         {
@@ -129,5 +129,5 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         time.AddTicks(-(time.Ticks % TimeSpan.TicksPerMicrosecond));
 
     private DateTimeOffset Between(DateTimeOffset least, DateTimeOffset most) =>
-        least.AddMicroseconds(Math.Floor((most - least).TotalMicroseconds * random.NextDouble()));
+        least.AddMicroseconds(Math.Floor((most - least).TotalMicroseconds * _random.NextDouble()));
 }

@@ -23,7 +23,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
 {
     private const int LimitSeconds = 2;
 
-    private readonly string plain = new NpgsqlConnectionStringBuilder(system.ConnectionString)
+    private readonly string _plain = new NpgsqlConnectionStringBuilder(system.ConnectionString)
     {
         Multiplexing = false,
         Pooling = false,
@@ -123,7 +123,7 @@ public sealed class ChaosDatabase(GatewaySystem system)
 
     private async Task<NpgsqlConnection> OpenAsync()
     {
-        var connection = new NpgsqlConnection(plain);
+        var connection = new NpgsqlConnection(_plain);
         try
         {
             await connection.OpenAsync();

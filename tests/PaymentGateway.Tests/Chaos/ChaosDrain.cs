@@ -16,7 +16,7 @@ public sealed class ChaosDrain(GatewaySystem system)
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
-    private readonly ChaosDatabase database = new(system);
+    private readonly ChaosDatabase _database = new(system);
 
     /// <summary>Null when all is settled, else why it was not waited for any longer.</summary>
     public string? Why { get; private set; }
@@ -32,7 +32,7 @@ public sealed class ChaosDrain(GatewaySystem system)
         {
             await Task.Delay(PollInterval);
             var now = await system.Database.CountAsync("settlements");
-            var renewed = (await database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
+            var renewed = (await _database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
             if (renewed - last >= ChaosAdoptions.OneRenewal)
                 (last, renewals) = (renewed, renewals + 1);
             if (now > settled)

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Chaos;
 /// <summary>The figures of a run, for people.</summary>
 public sealed class ChaosLedger
 {
-    private readonly StringBuilder text = new();
+    private readonly StringBuilder _text = new();
 
     /// <summary>The run itself; to be called before anything is purged.</summary>
     public async Task AddRunAsync(
@@ -93,13 +93,13 @@ public sealed class ChaosLedger
     {
         Line("verdict", problems.Count == 0 ? "the ledgers agree" : "THE LEDGERS DO NOT AGREE");
         foreach (var problem in problems)
-            text.AppendLine(problem);
+            _text.AppendLine(problem);
     }
 
-    public override string ToString() => text.ToString();
+    public override string ToString() => _text.ToString();
 
     private void Line(string name, string figures) =>
-        text.AppendLine(CultureInfo.InvariantCulture, $"{name,-15}{figures}");
+        _text.AppendLine(CultureInfo.InvariantCulture, $"{name,-15}{figures}");
 
     private static string Longest(IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills)
     {

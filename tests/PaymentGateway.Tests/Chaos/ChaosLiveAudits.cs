@@ -20,9 +20,9 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     private static readonly TimeSpan Reach = TimeSpan.FromSeconds(15);
     private static readonly TimeSpan Allowed = TimeSpan.FromSeconds(1.5);
 
-    private readonly Dictionary<Guid, ChaosLate> late = [];
-    private readonly List<string> problems = [];
-    private readonly Queue<TimeSpan> stalls = new();
+    private readonly Dictionary<Guid, ChaosLate> _late = [];
+    private readonly List<string> _problems = [];
+    private readonly Queue<TimeSpan> _stalls = new();
 
     /// <summary>Audits that could be taken.</summary>
     public int Taken { get; private set; }
@@ -36,7 +36,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     /// <summary>Payments that were late for what was done to their owner, or to its database.</summary>
     public int ByParts { get; private set; }
 
-    public IEnumerable<string> Problems => Taken > 0 ? problems : problems.Append("no live audit could be taken");
+    public IEnumerable<string> Problems => Taken > 0 ? _problems : _problems.Append("no live audit could be taken");
 
     public async Task RunWhileAsync(Task end)
     {
@@ -58,7 +58,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     public void Close()
     {
         var everything = done();
-        foreach (var one in late.Values)
+        foreach (var one in _late.Values)
             switch (ChaosReasons.Of(one, everything))
             {
                 case ChaosReason.Processor:
@@ -68,7 +68,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
                     ByParts++;
                     break;
                 default:
-                    problems.Add($"the ledger is behind for no reason: {one}");
+                    _problems.Add($"the ledger is behind for no reason: {one}");
                     break;
             }
     }
@@ -90,14 +90,14 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
         ];
         Taken++;
         if (await asking is { } summed && summed < ledger.Count)
-            problems.Add($"audit {from:O} to {to:O}: the summary says {summed}, its ledger had {ledger.Count} before");
+            _problems.Add($"audit {from:O} to {to:O}: the summary says {summed}, its ledger had {ledger.Count} before");
         if (missing.Count == 0)
             Alike++;
         else
             await NoteAsync(missing);
-        stalls.Enqueue(2 * began.Elapsed);
-        if (stalls.Count > Reach / Interval)
-            stalls.Dequeue();
+        _stalls.Enqueue(2 * began.Elapsed);
+        if (_stalls.Count > Reach / Interval)
+            _stalls.Dequeue();
 
         IEnumerable<ChaosLate> Missing(IReadOnlyDictionary<Guid, ProcessorPayment> stored, string processor) =>
             stored.Values.Where(payment => !ledger.ContainsKey(payment.CorrelationId)).Select(payment => new ChaosLate(
@@ -106,13 +106,13 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
 
     // Whole milliseconds: bounds between two microseconds are cut here and there in another way.
     private TimeSpan Stall() => TimeSpan.FromMilliseconds(
-        Math.Ceiling(stalls.Append(TimeSpan.Zero).Max().TotalMilliseconds));
+        Math.Ceiling(_stalls.Append(TimeSpan.Zero).Max().TotalMilliseconds));
 
     private async Task NoteAsync(List<ChaosLate> missing)
     {
         var owners = await database.OwnersAsync(missing.Select(one => one.Id));
         foreach (var one in missing)
-            late.TryAdd(one.Id, one with { Owner = owners.GetValueOrDefault(one.Id) });
+            _late.TryAdd(one.Id, one with { Owner = owners.GetValueOrDefault(one.Id) });
     }
 
     private async Task<long?> AskAsync(DateTimeOffset from, DateTimeOffset to)

@@ -10,15 +10,15 @@ public sealed class ChaosPurgeCheckTests
     private static readonly DateTimeOffset Called = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
     private static readonly ChaosPurge Purge = new("a test", Called, Called.AddMilliseconds(100));
 
-    private readonly List<LoadEntry> entries = [];
-    private readonly Dictionary<Guid, LedgerEntry> settlements = [];
-    private readonly Dictionary<Guid, ProcessorPayment> byDefault = [];
-    private readonly Dictionary<Guid, ProcessorPayment> byFallback = [];
+    private readonly List<LoadEntry> _entries = [];
+    private readonly Dictionary<Guid, LedgerEntry> _settlements = [];
+    private readonly Dictionary<Guid, ProcessorPayment> _byDefault = [];
+    private readonly Dictionary<Guid, ProcessorPayment> _byFallback = [];
 
     [Fact]
     public void Purged_payments_that_are_absent_and_new_ones_that_are_settled_pass()
     {
-        Charge(byDefault, Sent(-1_000));
+        Charge(_byDefault, Sent(-1_000));
         Settle(Sent(200));
 
         Assert.Empty(Find());
@@ -46,7 +46,7 @@ public sealed class ChaosPurgeCheckTests
         Sent(50);
         var there = Sent(-5, 10);
         Settle(there);
-        Charge(byFallback, there);
+        Charge(_byFallback, there);
 
         Assert.Empty(Find());
     }
@@ -55,8 +55,8 @@ public sealed class ChaosPurgeCheckTests
     public void The_check_finds_a_purged_payment_charged_at_both_processors()
     {
         var old = Sent(-1_000);
-        Charge(byDefault, old);
-        Charge(byFallback, old);
+        Charge(_byDefault, old);
+        Charge(_byFallback, old);
 
         Assert.StartsWith("1 charged by both processors", Assert.Single(Find()));
     }
@@ -66,7 +66,7 @@ public sealed class ChaosPurgeCheckTests
     {
         var sent = Sent(200);
         Settle(sent);
-        settlements[sent.Id] = settlements[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
+        _settlements[sent.Id] = _settlements[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
 
         Assert.Collection(
             Find(), one => Assert.StartsWith("1 in the purged ledger, and not as it was sent", one),
@@ -84,7 +84,7 @@ public sealed class ChaosPurgeCheckTests
     [Fact]
     public void The_summary_must_equal_the_processors_without_the_purged_payments()
     {
-        Charge(byDefault, Sent(-1_000));
+        Charge(_byDefault, Sent(-1_000));
         Settle(Sent(200));
 
         var expected = Check().Expected(Called.AddDays(-1), Called.AddDays(1));
@@ -99,14 +99,14 @@ public sealed class ChaosPurgeCheckTests
 
     private LoadEntry Sent(int sentMs, int latencyMs = 10)
     {
-        entries.Add(Entry(sentMs, latencyMs));
-        return entries[^1];
+        _entries.Add(Entry(sentMs, latencyMs));
+        return _entries[^1];
     }
 
     private void Settle(LoadEntry entry)
     {
-        Charge(byDefault, entry);
-        settlements[entry.Id] = new LedgerEntry(Default, entry.Amount, byDefault[entry.Id].RequestedAt.UtcDateTime);
+        Charge(_byDefault, entry);
+        _settlements[entry.Id] = new LedgerEntry(Default, entry.Amount, _byDefault[entry.Id].RequestedAt.UtcDateTime);
     }
 
     private static void Charge(Dictionary<Guid, ProcessorPayment> processor, LoadEntry entry) =>
@@ -114,5 +114,5 @@ public sealed class ChaosPurgeCheckTests
 
     private IReadOnlyList<string> Find() => Check().Find();
 
-    private ChaosPurgeCheck Check() => new([Purge], entries, settlements, byDefault, byFallback);
+    private ChaosPurgeCheck Check() => new([Purge], _entries, _settlements, _byDefault, _byFallback);
 }

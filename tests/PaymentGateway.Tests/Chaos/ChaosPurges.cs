@@ -22,26 +22,26 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     // Longer than a lease, so that it finds its payments adopted, or purged.
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(4);
 
-    private readonly Random random = new(seed);
-    private readonly ChaosLoad load = new(system, asksOnce: true);
-    private readonly List<ChaosPurge> purges = [];
-    private readonly List<string> problems = [];
-    private ChaosPurgeCheck? check;
+    private readonly Random _random = new(seed);
+    private readonly ChaosLoad _load = new(system, asksOnce: true);
+    private readonly List<ChaosPurge> _purges = [];
+    private readonly List<string> _problems = [];
+    private ChaosPurgeCheck? _check;
 
     /// <summary>What was wrong.</summary>
-    public IReadOnlyList<string> Problems => problems;
+    public IReadOnlyList<string> Problems => _problems;
 
     /// <summary>The figures, for people.</summary>
     public override string ToString()
     {
-        if (check is null)
+        if (_check is null)
             return "broke off";
-        var last = purges[^1];
-        var late = check.Entries.Where(entry => purges.Any(purge => purge.Empties(entry)))
-            .Select(entry => ChargedAfterPurge(entry, check)).Where(after => after > TimeSpan.Zero).ToList();
-        return $"{purges.Count} ({string.Join(", ", purges.Select(purge => purge.During))}), the slowest "
-            + $"{purges.Max(purge => purge.Took).TotalSeconds:0.00} s; {check.Entries.Count(last.Empties)} purged, "
-            + $"{check.Entries.Count(last.Precedes)} of the new ledger, {check.Entries.Count(last.Overlaps)} either; "
+        var last = _purges[^1];
+        var late = _check.Entries.Where(entry => _purges.Any(purge => purge.Empties(entry)))
+            .Select(entry => ChargedAfterPurge(entry, _check)).Where(after => after > TimeSpan.Zero).ToList();
+        return $"{_purges.Count} ({string.Join(", ", _purges.Select(purge => purge.During))}), the slowest "
+            + $"{_purges.Max(purge => purge.Took).TotalSeconds:0.00} s; {_check.Entries.Count(last.Empties)} purged, "
+            + $"{_check.Entries.Count(last.Precedes)} of the new ledger, {_check.Entries.Count(last.Overlaps)} either; "
             + $"{late.Count} purged ones charged afterwards, {late.DefaultIfEmpty().Max().TotalSeconds:0.0} s at most";
     }
 
@@ -49,10 +49,10 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     public async Task PlayAsync()
     {
         var rounds = new[] { InFlightAsync, InOutageAsync, KilledAsync, PausedAsync };
-        random.Shuffle(rounds);
+        _random.Shuffle(rounds);
         await system.Default.SetDelayAsync(Delay);
         var end = new TaskCompletionSource();
-        var loading = load.RunWhileAsync(end.Task);
+        var loading = _load.RunWhileAsync(end.Task);
         try
         {
             foreach (var playAsync in rounds)
@@ -60,8 +60,8 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
                 await Task.Delay(Between);
                 await playAsync();
                 await Task.Delay(Between);
-                problems.AddRange(ChaosPurgeCheck.Resurrected(
-                    purges[^1], load.Ledger.Entries, await system.Database.SettlementsAsync()));
+                _problems.AddRange(ChaosPurgeCheck.Resurrected(
+                    _purges[^1], _load.Ledger.Entries, await system.Database.SettlementsAsync()));
             }
         }
         finally
@@ -92,7 +92,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         await system.KillAsync(dead);
         var killed = DateTimeOffset.UtcNow;
         await Eventually.HoldsAsync(
-            () => !load.Ledger.Entries.Any(entry => entry.Outcome == LoadOutcome.Pending && entry.SentAt < killed),
+            () => !_load.Ledger.Entries.Any(entry => entry.Outcome == LoadOutcome.Pending && entry.SentAt < killed),
             "whoever asked before the kill has an answer");
         await PurgeAsync("instance killed", Other(dead), Other(dead));
         await system.StartAsync(dead);
@@ -122,50 +122,50 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         var waited = Stopwatch.StartNew();
         using var answer = await through.PostAsync("purge-payments", null);
         var purge = new ChaosPurge(during, called, called + waited.Elapsed);
-        purges.Add(purge);
+        _purges.Add(purge);
         if (!answer.IsSuccessStatusCode || purge.Took > PurgeLimit)
-            problems.Add($"purge ({during}): {(int)answer.StatusCode} after {purge.Took.TotalSeconds:0.0} s");
+            _problems.Add($"purge ({during}): {(int)answer.StatusCode} after {purge.Took.TotalSeconds:0.0} s");
 
         var left = await Task.WhenAll(askedAtOnce.Select(http => GatewaySummary.AskAsync(http, to: called)));
-        problems.AddRange(left.Where(summary => summary != ChaosPurgeCheck.Nothing)
+        _problems.AddRange(left.Where(summary => summary != ChaosPurgeCheck.Nothing)
             .Select(summary => $"purge ({during}): older payments are in the summary at once after it, {summary}"));
     }
 
     private async Task CompareAsync()
     {
         if ((await new ChaosDrain(system).WaitAsync(system.IsIdleAsync)).Why is { } why)
-            problems.Add(
+            _problems.Add(
                 $"{await system.Database.CountUnsettledAsync()} payments are unsettled after the purges: {why}");
 
-        check = new ChaosPurgeCheck(
-            purges, [.. load.Ledger.Entries], await system.Database.SettlementsAsync(),
+        _check = new ChaosPurgeCheck(
+            _purges, [.. _load.Ledger.Entries], await system.Database.SettlementsAsync(),
             await system.Default.PaymentsAsync(), await system.Fallback.PaymentsAsync());
-        problems.AddRange(check.Find());
-        var (first, end) = (purges[0].Called, DateTimeOffset.UtcNow);
+        _problems.AddRange(_check.Find());
+        var (first, end) = (_purges[0].Called, DateTimeOffset.UtcNow);
         await CompareSummariesAsync(first.AddDays(-1), end);
         for (var i = 0; i < WindowsMax; i++)
         {
-            var from = first + (end - first) * random.NextDouble();
-            await CompareSummariesAsync(from, from + (end - from) * random.NextDouble());
+            var from = first + (end - first) * _random.NextDouble();
+            await CompareSummariesAsync(from, from + (end - from) * _random.NextDouble());
         }
     }
 
     private async Task CompareSummariesAsync(DateTimeOffset from, DateTimeOffset to)
     {
-        var expected = check!.Expected(from, to);
+        var expected = _check!.Expected(from, to);
         foreach (var instance in system.RunningInstances())
             if (await GatewaySummary.AskAsync(instance, from, to) is var summary && summary != expected)
-                problems.Add($"after the purges, {from:O} to {to:O}: {summary}, the processors {expected}");
+                _problems.Add($"after the purges, {from:O} to {to:O}: {summary}, the processors {expected}");
     }
 
     private TimeSpan ChargedAfterPurge(LoadEntry entry, ChaosPurgeCheck found)
     {
         var stored = found.ByDefault.GetValueOrDefault(entry.Id) ?? found.ByFallback.GetValueOrDefault(entry.Id);
-        var purged = purges.First(purge => purge.Empties(entry));
+        var purged = _purges.First(purge => purge.Empties(entry));
         return stored is null ? TimeSpan.Zero : stored.RequestedAt - purged.Answered;
     }
 
-    private HttpClient Any() => random.Next(2) == 0 ? system.Api1 : system.Api2;
+    private HttpClient Any() => _random.Next(2) == 0 ? system.Api1 : system.Api2;
 
     private HttpClient Other(string part) => part == GatewaySystem.First ? system.Api2 : system.Api1;
 }

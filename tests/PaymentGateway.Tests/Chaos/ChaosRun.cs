@@ -29,11 +29,11 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private static readonly TimeSpan OutageOutlasts = TimeSpan.FromSeconds(2);
 
-    private readonly ChaosDatabase database = new(system);
-    private readonly List<ChaosDone> done = [];
-    private readonly Stopwatch clock = new();
-    private readonly SemaphoreSlim processorsAreMine = new(1);
-    private readonly List<string> journal = [];
+    private readonly ChaosDatabase _database = new(system);
+    private readonly List<ChaosDone> _done = [];
+    private readonly Stopwatch _clock = new();
+    private readonly SemaphoreSlim _processorsAreMine = new(1);
+    private readonly List<string> _journal = [];
 
     public ChaosAdoptions Adoptions { get; } = new(new ChaosDatabase(system));
 
@@ -49,8 +49,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         get
         {
-            lock (done)
-                return [.. done];
+            lock (_done)
+                return [.. _done];
         }
     }
 
@@ -61,15 +61,15 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         get
         {
-            lock (journal)
-                return string.Join('\n', journal);
+            lock (_journal)
+                return string.Join('\n', _journal);
         }
     }
 
     /// <summary>Everything in the schedule, to its end.</summary>
     public async Task ToTheEndAsync()
     {
-        clock.Start();
+        _clock.Start();
         await HealAsync(ChaosStep.Both);
         await Task.WhenAll(
             DoAllAsync(schedule.Parts, DoToPartAsync), DoAllAsync(schedule.Processors, DisturbAsync),
@@ -114,26 +114,26 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             Wires.Faults);
     }
 
-    public void Dispose() => processorsAreMine.Dispose();
+    public void Dispose() => _processorsAreMine.Dispose();
 
     private async Task DoAllAsync(IEnumerable<ChaosStep> steps, Func<ChaosStep, Task> doItAsync)
     {
         foreach (var planned in steps)
         {
-            await PassAsync(planned.At - clock.Elapsed);
+            await PassAsync(planned.At - _clock.Elapsed);
             var step = planned.Target == ChaosStep.Loaded
                 ? planned with { Target = await Adoptions.FindLoadedAsync() }
                 : planned;
-            var began = clock.Elapsed;
+            var began = _clock.Elapsed;
             var doing = new ChaosDone(step.Kind, step.Target, DateTime.UtcNow, DateTime.MaxValue);
-            lock (done)
-                done.Add(doing);
+            lock (_done)
+                _done.Add(doing);
             await doItAsync(step);
-            lock (done)
-                done[done.IndexOf(doing)] = doing with { To = DateTime.UtcNow };
-            lock (journal)
-                journal.Add(
-                    $"{began.TotalSeconds,6:0.0} to {clock.Elapsed.TotalSeconds,6:0.0} s  {step.Kind} {step.Target}");
+            lock (_done)
+                _done[_done.IndexOf(doing)] = doing with { To = DateTime.UtcNow };
+            lock (_journal)
+                _journal.Add(
+                    $"{began.TotalSeconds,6:0.0} to {_clock.Elapsed.TotalSeconds,6:0.0} s  {step.Kind} {step.Target}");
         }
     }
 
@@ -203,7 +203,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     // default is healthy just then, so one without fencing charges it all there.
     private async Task PauseInOutageAsync(ChaosStep step)
     {
-        await processorsAreMine.WaitAsync();
+        await _processorsAreMine.WaitAsync();
         try
         {
             await system.Default.SetFailureAsync(true);
@@ -215,7 +215,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
         finally
         {
-            processorsAreMine.Release();
+            _processorsAreMine.Release();
         }
     }
 
@@ -252,7 +252,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         List<int> backends = [];
         await Eventually.HoldsAsync(
-            async () => (backends = await database.GatewayBackendsAsync()).Count > 0, "the gateway has a connection");
+            async () => (backends = await _database.GatewayBackendsAsync()).Count > 0, "the gateway has a connection");
         var pid = backends[step.Amount!.Value % backends.Count];
         GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
         try
@@ -279,7 +279,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private async Task DisturbAsync(ChaosStep step)
     {
-        await processorsAreMine.WaitAsync();
+        await _processorsAreMine.WaitAsync();
         try
         {
             await Task.WhenAll(Chosen(step.Target).Select(processor => DisturbAsync(processor, step)));
@@ -287,7 +287,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         finally
         {
             await HealAsync(step.Target);
-            processorsAreMine.Release();
+            _processorsAreMine.Release();
         }
     }
 

@@ -52,15 +52,15 @@ public sealed class ChaosSchedule
     // What stopping and starting a part takes beside the hold; a signal takes nothing.
     private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
 
-    private readonly Random random;
-    private readonly TimeSpan length;
-    private readonly IReadOnlySet<ChaosKind> without;
+    private readonly Random _random;
+    private readonly TimeSpan _length;
+    private readonly IReadOnlySet<ChaosKind> _without;
 
     private ChaosSchedule(int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind> without)
     {
-        random = new Random(seed);
-        this.length = length;
-        this.without = without;
+        _random = new Random(seed);
+        _length = length;
+        _without = without;
         IsDurable = durable;
         List<Func<TimeSpan, ChaosStep>> parts =
         [
@@ -140,14 +140,14 @@ public sealed class ChaosSchedule
         while (true)
         {
             var before = steps.Count;
-            random.Shuffle(deck);
+            _random.Shuffle(deck);
             foreach (var next in first is null ? deck : [first, .. deck])
             {
                 var step = Later(next(at), steps);
-                if (without.Contains(step.Kind))
+                if (_without.Contains(step.Kind))
                     continue;
                 var end = EndOf(step);
-                if (end > length)
+                if (end > _length)
                     return steps;
                 steps.Add(step);
                 at = end + gap();
@@ -194,7 +194,7 @@ public sealed class ChaosSchedule
 
     // At times for longer than the gateway waits before it searches for what an INSERT may have stored.
     private ChaosStep Stalled(TimeSpan at) => new(
-        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), random.Next(BackendsMax));
+        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), _random.Next(BackendsMax));
 
     private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
 
@@ -213,24 +213,24 @@ public sealed class ChaosSchedule
         at, ChaosKind.StoredThenReset, ChaosStep.Default, FallbackAfter + Seconds(2, 4));
 
     private ChaosStep Wrong(TimeSpan at) => new(
-        at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), random.Next(20, 60));
+        at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), _random.Next(20, 60));
 
     private ChaosStep Mute(TimeSpan at) => new(at, ChaosKind.StoredThenHang, Processor(), Seconds(2, 4), 30);
 
-    private ChaosStep Hanging(TimeSpan at) => new(at, ChaosKind.Hang, Processor(), HangHold, random.Next(20, 60));
+    private ChaosStep Hanging(TimeSpan at) => new(at, ChaosKind.Hang, Processor(), HangHold, _random.Next(20, 60));
 
     private ChaosStep Busy(TimeSpan at) => new(at, ChaosKind.TooMany, Processor(), Seconds(2, 4));
 
     private ChaosStep Babbling(TimeSpan at) => new(at, ChaosKind.Garbage, Processor(), Seconds(1, 3), 40);
 
     private ChaosStep Trickling(TimeSpan at) => new(
-        at, ChaosKind.Trickle, Processor(), Seconds(2, 4), random.Next(10, 30));
+        at, ChaosKind.Trickle, Processor(), Seconds(2, 4), _random.Next(10, 30));
 
     private ChaosStep Blind(TimeSpan at) => new(
-        at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), random.Next(LookUpFaults.Count));
+        at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), _random.Next(LookUpFaults.Count));
 
     private ChaosStep Storming(TimeSpan at) => new(
-        at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[random.Next(Statuses.Length)]);
+        at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[_random.Next(Statuses.Length)]);
 
     private ChaosStep BackendTerminated(TimeSpan at) => new(at, ChaosKind.TerminatedBackend, Postgres, Seconds(1, 2));
 
@@ -242,7 +242,7 @@ public sealed class ChaosSchedule
     private ChaosStep DatabaseHalfOpen(TimeSpan at) => new(at, ChaosKind.DatabaseHalfOpen, Instance(), Seconds(2, 5));
 
     private ChaosStep DatabaseSlow(TimeSpan at) => new(
-        at, ChaosKind.DatabaseSlow, Instance(), Seconds(2, 4), random.Next(20, 120));
+        at, ChaosKind.DatabaseSlow, Instance(), Seconds(2, 4), _random.Next(20, 120));
 
     private ChaosStep ProcessorCut(TimeSpan at) => new(at, ChaosKind.ProcessorCut, Processor(), Seconds(1, 2));
 
@@ -254,8 +254,8 @@ public sealed class ChaosSchedule
 
     private string Processor() => Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Fallback);
 
-    private string Any(params string[] names) => names[random.Next(names.Length)];
+    private string Any(params string[] names) => names[_random.Next(names.Length)];
 
     private TimeSpan Seconds(double least, double most) =>
-        TimeSpan.FromSeconds(Math.Round(least + (most - least) * random.NextDouble(), 1));
+        TimeSpan.FromSeconds(Math.Round(least + (most - least) * _random.NextDouble(), 1));
 }

@@ -11,10 +11,10 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(5);
 
-    private readonly List<ChaosWireFault> faults = [];
+    private readonly List<ChaosWireFault> _faults = [];
 
     /// <summary>Every step that was done.</summary>
-    public IReadOnlyList<ChaosWireFault> Faults => faults;
+    public IReadOnlyList<ChaosWireFault> Faults => _faults;
 
     public static bool IsOfDatabase(ChaosKind kind) => kind is ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut
         or ChaosKind.DatabaseMute or ChaosKind.DatabaseHalfOpen or ChaosKind.DatabaseSlow;
@@ -23,7 +23,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
     {
         if (step.Kind == ChaosKind.TerminatedBackend)
         {
-            faults.Add(new ChaosWireFault(step.Kind, step.Target, await TerminateAsync(step.Hold)));
+            _faults.Add(new ChaosWireFault(step.Kind, step.Target, await TerminateAsync(step.Hold)));
             return;
         }
 
@@ -37,7 +37,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
         }
         finally
         {
-            faults.Add(new ChaosWireFault(step.Kind, step.Target, relays.Sum(relay => Hits(relay)) - before));
+            _faults.Add(new ChaosWireFault(step.Kind, step.Target, relays.Sum(relay => Hits(relay)) - before));
             foreach (var relay in relays)
                 relay.Heal();
         }

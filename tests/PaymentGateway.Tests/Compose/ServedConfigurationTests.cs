@@ -9,9 +9,9 @@ namespace PaymentGateway.Tests.Compose;
 /// </summary>
 public sealed class ServedConfigurationTests : IDisposable
 {
-    private readonly string folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+    private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
 
-    public void Dispose() => Directory.Delete(folder, recursive: true);
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [GatewaySystemFact]
     public async Task Nginx_takes_its_configuration_as_the_containers_user_and_writes_below_its_prefix_only()
@@ -20,19 +20,20 @@ public sealed class ServedConfigurationTests : IDisposable
         var configuration = nginx.Mounts.Single(mount => mount.Type == "bind");
         Assert.Equal("./nginx/nginx.conf", configuration.Source);
         // A copy: that user may not be able to enter the clone.
-        File.Copy(Repository.PathOf(configuration.Source), Path.Combine(folder, "nginx.conf"));
-        var prefix = Directory.CreateDirectory(Path.Combine(folder, "prefix")).FullName;
+        File.Copy(Repository.PathOf(configuration.Source), Path.Combine(_folder, "nginx.conf"));
+        var prefix = Directory.CreateDirectory(Path.Combine(_folder, "prefix")).FullName;
         await AllowAsync(nginx.User);
 
         var command = nginx.Command!.Select(word => word
             .Replace(nginx.Tmpfs.Keys.Single() + "/", prefix + "/", StringComparison.Ordinal)
-            .Replace(configuration.Target, Path.Combine(folder, "nginx.conf"), StringComparison.Ordinal));
-        var run = await ProgramRun.RunAsync([.. As(nginx.User), .. command, "-t"], folder);
+            .Replace(configuration.Target, Path.Combine(_folder, "nginx.conf"), StringComparison.Ordinal));
+        var run = await ProgramRun.RunAsync([.. As(nginx.User), .. command, "-t"], _folder);
 
         Assert.True(run.ExitCode == 0, run.Errors);
         Assert.Contains("test is successful", run.Errors);
         Assert.NotEmpty(Directory.GetDirectories(prefix));
-        Assert.Equal(["nginx.conf", "prefix"], Directory.GetFileSystemEntries(folder).Select(Path.GetFileName).Order());
+        var left = Directory.GetFileSystemEntries(_folder).Select(Path.GetFileName).Order();
+        Assert.Equal(["nginx.conf", "prefix"], left);
     }
 
     [PostgresFact]
@@ -113,6 +114,6 @@ public sealed class ServedConfigurationTests : IDisposable
     private async Task AllowAsync(string user)
     {
         if (Environment.UserName == "root")
-            await ProgramRun.RunAsync(["chown", "-R", user, folder]);
+            await ProgramRun.RunAsync(["chown", "-R", user, _folder]);
     }
 }

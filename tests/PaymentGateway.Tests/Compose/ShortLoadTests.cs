@@ -7,9 +7,9 @@ public sealed class ShortLoadTests : IDisposable
 {
     private const string Java = "echo 'javac 17.0.1'";
 
-    private readonly DirectoryInfo tools = Directory.CreateTempSubdirectory("tools");
+    private readonly DirectoryInfo _tools = Directory.CreateTempSubdirectory("tools");
 
-    public void Dispose() => tools.Delete(recursive: true);
+    public void Dispose() => _tools.Delete(recursive: true);
 
     [GatewaySystemTheory]
     [InlineData("Could not find artifact io.gatling:gatling-app:jar:0 in central (https://repo.maven.apache.org)")]
@@ -20,7 +20,7 @@ public sealed class ShortLoadTests : IDisposable
         Write("javac", Java);
         Write("mvn", $"echo '[ERROR] {said}'; exit 1");
 
-        var run = await RunAsync($"{tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}");
+        var run = await RunAsync($"{_tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}");
 
         Assert.NotEqual(0, run.ExitCode);
         Assert.DoesNotContain("NOT RUN", run.Output, StringComparison.Ordinal);
@@ -32,7 +32,7 @@ public sealed class ShortLoadTests : IDisposable
         Write("javac", Java);
         Write("mvn", "echo '[ERROR] Could not transfer artifact a:b:pom:1 from/to central: Unknown host'; exit 1");
 
-        SaysNotRun(await RunAsync($"{tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}"));
+        SaysNotRun(await RunAsync($"{_tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}"));
     }
 
     [GatewaySystemTheory]
@@ -42,13 +42,13 @@ public sealed class ShortLoadTests : IDisposable
     {
         Write("javac", Java);
         Write("mvn", "exit 1");
-        File.Delete(Path.Combine(tools.FullName, missing));
+        File.Delete(Path.Combine(_tools.FullName, missing));
         foreach (var folder in Environment.GetEnvironmentVariable("PATH")!.Split(':').Where(Directory.Exists))
             foreach (var tool in Directory.GetFiles(folder).Where(tool => Path.GetFileName(tool) != missing))
-                if (Path.Combine(tools.FullName, Path.GetFileName(tool)) is var link && !File.Exists(link))
+                if (Path.Combine(_tools.FullName, Path.GetFileName(tool)) is var link && !File.Exists(link))
                     File.CreateSymbolicLink(link, tool);
 
-        SaysNotRun(await RunAsync(tools.FullName));
+        SaysNotRun(await RunAsync(_tools.FullName));
     }
 
     private static Task<ProgramRun> RunAsync(string path) =>
@@ -64,7 +64,7 @@ public sealed class ShortLoadTests : IDisposable
 
     private void Write(string tool, string command)
     {
-        var path = Path.Combine(tools.FullName, tool);
+        var path = Path.Combine(_tools.FullName, tool);
         File.WriteAllText(path, $"#!/bin/sh\n{command}\n");
         File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
     }

@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Configuring;
 /// <summary>docs/configuration.md says of every setting what the code says.</summary>
 public sealed partial class ConfigurationPageTests
 {
-    private readonly string page = File.ReadAllText(Repository.PathOf("docs", "configuration.md"));
+    private readonly string _page = File.ReadAllText(Repository.PathOf("docs", "configuration.md"));
 
     [Fact]
     public void Every_setting_has_its_row_and_there_is_no_other()
@@ -15,7 +15,7 @@ public sealed partial class ConfigurationPageTests
             .SelectMany(file => Setting().Matches(File.ReadAllText(file)))
             .Select(match => match.Groups["name"].Value.Replace(":", "__", StringComparison.Ordinal));
 
-        var told = Row().Matches(page).Select(match => match.Groups["name"].Value);
+        var told = Row().Matches(_page).Select(match => match.Groups["name"].Value);
 
         Assert.Equal(read.Distinct().Order(), told.Order());
     }
@@ -30,7 +30,7 @@ public sealed partial class ConfigurationPageTests
         Assert.All(limits, match =>
         {
             var name = match.Groups["name"].Value.Replace(":", "__", StringComparison.Ordinal);
-            var cells = page.Split('\n').Single(line => line.StartsWith($"| `{name}` |", StringComparison.Ordinal))
+            var cells = _page.Split('\n').Single(line => line.StartsWith($"| `{name}` |", StringComparison.Ordinal))
                 .Split('|').Select(cell => cell.Trim(' ', '`')).ToList();
             Assert.Equal(Plain(match.Groups["default"].Value), Plain(cells[2]));
             Assert.Equal(

@@ -25,31 +25,31 @@ public sealed class BothDownTests(ITestOutputHelper output)
     private static readonly TimeSpan After = TimeSpan.FromSeconds(3);
     private static readonly TimeSpan Second = TimeSpan.FromSeconds(1);
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     [GatewaySystemFact]
     public async Task While_both_processors_are_down_payments_are_accepted_as_before_and_then_settled_oldest_first()
     {
         // A short fallback delay, so that fallback is tried as well.
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "3s"));
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Before + Outage + After);
+        var load = LoadDriver.RunAtRateAsync(system.Client, _ledger, PerSecond, Before + Outage + After);
         await Task.Delay(Before);
 
         var begun = DateTimeOffset.UtcNow;
         await SetFailureAsync(system, true);
         var begunAll = DateTimeOffset.UtcNow;
         var calls = await WatchCallsAsync(system);
-        var sent = ledger.Entries.Where(entry => entry.SentAt > begunAll).ToList();
+        var sent = _ledger.Entries.Where(entry => entry.SentAt > begunAll).ToList();
         var taken = sent.Count(entry => entry.Outcome == LoadOutcome.Acknowledged);
         var backlog = await system.Database.CountUnsettledAsync();
         var back = DateTimeOffset.UtcNow;
         await SetFailureAsync(system, false);
         var settledAfter = await BacklogSettledAsync(system, back);
         await load;
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, _ledger);
 
         var overtaken = Overtaken(await system.Database.SettledInOrderAsync(), begun, back);
-        output.WriteLine($"{ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "
+        output.WriteLine($"{_ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "
             + $"in the {Outage.TotalSeconds} s of the outage, {Ms(back, null)} ms after it");
         output.WriteLine("calls in each second: "
             + $"default {string.Join(' ', calls.Select(call => $"{call.Default:0}"))}; "
@@ -57,7 +57,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
         output.WriteLine(
             $"backlog {backlog}, settled {settledAfter.TotalSeconds:0.00} s after the return; a payment was "
             + $"overtaken by {overtaken} younger ones at most");
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         // All that was acknowledged in the outage, and that is most of what was sent in it, however fast the machine.
         Assert.True(
             taken > sent.Count / 2 && backlog >= taken, $"{taken} of {sent.Count} taken, a backlog of {backlog}");
@@ -66,7 +66,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
         Assert.True(overtaken <= OvertakenMax, $"{overtaken}");
 
         string Ms(DateTimeOffset? from, DateTimeOffset? to) =>
-            $"{ledger.Percentile(99, from, to).TotalMilliseconds:0.0}";
+            $"{_ledger.Percentile(99, from, to).TotalMilliseconds:0.0}";
     }
 
     private static void StaysCalm(List<double> calls)

@@ -8,21 +8,21 @@ public sealed class BothInstancesKilledTests : IAsyncLifetime
 {
     private static readonly string[] Both = [GatewaySystem.First, GatewaySystem.Second];
 
-    private readonly LoadLedger ledger = new();
-    private GatewaySystem system = null!;
+    private readonly LoadLedger _ledger = new();
+    private GatewaySystem _system = null!;
 
-    public async Task InitializeAsync() => system = await GatewaySystem.UpAsync();
+    public async Task InitializeAsync() => _system = await GatewaySystem.UpAsync();
 
-    public async Task DisposeAsync() => await system.DisposeAsync();
+    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemTheory]
     [InlineData(GatewaySystem.First)]
     [InlineData(GatewaySystem.Second)]
     public async Task With_both_instances_killed_503_comes_at_once_and_goes_on_with_the_first_to_return(string first)
     {
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero);
         foreach (var part in Both)
-            await system.KillAsync(part);
+            await _system.KillAsync(part);
 
         // More than nginx counts before it leaves an instance alone.
         var refused = Enumerable.Range(0, 12).Select(_ => Guid.NewGuid()).ToList();
@@ -32,22 +32,22 @@ public sealed class BothInstancesKilledTests : IAsyncLifetime
         await RefusesAsync(HttpMethod.Post, "purge-payments");
         await RefusesAsync(HttpMethod.Get, "readyz");
 
-        await system.StartAsync(first);
+        await _system.StartAsync(first);
         var retry = new LoadRetry(Times: 10, TimeSpan.FromSeconds(1));
         foreach (var id in refused)
-            await LoadDriver.PostAsync(system.Client, ledger, id, amount: 1, retry);
-        await system.StartAsync(Both.Single(part => part != first));
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
-        await LedgerCheck.AgreesAsync(system, ledger);
+            await LoadDriver.PostAsync(_system.Client, _ledger, id, amount: 1, retry);
+        await _system.StartAsync(Both.Single(part => part != first));
+        await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        Assert.Equal(50 + refused.Count + 50, ledger.Acknowledged);
-        Assert.Equal(ledger.Count, await system.Database.CountAsync("settlements"));
+        Assert.Equal(50 + refused.Count + 50, _ledger.Acknowledged);
+        Assert.Equal(_ledger.Count, await _system.Database.CountAsync("settlements"));
     }
 
     private async Task RefusesAsync(HttpMethod method, string path, HttpContent? body = null)
     {
         using var request = new HttpRequestMessage(method, path) { Content = body };
-        using var answer = await system.Client.RefusesAsync(request, 503);
+        using var answer = await _system.Client.RefusesAsync(request, 503);
         Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
     }
 }

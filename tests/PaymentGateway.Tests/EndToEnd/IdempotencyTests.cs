@@ -8,7 +8,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
 {
     private const int Rounds = 200;
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     private GatewaySystem System => running.System;
 
@@ -23,7 +23,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
 
         Assert.All(answers, pair => Assert.All(
             new[] { pair.First, pair.Second }, answer => Assert.Equal(LoadOutcome.Acknowledged, answer.Outcome)));
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(Rounds, await System.Database.CountAsync("settlements"));
     }
 
@@ -37,39 +37,39 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
             var (taken, refused) = first.Outcome == LoadOutcome.Acknowledged ? (first, second) : (second, first);
             Assert.Equal(LoadOutcome.Acknowledged, taken.Outcome);
             Assert.StartsWith("409 ", refused.Answer, StringComparison.Ordinal);
-            ledger.Note(taken);
+            _ledger.Note(taken);
         }
 
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
     }
 
     [GatewaySystemFact]
     public async Task A_settled_payment_is_acknowledged_again_and_another_amount_is_a_conflict()
     {
-        var sent = await LoadDriver.PostAsync(System.Api1, ledger, amount: 19.90m);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        var sent = await LoadDriver.PostAsync(System.Api1, _ledger, amount: 19.90m);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
-        var again = await LoadDriver.PostAsync(System.Api2, ledger, sent.Id, 19.90m);
+        var again = await LoadDriver.PostAsync(System.Api2, _ledger, sent.Id, 19.90m);
         using var body = LoadDriver.Body(sent.Id, 19.91m);
         using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
         using var conflict = await System.Client.RefusesAsync(request, 409, "correlationId");
 
         Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(1, (await System.Default.CallsAsync()).Posts);
     }
 
     [GatewaySystemFact]
     public async Task A_payment_from_before_a_purge_is_new_after_it()
     {
-        var sent = await LoadDriver.PostAsync(System.Api1, ledger, amount: 19.90m);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        var sent = await LoadDriver.PostAsync(System.Api1, _ledger, amount: 19.90m);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         await System.ResetAsync();
 
-        var again = await LoadDriver.PostAsync(System.Api2, ledger, sent.Id, 20.00m);
+        var again = await LoadDriver.PostAsync(System.Api2, _ledger, sent.Id, 20.00m);
 
         Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(1, await System.Database.CountAsync("settlements"));
     }
 
@@ -90,7 +90,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
                 for (var round = 0; round < Rounds; round++)
                 {
                     Assert.True(barrier.SignalAndWait(TimeSpan.FromSeconds(10)));
-                    answers.Add(LoadDriver.PostAsync(instance, ledger, ids[round], amount).GetAwaiter().GetResult());
+                    answers.Add(LoadDriver.PostAsync(instance, _ledger, ids[round], amount).GetAwaiter().GetResult());
                 }
 
                 return answers;

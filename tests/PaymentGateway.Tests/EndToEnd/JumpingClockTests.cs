@@ -10,7 +10,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
 {
     private const int Jump = 30;
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     [FakedTimeFact]
     public async Task A_forward_clock_jump_does_not_end_the_in_doubt_horizon_of_a_dead_instances_payments()
@@ -20,10 +20,10 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
             ("PG_BIN", clock.Binaries), ("Gateway__Routing__FallbackAfter", "0s"),
             ("Gateway__Settling__InDoubtHorizon", "20s"));
         await FallbackIsUsedAsync(system);
-        var already = ledger.Acknowledged;
+        var already = _ledger.Acknowledged;
         await system.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
         for (var i = 0; i < 5; i++)
-            await LoadDriver.PostAsync(system.Api1, ledger);
+            await LoadDriver.PostAsync(system.Api1, _ledger);
         await Eventually.HoldsAsync(
             async () => (await system.Default.CallsAsync()).InFlight == 5, "five charges hang at default");
         await system.Default.SetFailureAsync(true);
@@ -41,7 +41,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         Assert.Equal(already, await system.Database.CountAsync("settlements"));
         await system.Default.ClearFaultsAsync();
         await system.Default.SetFailureAsync(false);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, _ledger);
     }
 
     [FakedTimeFact]
@@ -53,7 +53,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
             ("Gateway__Settling__InDoubtHorizon", "6s"));
         await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
         var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(14), retry);
+        var load = LoadDriver.RunAtRateAsync(system.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(14), retry);
 
         foreach (var offset in new[] { Jump, 0, -Jump, 0, Jump })
         {
@@ -74,16 +74,16 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
 
         await system.Default.SetFailureAsync(false);
         await load;
-        var drained = await LedgerCheck.AgreesAsync(system, ledger, within: TimeSpan.FromSeconds(60));
+        var drained = await LedgerCheck.AgreesAsync(system, _ledger, within: TimeSpan.FromSeconds(60));
 
-        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        Assert.Equal(_ledger.Count, _ledger.Acknowledged);
         var handedOver = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
         var epochs = await system.Database.CountAsync("leases WHERE closed_at IS NOT NULL AND epoch <> 0");
         Assert.True(handedOver > 0, "nothing was adopted");
         // Two died, and a jump ended a living one: the one back from -30 s, when both had been steady for a lease. At
         // the others one had begun a moment before, or was killed before the renewal that would have closed its peer.
         Assert.True(epochs >= 3, $"{epochs} epochs were closed");
-        output.WriteLine($"{ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, {epochs} epochs closed, "
+        output.WriteLine($"{_ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, {epochs} epochs closed, "
             + $"{(await system.Fallback.PaymentsAsync()).Count} at fallback, drained in {drained.TotalSeconds:0.0} s");
     }
 
@@ -92,15 +92,15 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
     {
         await system.Default.SetFailureAsync(true);
         for (var i = 0; i < 10; i++)
-            await LoadDriver.PostAsync(system.Api1, ledger);
-        await LedgerCheck.AgreesAsync(system, ledger);
+            await LoadDriver.PostAsync(system.Api1, _ledger);
+        await LedgerCheck.AgreesAsync(system, _ledger);
         Assert.NotEmpty(await system.Fallback.PaymentsAsync());
         await system.Default.SetFailureAsync(false);
         await Eventually.HoldsAsync(
             async () =>
             {
-                await LoadDriver.PostAsync(system.Api1, ledger);
-                await LedgerCheck.AgreesAsync(system, ledger);
+                await LoadDriver.PostAsync(system.Api1, _ledger);
+                await LedgerCheck.AgreesAsync(system, _ledger);
                 return (await system.Default.PaymentsAsync()).Count > 0;
             },
             "default is used again");

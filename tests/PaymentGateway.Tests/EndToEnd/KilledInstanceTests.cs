@@ -11,68 +11,68 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     private const int PerSecond = 150;
     private const string HandedOver = $"payments WHERE handover >= {PaymentStates.Sql.InDoubt}";
 
-    private readonly LoadLedger ledger = new();
-    private GatewaySystem system = null!;
+    private readonly LoadLedger _ledger = new();
+    private GatewaySystem _system = null!;
 
     public async Task InitializeAsync()
     {
-        system = await GatewaySystem.UpAsync(("Gateway__Settling__InDoubtHorizon", "3s"));
+        _system = await GatewaySystem.UpAsync(("Gateway__Settling__InDoubtHorizon", "3s"));
         // So that there always are charges in flight when the instance dies.
-        await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(150));
+        await _system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(150));
     }
 
-    public async Task DisposeAsync() => await system.DisposeAsync();
+    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemFact]
     public async Task A_killed_instance_loses_nothing_and_settles_the_rest_after_its_restart()
     {
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(5));
+        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(5));
         await ChargesAreInFlightAsync();
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await system.KillAsync(GatewaySystem.First);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.First);
         await Task.Delay(TimeSpan.FromSeconds(1));
-        await system.StartAsync(GatewaySystem.First);
+        await _system.StartAsync(GatewaySystem.First);
         await load;
-        var drained = await LedgerCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         await ReportAsync(drained);
     }
 
     [GatewaySystemFact]
     public async Task The_other_instance_alone_settles_the_payments_of_a_killed_one()
     {
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(3));
         await ChargesAreInFlightAsync();
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await system.KillAsync(GatewaySystem.First);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.First);
         await load;
-        var drained = await LedgerCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         await ReportAsync(drained);
     }
 
     [GatewaySystemFact]
     public async Task Kills_of_both_instances_in_turn_lose_nothing()
     {
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(8));
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await system.KillAsync(GatewaySystem.First);
+        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(8));
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.First);
         // Alone it has the load, and dies as soon as the other one is back.
-        await system.Database.CarriesLoadAsync(GatewaySystem.Second);
-        await system.StartAsync(GatewaySystem.First);
-        await system.KillAsync(GatewaySystem.Second);
-        await system.StartAsync(GatewaySystem.Second);
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await system.KillAsync(GatewaySystem.First);
-        await system.StartAsync(GatewaySystem.First);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.Second);
+        await _system.StartAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.Second);
+        await _system.StartAsync(GatewaySystem.Second);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.First);
+        await _system.StartAsync(GatewaySystem.First);
         Assert.False(load.IsCompleted, "the load was over before the last kill");
 
         await load;
-        var drained = await LedgerCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         await ReportAsync(drained);
     }
 
@@ -81,15 +81,15 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     {
         // What it was asked while it was frozen it may refuse when it goes on; the client asks again.
         var retry = new LoadRetry(Times: 10, TimeSpan.FromMilliseconds(200));
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, TimeSpan.FromSeconds(7), retry);
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
+        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(7), retry);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        GatewaySystemInstance.Signal(_system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
         await Task.Delay(TimeSpan.FromSeconds(8));
-        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
+        GatewaySystemInstance.Signal(_system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
         await load;
-        var drained = await LedgerCheck.AgreesAsync(system, ledger);
+        var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        Assert.Equal(ledger.Count, ledger.Acknowledged);
+        Assert.Equal(_ledger.Count, _ledger.Acknowledged);
         await ReportAsync(drained);
     }
 
@@ -100,31 +100,31 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     {
         var connections = new List<RawConnection>();
         while (connections.Count < 300)
-            connections.Add(await RawConnection.ToInstanceAsync(system, GatewaySystem.First));
-        using (var answer = await system.Api1.GetAsync("healthz"))
+            connections.Add(await RawConnection.ToInstanceAsync(_system, GatewaySystem.First));
+        using (var answer = await _system.Api1.GetAsync("healthz"))
             Assert.True(answer.IsSuccessStatusCode, "it has taken all that came before");
-        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
+        GatewaySystemInstance.Signal(_system.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
         // First halves are there when the instance goes on, second halves come after some beats.
         var answers = connections.ConvertAll(connection => connection.DribbleAsync(
             ["GET /healthz HTTP/1.1\r\n", "Host: gateway\r\nConnection: close\r\n\r\n"],
             TimeSpan.FromSeconds(12), TimeSpan.FromSeconds(40)));
         await Task.Delay(TimeSpan.FromSeconds(9));
-        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
+        GatewaySystemInstance.Signal(_system.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
 
         Assert.All(await Task.WhenAll(answers), one => Assert.Equal([200], one.Statuses));
         connections.ForEach(connection => connection.Dispose());
     }
 
     private Task ChargesAreInFlightAsync() => Eventually.HoldsAsync(
-        async () => ledger.Acknowledged > PerSecond && (await system.Default.CallsAsync()).InFlight > 0,
+        async () => _ledger.Acknowledged > PerSecond && (await _system.Default.CallsAsync()).InFlight > 0,
         "charges are in flight");
 
     // Without a single payment handed over in doubt the test would have shown nothing.
     private async Task ReportAsync(TimeSpan drained)
     {
-        var handedOver = await system.Database.CountAsync(HandedOver);
+        var handedOver = await _system.Database.CountAsync(HandedOver);
         Assert.True(handedOver > 0, "nothing was in flight at the instance that died");
-        output.WriteLine($"{ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, drained in "
-            + $"{drained.TotalSeconds:0.0} s, p99 {ledger.P99Ms} ms");
+        output.WriteLine($"{_ledger.Acknowledged} acknowledged, {handedOver} adopted in doubt, drained in "
+            + $"{drained.TotalSeconds:0.0} s, p99 {_ledger.P99Ms} ms");
     }
 }

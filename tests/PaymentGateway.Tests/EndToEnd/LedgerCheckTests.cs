@@ -11,8 +11,8 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     // Once for each instance.
     private const string Summary = "the summary says";
 
-    private readonly LoadLedger ledger = new();
-    private LoadEntry sent = null!;
+    private readonly LoadLedger _ledger = new();
+    private LoadEntry _sent = null!;
 
     private GatewaySystem System => running.System;
 
@@ -21,8 +21,8 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
         if (System is null)
             return;
         await System.ResetAsync();
-        sent = await LoadDriver.PostAsync(System.Client, ledger);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        _sent = await LoadDriver.PostAsync(System.Client, _ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
     }
 
     public Task DisposeAsync() => Task.CompletedTask;
@@ -30,7 +30,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_check_finds_a_payment_that_both_processors_charged()
     {
-        await ChargeAsync(System.Fallback, sent.Id, sent.Amount);
+        await ChargeAsync(System.Fallback, _sent.Id, _sent.Amount);
 
         await FindsAsync("1 charged by both processors", Summary, Summary);
     }
@@ -46,7 +46,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_check_finds_an_acknowledged_payment_that_is_nowhere()
     {
-        ledger.Note(sent with { Id = Guid.NewGuid() });
+        _ledger.Note(_sent with { Id = Guid.NewGuid() });
 
         await FindsAsync("1 acknowledged, and not in the ledger");
     }
@@ -54,7 +54,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_check_finds_another_amount_than_was_sent()
     {
-        ledger.Note(sent with { Amount = sent.Amount + 0.01m });
+        _ledger.Note(_sent with { Amount = _sent.Amount + 0.01m });
 
         await FindsAsync("1 in the ledger, and not as it was sent");
     }
@@ -62,9 +62,9 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_check_finds_another_requestedAt_at_the_processor()
     {
-        var stored = (await System.Default.PaymentsAsync())[sent.Id];
+        var stored = (await System.Default.PaymentsAsync())[_sent.Id];
         await System.Default.PurgeAsync();
-        await ChargeAsync(System.Default, sent.Id, sent.Amount, stored.RequestedAt.AddMicroseconds(1));
+        await ChargeAsync(System.Default, _sent.Id, _sent.Amount, stored.RequestedAt.AddMicroseconds(1));
 
         await FindsAsync("1 in the ledger, and not so at their processor");
     }
@@ -82,7 +82,7 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
 
     private async Task FindsAsync(params string[] expected)
     {
-        var differences = await LedgerCheck.CompareAsync(System, ledger);
+        var differences = await LedgerCheck.CompareAsync(System, _ledger);
 
         Assert.Equal(expected.Length, differences.Count);
         foreach (var (difference, start) in differences.Zip(expected))

@@ -23,16 +23,16 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
 
     private static readonly string Filling = new('x', 3_000);
 
-    private readonly LoadLedger ledger = new();
-    private readonly List<string> wrong = [];
-    private long bodyBytes;
+    private readonly LoadLedger _ledger = new();
+    private readonly List<string> _wrong = [];
+    private long _bodyBytes;
 
-    private GatewaySystem system = null!;
+    private GatewaySystem _system = null!;
 
     public async Task InitializeAsync() =>
-        system = await GatewaySystem.UpAsync(("DOTNET_GCgen0size", YoungHeapBytes));
+        _system = await GatewaySystem.UpAsync(("DOTNET_GCgen0size", YoungHeapBytes));
 
-    public async Task DisposeAsync() => await system.DisposeAsync();
+    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemFact]
     public async Task Twenty_thousand_malformed_requests_leave_the_memory_flat_and_the_ledger_correct()
@@ -41,18 +41,18 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         var leakable = 0L;
         for (var from = 0; from < Malformed; from += Step)
         {
-            bodyBytes = 0;
+            _bodyBytes = 0;
             await FloodAsync(from, from + Step);
-            await LedgerCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(_system, _ledger);
             memory.Add(Memory());
-            leakable += from == 0 ? 0 : bodyBytes;
+            leakable += from == 0 ? 0 : _bodyBytes;
         }
 
-        output.WriteLine($"{Malformed} malformed, {ledger.Acknowledged} good; memory of both instances after each "
+        output.WriteLine($"{Malformed} malformed, {_ledger.Acknowledged} good; memory of both instances after each "
             + $"{Step}: {string.Join(", ", memory.Select(Mib))}; {Mib(leakable)} of bodies after the first");
-        Assert.True(wrong.Count == 0, $"{wrong.Count} were not refused:\n{string.Join('\n', wrong.Take(5))}");
-        ledger.NoClientSawAnError();
-        Assert.Equal(Malformed / GoodEvery, await system.Database.CountAsync("payments"));
+        Assert.True(_wrong.Count == 0, $"{_wrong.Count} were not refused:\n{string.Join('\n', _wrong.Take(5))}");
+        _ledger.NoClientSawAnError();
+        Assert.Equal(Malformed / GoodEvery, await _system.Database.CountAsync("payments"));
         // One body kept for each would be all of the bodies. A third is left to a heap that grows in regions of 4 MiB,
         // in two processes: a step or two is no slope.
         Assert.True(memory[^1] - memory[0] < leakable / 3, $"grew by {Mib(memory[^1] - memory[0])}");
@@ -71,7 +71,7 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
             {
                 await BeWrongAsync(number);
                 if (number % GoodEvery == 0)
-                    await LoadDriver.PostAsync(system.Client, ledger);
+                    await LoadDriver.PostAsync(_system.Client, _ledger);
             }
         }));
     }
@@ -81,14 +81,14 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         using var request = Write(number);
         if (request is null)
         {
-            using var raw = await RawConnection.ToNginxAsync(system);
+            using var raw = await RawConnection.ToNginxAsync(_system);
             await raw.SendAsync("POST /payments HTTP/1.1\r\nContent-Length: many\r\n\r\n");
             Judge(number, (await raw.ReadToEndAsync(TimeSpan.FromSeconds(10))).Statuses.SingleOrDefault());
             return;
         }
 
-        Interlocked.Add(ref bodyBytes, request.Content?.Headers.ContentLength ?? 0);
-        using var answer = await system.Client.SendAsync(request);
+        Interlocked.Add(ref _bodyBytes, request.Content?.Headers.ContentLength ?? 0);
+        using var answer = await _system.Client.SendAsync(request);
         Judge(number, (int)answer.StatusCode);
     }
 
@@ -96,8 +96,8 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
     {
         if (status is >= 400 and < 500)
             return;
-        lock (wrong)
-            wrong.Add($"{number % Shapes}: {status}");
+        lock (_wrong)
+            _wrong.Add($"{number % Shapes}: {status}");
     }
 
     private const int Shapes = 20;
@@ -140,8 +140,8 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
     }
 
     private long Memory() =>
-        ProcessMemory.PssBytes(system.PidOf(GatewaySystem.First))
-        + ProcessMemory.PssBytes(system.PidOf(GatewaySystem.Second));
+        ProcessMemory.PssBytes(_system.PidOf(GatewaySystem.First))
+        + ProcessMemory.PssBytes(_system.PidOf(GatewaySystem.Second));
 
     private static string Mib(long bytes) => $"{bytes / 1024.0 / 1024.0:0.0} MiB";
 }

@@ -14,7 +14,7 @@ public sealed class MemoryTests(ITestOutputHelper output)
 
     private static readonly string[] Parts = ["nginx", GatewaySystem.First, GatewaySystem.Second, "postgres"];
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     [GatewaySystemFact]
     public async Task Every_part_fits_into_its_container_while_payments_wait_and_after_they_are_settled()
@@ -22,14 +22,14 @@ public sealed class MemoryTests(ITestOutputHelper output)
         await using var system = await GatewaySystem.UpAsync(("DOTNET_GCHeapHardLimit", HeapLimit()));
         await system.Default.SetFailureAsync(true);
         await system.Fallback.SetFailureAsync(true);
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 64, Payments, TimeSpan.Zero);
-        ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(system.Client, _ledger, clients: 64, Payments, TimeSpan.Zero);
+        _ledger.NoClientSawAnError();
         Assert.Equal(Payments, await system.Database.CountUnsettledAsync());
         AllFit(system, "while all wait");
 
         await system.Default.SetFailureAsync(false);
         await system.Fallback.SetFailureAsync(false);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, _ledger);
         AllFit(system, "after all are settled");
     }
 

@@ -13,23 +13,23 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
 {
     private const string Postgres = "postgres";
 
-    private readonly LoadLedger ledger = new();
-    private GatewaySystem system = null!;
+    private readonly LoadLedger _ledger = new();
+    private GatewaySystem _system = null!;
 
-    public async Task InitializeAsync() => system = await GatewaySystem.UpAsync();
+    public async Task InitializeAsync() => _system = await GatewaySystem.UpAsync();
 
-    public async Task DisposeAsync() => await system.DisposeAsync();
+    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemFact]
     public async Task With_PostgreSQL_stopped_payments_get_503_soon_and_it_recovers_by_itself()
     {
-        await LoadDriver.PostAsync(system.Client, ledger);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LoadDriver.PostAsync(_system.Client, _ledger);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        await system.StopAsync(Postgres);
+        await _system.StopAsync(Postgres);
         await RefusesSoonAsync();
         await AnswersHealthAsync();
-        await system.StartAsync(Postgres);
+        await _system.StartAsync(Postgres);
 
         await RecoversAsync();
     }
@@ -37,13 +37,13 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
     [GatewaySystemFact]
     public async Task With_PostgreSQL_frozen_payments_get_503_soon_and_it_recovers_by_itself()
     {
-        await LoadDriver.PostAsync(system.Client, ledger);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LoadDriver.PostAsync(_system.Client, _ledger);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        system.Database.Freeze();
+        _system.Database.Freeze();
         await RefusesSoonAsync();
         await AnswersHealthAsync();
-        system.Database.Thaw();
+        _system.Database.Thaw();
 
         await RecoversAsync();
     }
@@ -51,13 +51,13 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
     [GatewaySystemFact]
     public async Task A_summary_that_PostgreSQL_does_not_answer_ends_with_a_problem()
     {
-        foreach (var instance in new[] { system.Api1, system.Api2 })
+        foreach (var instance in new[] { _system.Api1, _system.Api2 })
             await GatewaySummary.AskAsync(instance);
 
-        system.Database.Freeze();
+        _system.Database.Freeze();
         var waited = Stopwatch.StartNew();
-        using var answer = await system.Client.GetAsync("payments-summary");
-        system.Database.Thaw();
+        using var answer = await _system.Client.GetAsync("payments-summary");
+        _system.Database.Thaw();
 
         output.WriteLine($"answered after {waited.Elapsed.TotalSeconds:0.00} s; the audit waits 1.5 s");
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
@@ -68,34 +68,34 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
     [GatewaySystemFact]
     public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_ledger_later()
     {
-        await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 20, TimeSpan.Zero);
+        await _system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 20, payments: 20, TimeSpan.Zero);
         await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).InFlight == 20, "all charges are in flight");
+            async () => (await _system.Default.CallsAsync()).InFlight == 20, "all charges are in flight");
 
-        await system.StopAsync(Postgres);
+        await _system.StopAsync(Postgres);
         await Eventually.HoldsAsync(
-            async () => (await system.Default.SummariseAsync()).TotalRequests == 20, "all are charged");
-        await system.StartAsync(Postgres);
-        await LedgerCheck.AgreesAsync(system, ledger);
+            async () => (await _system.Default.SummariseAsync()).TotalRequests == 20, "all are charged");
+        await _system.StartAsync(Postgres);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
 
-        ledger.NoClientSawAnError();
-        Assert.Equal(20, (await system.Default.CallsAsync()).Posts);
+        _ledger.NoClientSawAnError();
+        Assert.Equal(20, (await _system.Default.CallsAsync()).Posts);
     }
 
     [GatewaySystemFact]
     public async Task A_clean_restart_of_PostgreSQL_under_load_loses_nothing()
     {
         var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(4), retry);
+        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(4), retry);
         await Task.Delay(TimeSpan.FromSeconds(1.5));
-        await system.StopAsync(Postgres);
+        await _system.StopAsync(Postgres);
         await Task.Delay(TimeSpan.FromSeconds(0.5));
-        await system.StartAsync(Postgres);
+        await _system.StartAsync(Postgres);
         await load;
 
-        Assert.Equal(ledger.Count, ledger.Acknowledged);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        Assert.Equal(_ledger.Count, _ledger.Acknowledged);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
     }
 
     // Several at once, since it is the queue behind a mute database that would make the later ones wait longer.
@@ -106,10 +106,10 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
             {
                 using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
                 using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
-                using var answer = await system.Client.RefusesAsync(request, 503);
+                using var answer = await _system.Client.RefusesAsync(request, 503);
                 Assert.NotNull(answer.Headers.RetryAfter);
             }));
-        foreach (var instance in new[] { system.Api1, system.Api2 })
+        foreach (var instance in new[] { _system.Api1, _system.Api2 })
             await Eventually.HoldsAsync(
                 async () =>
                 {
@@ -117,12 +117,12 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
                     return ready.StatusCode == HttpStatusCode.ServiceUnavailable;
                 },
                 "the instance says that it is not ready");
-        using var unready = await system.Client.RefusesAsync(new HttpRequestMessage(HttpMethod.Get, "readyz"), 503);
+        using var unready = await _system.Client.RefusesAsync(new HttpRequestMessage(HttpMethod.Get, "readyz"), 503);
     }
 
     private async Task AnswersHealthAsync()
     {
-        foreach (var instance in new[] { system.Client, system.Api1, system.Api2 })
+        foreach (var instance in new[] { _system.Client, _system.Api1, _system.Api2 })
         {
             using var healthy = await instance.GetAsync("healthz");
             Assert.Equal(HttpStatusCode.OK, healthy.StatusCode);
@@ -133,15 +133,15 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
     private async Task RecoversAsync()
     {
         var waited = Stopwatch.StartNew();
-        foreach (var instance in new[] { system.Api1, system.Api2 })
+        foreach (var instance in new[] { _system.Api1, _system.Api2 })
             await Eventually.HoldsAsync(
                 async () => (await instance.GetAsync("readyz")).IsSuccessStatusCode, "the instance is ready again");
         output.WriteLine($"ready again after {waited.Elapsed.TotalSeconds:0.00} s");
 
-        await system.ResetAsync();
+        await _system.ResetAsync();
         var afterwards = new LoadLedger();
-        await LoadDriver.RunClientsAsync(system.Client, afterwards, clients: 5, payments: 50, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(_system.Client, afterwards, clients: 5, payments: 50, TimeSpan.Zero);
         afterwards.NoClientSawAnError();
-        await LedgerCheck.AgreesAsync(system, afterwards);
+        await LedgerCheck.AgreesAsync(_system, afterwards);
     }
 }

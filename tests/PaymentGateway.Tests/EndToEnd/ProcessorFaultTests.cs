@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fallingBack, ITestOutputHelper output)
     : IClassFixture<ProcessorFaultTests.FallingBackSystem>, IAsyncLifetime
 {
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     private GatewaySystem System => fallingBack.System;
 
@@ -57,12 +57,12 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     public async Task A_call_that_hangs_before_the_insert_and_is_stored_late_is_charged_once()
     {
         await System.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        await LoadDriver.PostAsync(System.Client, ledger);
+        await LoadDriver.PostAsync(System.Client, _ledger);
         await Eventually.HoldsAsync(
             async () => await System.Database.CountAsync("settlements") == 1, "the repeated call has settled it");
         await System.Default.ClearFaultsAsync();
 
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(1, (await System.Default.CallsAsync()).Duplicates422);
     }
 
@@ -76,7 +76,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
             new { beforeInsert = "reset", times = 20 }, new { afterInsert = "hang", times = 10 },
         ];
 
-        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(7));
+        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 150, TimeSpan.FromSeconds(7));
         foreach (var faults in storm)
         {
             await Task.Delay(TimeSpan.FromSeconds(1));
@@ -85,9 +85,9 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
 
         await load;
         await System.Default.ClearFaultsAsync();
-        var drained = await LedgerCheck.AgreesAsync(System, ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         var (calls, audit) = (await System.Default.CallsAsync(), await LedgerAudit.TakeAsync(System));
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
             + $"{calls.Posts} charges and {calls.Lookups} look-ups, drained in {drained.TotalSeconds:0.0} s");
@@ -98,9 +98,9 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     {
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         await system.Default.SetFaultsAsync(new { afterInsert = "reset" });
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(system.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await load;
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, _ledger);
 
         var (calls, audit) = (await system.Default.CallsAsync(), await LedgerAudit.TakeAsync(system));
         Assert.True(audit.Default.TotalRequests > 0);
@@ -113,10 +113,10 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     public async Task A_payment_that_a_processor_calls_malformed_is_parked_and_settled_when_it_is_replayed()
     {
         await System.Default.SetFaultsAsync(new { status = 400, times = 1 });
-        var malformed = await LoadDriver.PostAsync(System.Client, ledger);
+        var malformed = await LoadDriver.PostAsync(System.Client, _ledger);
         await Eventually.HoldsAsync(
             async () => (await ParkedAsync()).Contains($"{malformed.Id}", StringComparison.Ordinal), "it is parked");
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero);
         await Eventually.HoldsAsync(
             async () => await System.Database.CountAsync("settlements") == 50, "the others are settled");
 
@@ -125,7 +125,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
         await Eventually.HoldsAsync(
             async () => await System.Database.CountAsync("settlements") == 51, "the parked one is settled");
 
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal("[]", await ParkedAsync());
     }
 
@@ -133,7 +133,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     [GatewaySystemFact]
     public async Task Ten_seconds_of_4xx_other_than_400_park_nothing_and_all_is_settled_afterwards()
     {
-        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 125, TimeSpan.FromSeconds(10));
+        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 125, TimeSpan.FromSeconds(10));
         foreach (var status in new[] { 404, 401, 403, 408 })
         {
             var before = (await System.Default.CallsAsync()).Posts;
@@ -148,9 +148,9 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
         Assert.Equal("[]", await ParkedAsync());
 
         await System.Default.ClearFaultsAsync();
-        var drained = await LedgerCheck.AgreesAsync(System, ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         Assert.Equal("[]", await ParkedAsync());
         output.WriteLine($"{calls.Posts} charges were refused, drained in {drained.TotalSeconds:0.0} s");
     }
@@ -160,8 +160,8 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
     private async Task IsSettledOnceAtDefaultAsync(object faults)
     {
         await System.Default.SetFaultsAsync(faults);
-        await LoadDriver.PostAsync(System.Client, ledger);
-        var drained = await LedgerCheck.AgreesAsync(System, ledger);
+        await LoadDriver.PostAsync(System.Client, _ledger);
+        var drained = await LedgerCheck.AgreesAsync(System, _ledger);
 
         var calls = await System.Default.CallsAsync();
         Assert.Single(await System.Default.PaymentsAsync());

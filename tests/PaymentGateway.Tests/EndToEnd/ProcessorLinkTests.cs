@@ -9,19 +9,19 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(OneAfterAnother.Name)]
 public sealed class ProcessorLinkTests : IAsyncLifetime
 {
-    private readonly LoadLedger ledger = new();
-    private GatewaySystem system = null!;
+    private readonly LoadLedger _ledger = new();
+    private GatewaySystem _system = null!;
 
     public async Task InitializeAsync()
     {
         if (GatewaySystemParts.SkipReason is null)
-            system = await GatewaySystem.UpAsync();
+            _system = await GatewaySystem.UpAsync();
     }
 
     public async Task DisposeAsync()
     {
-        if (system is not null)
-            await system.DisposeAsync();
+        if (_system is not null)
+            await _system.DisposeAsync();
     }
 
     [GatewaySystemFact]
@@ -30,22 +30,22 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
         using var certificate = SelfSigned.Create();
         var trusted = Path.GetTempFileName();
         await File.WriteAllTextAsync(trusted, certificate.ExportCertificatePem());
-        await using var defaultFront = ProcessorFront.Open(system.Default.BaseAddress, certificate);
-        await using var fallbackFront = ProcessorFront.Open(system.Fallback.BaseAddress, certificate);
+        await using var defaultFront = ProcessorFront.Open(_system.Default.BaseAddress, certificate);
+        await using var fallbackFront = ProcessorFront.Open(_system.Fallback.BaseAddress, certificate);
         await using (var instance = await StartInsteadAsync(
             ("Gateway__Processors__Default__BaseUrl", $"{defaultFront.BaseAddress}"),
             ("Gateway__Processors__Fallback__BaseUrl", $"{fallbackFront.BaseAddress}"), ("SSL_CERT_FILE", trusted),
             ("Gateway__Routing__FallbackAfter", "0s")))
         {
-            await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
-            await system.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
-            await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 200, TimeSpan.Zero);
-            await LedgerCheck.AgreesAsync(system, ledger);
-            Assert.True((await system.Default.CallsAsync()).Lookups > 0, "nothing was looked up");
+            await _system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
+            await _system.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+            await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 10, payments: 200, TimeSpan.Zero);
+            await LedgerCheck.AgreesAsync(_system, _ledger);
+            Assert.True((await _system.Default.CallsAsync()).Lookups > 0, "nothing was looked up");
 
-            await system.Default.SetFailureAsync(true);
-            await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 10, payments: 50, TimeSpan.Zero);
-            await LedgerCheck.AgreesAsync(system, ledger);
+            await _system.Default.SetFailureAsync(true);
+            await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 10, payments: 50, TimeSpan.Zero);
+            await LedgerCheck.AgreesAsync(_system, _ledger);
 
             // OpenSSL is loaded by name only when it is needed, so `readelf` does not show it (DockerfileTests).
             Assert.Contains("libssl.so.3", instance.Libraries());
@@ -54,16 +54,16 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
                 instance.Libraries(), library => !known.Any(one => library.StartsWith(one, StringComparison.Ordinal)));
         }
 
-        ledger.NoClientSawAnError();
-        Assert.NotEmpty(await system.Default.PaymentsAsync());
-        Assert.NotEmpty(await system.Fallback.PaymentsAsync());
+        _ledger.NoClientSawAnError();
+        Assert.NotEmpty(await _system.Default.PaymentsAsync());
+        Assert.NotEmpty(await _system.Fallback.PaymentsAsync());
         File.Delete(trusted);
     }
 
     [GatewaySystemFact]
     public async Task A_charge_whose_connection_is_made_after_the_lease_has_expired_is_not_sent()
     {
-        await using var front = await ProcessorFront.FullAsync(system.Default.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(_system.Default.BaseAddress);
         await using (await StartInsteadAsync(
             ("Gateway__Processors__Default__BaseUrl", $"{front.BaseAddress}"),
             ("Gateway__Settling__ConnectTimeout", "60s"), ("Gateway__Settling__CallTimeout", "60s"),
@@ -71,18 +71,18 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
             // The instances before it have asked: nothing but the charge makes a connection.
             ("Gateway__Routing__HealthInterval", "10m")))
         {
-            await LoadDriver.PostAsync(system.Client, ledger);
+            await LoadDriver.PostAsync(_system.Client, _ledger);
             await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the charge waits for its connection");
-            system.Database.Freeze();
+            _system.Database.Freeze();
             await Eventually.HoldsAsync(async () => !await IsReadyAsync(), "the lease has expired");
 
             front.Open();
             await Eventually.HoldsAsync(() => front.Silent + front.Heard.Length > 0, "the connection is made and ends");
             var heard = front.Heard;
-            system.Database.Thaw();
+            _system.Database.Thaw();
 
             Assert.Equal("", heard);
-            await LedgerCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(_system, _ledger);
             Assert.Contains("POST", front.Heard, StringComparison.Ordinal);
         }
     }
@@ -90,14 +90,14 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
     /// <summary>One instance instead of both.</summary>
     private async Task<GatewaySystemInstance> StartInsteadAsync(params (string Name, string Value)[] variables)
     {
-        var settings = system.ChildSettings(GatewaySystem.First);
+        var settings = _system.ChildSettings(GatewaySystem.First);
         foreach (var (name, value) in variables)
             settings[name] = value;
         await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).HealthCalls > 0
-                && (await system.Fallback.CallsAsync()).HealthCalls > 0,
+            async () => (await _system.Default.CallsAsync()).HealthCalls > 0
+                && (await _system.Fallback.CallsAsync()).HealthCalls > 0,
             "both processors were asked for their health");
-        await system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
+        await _system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
         var instance = GatewaySystemInstance.Start(settings);
         await Eventually.HoldsAsync(IsReadyAsync, "the instance is ready");
         return instance;
@@ -105,7 +105,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
 
     private async Task<bool> IsReadyAsync()
     {
-        using var answer = await system.Client.GetAsync("readyz");
+        using var answer = await _system.Client.GetAsync("readyz");
         return answer.StatusCode == HttpStatusCode.OK;
     }
 }

@@ -21,7 +21,7 @@ public sealed class ProcessorUnavailableTests(
     private static readonly TimeSpan Hang = TimeSpan.FromSeconds(int.Parse(
         Environment.GetEnvironmentVariable("HANG_SECONDS") ?? "5", CultureInfo.InvariantCulture));
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     private GatewaySystem System => shortLimits.System;
 
@@ -36,7 +36,7 @@ public sealed class ProcessorUnavailableTests(
         await PostAsync(200);
         await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
         await System.StartAsync(Default);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
 
         await IsUsedAgainAsync();
@@ -62,14 +62,14 @@ public sealed class ProcessorUnavailableTests(
         }
 
         await System.StartAsync(GatewaySystem.First, GatewaySystem.Second);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         await IsUsedAgainAsync();
     }
 
     [GatewaySystemFact]
     public async Task A_processor_that_hangs_for_60_s_keeps_the_payments_it_was_sent_and_all_others_are_settled()
     {
-        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await Task.Delay(TimeSpan.FromSeconds(1));
         GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Stop);
         var hang = Task.Delay(Hang);
@@ -77,9 +77,9 @@ public sealed class ProcessorUnavailableTests(
         await hang;
         var held = await System.Database.CountUnsettledAsync();
         GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Continue);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         var audit = await LedgerAudit.TakeAsync(System);
         output.WriteLine($"after {Hang.TotalSeconds} s {held} waited for it; {audit}");
         Assert.True(held > 0, "nothing was sent to the processor that hung");
@@ -92,19 +92,19 @@ public sealed class ProcessorUnavailableTests(
         await System.Default.SetFaultsAsync(new { tooMany = true });
         // Each instance has heard it before anything is counted.
         foreach (var instance in System.RunningInstances())
-            await LoadDriver.PostAsync(instance, ledger);
+            await LoadDriver.PostAsync(instance, _ledger);
         await Eventually.HoldsAsync(
             async () => await Refused429Async() >= 2 * Instances, "each was told to wait, and tried again");
-        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 150, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 150, TimeSpan.FromSeconds(3));
         var clock = Stopwatch.StartNew();
         var before = await Refused429Async();
         await load;
         var during = await Refused429Async() - before;
         var pauses = clock.Elapsed / RetryAfter;
         await System.Default.ClearFaultsAsync();
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         output.WriteLine(
             $"{during} calls in {pauses:0.0} pauses were answered 429; {await LedgerAudit.TakeAsync(System)}");
         // A call of each instance for each pause, and one at its beginning.
@@ -133,20 +133,20 @@ public sealed class ProcessorUnavailableTests(
         await System.Default.SetFailureAsync(true);
         await PostAsync(100);
         await System.Default.SetFailureAsync(false);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         var audit = await LedgerAudit.TakeAsync(System);
         output.WriteLine($"{audit}, {(await System.Default.CallsAsync()).HealthCalls} health calls");
-        Assert.Equal(new GatewayTotals(200, ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        Assert.Equal(new GatewayTotals(200, _ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
         // One in each 5 s that this took, and one before.
         Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
     }
 
     private async Task PostAsync(int payments)
     {
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 10, payments, TimeSpan.Zero);
-        ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 10, payments, TimeSpan.Zero);
+        _ledger.NoClientSawAnError();
     }
 
     private async Task<long> Refused429Async() => (await System.Default.CallsAsync()).Refused429;
@@ -158,7 +158,7 @@ public sealed class ProcessorUnavailableTests(
     {
         var already = (await System.Default.PaymentsAsync()).Count;
         await PostAsync(100);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
         Assert.Equal(already + 100, (await System.Default.PaymentsAsync()).Count);
     }
 

@@ -10,7 +10,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 {
     private static readonly GatewaySummary Empty = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     private GatewaySystem System => running.System;
 
@@ -21,8 +21,8 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task The_summary_is_zero_at_once_at_both_instances()
     {
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 10, payments: 100, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 10, payments: 100, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
         await PurgeAsync(System.Api1);
 
@@ -35,8 +35,8 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     {
         const int Old = 40;
         await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(800));
-        await LoadDriver.RunClientsAsync(System.Api1, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
-        await LoadDriver.RunClientsAsync(System.Api2, ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Api1, _ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Api2, _ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
         await Eventually.HoldsAsync(
             async () => (await System.Default.CallsAsync()).InFlight >= 8, "charges are in flight from both");
 
@@ -59,7 +59,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task Purges_under_load_neither_deadlock_nor_fail_a_client_and_the_last_ledger_is_complete()
     {
-        var load = LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 200, TimeSpan.FromSeconds(4));
+        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 200, TimeSpan.FromSeconds(4));
         for (var i = 0; i < 12; i++)
         {
             await Task.Delay(TimeSpan.FromMilliseconds(250));
@@ -68,10 +68,10 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 
         await load;
         // The load may have ended before the last purge.
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero);
         await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         var settlements = await System.Database.SettlementsAsync();
         var stored = await System.Default.PaymentsAsync();
         Assert.NotEmpty(settlements);
@@ -98,7 +98,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 
         try
         {
-            await LoadDriver.RunClientsAsync(system.Api1, ledger, clients: 5, payments: 20, TimeSpan.Zero);
+            await LoadDriver.RunClientsAsync(system.Api1, _ledger, clients: 5, payments: 20, TimeSpan.Zero);
             await Eventually.HoldsAsync(
                 async () => await system.Database.CountAsync("settlements") == 20, "all are settled");
         }
@@ -107,7 +107,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
             GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Continue);
         }
 
-        ledger.NoClientSawAnError();
+        _ledger.NoClientSawAnError();
         (await purge).Dispose();
     }
 
@@ -115,7 +115,7 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     public async Task A_set_token_is_needed_for_a_purge_and_for_nothing_else()
     {
         await using var guarded = await GatewaySystem.UpAsync(("TOKEN", "a secret"));
-        await LoadDriver.PostAsync(guarded.Client, ledger);
+        await LoadDriver.PostAsync(guarded.Client, _ledger);
         await Eventually.HoldsAsync(guarded.IsIdleAsync, "the payment is settled");
 
         foreach (var wrong in new[] { null, "", "a secre", "a secret too", "123" })

@@ -28,8 +28,8 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     // The limits are 5 s; that they are in force is what is asked, not how exactly a busy machine keeps them.
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
-    private readonly LoadLedger ledger = new();
-    private readonly ConcurrentBag<RawConnection> opened = [];
+    private readonly LoadLedger _ledger = new();
+    private readonly ConcurrentBag<RawConnection> _opened = [];
 
     private GatewaySystem System => running.System;
 
@@ -38,7 +38,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     // A test that failed held them still, and the next one would find no room.
     public async Task DisposeAsync()
     {
-        foreach (var connection in opened)
+        foreach (var connection in _opened)
             connection.Dispose();
         await Eventually.HoldsAsync(() => AnswersAsync(System.Client), "nginx takes requests again");
         await Eventually.HoldsAsync(() => AnswersAsync(System.Api2), "the instance takes connections again");
@@ -52,8 +52,8 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         var stalled = await HoldAsync(50, connection => connection.DribbleAsync(
             [$"{Header}Content-Length: 80\r\n\r\n{{"], Interval, Deadline));
         var dribbled = await HoldAsync(50, DribblePaymentAsync);
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 20, payments: 1_000, Interval / 5);
-        var p99 = ledger.P99Ms;
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 20, payments: 1_000, Interval / 5);
+        var p99 = _ledger.P99Ms;
 
         // Nobody but the honest slow ones gets an answer, and theirs is that of a payment like any other.
         foreach (var slow in headers.Concat(stalled))
@@ -61,11 +61,11 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         output.WriteLine($"{headers.Count + stalled.Count} shut out after {clock.Elapsed.TotalSeconds:0.0} s");
         foreach (var slow in dribbled)
             Assert.Equal([202], (await slow).Statuses);
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
         // However many of the slow ones were served before the last of the others.
-        ledger.NoClientSawAnError();
-        Assert.Equal(1_050, ledger.Acknowledged);
+        _ledger.NoClientSawAnError();
+        Assert.Equal(1_050, _ledger.Acknowledged);
         Assert.Equal(1_050, await System.Database.CountAsync("settlements"));
         output.WriteLine($"p99 {p99} ms; {dribbled.Count} bodies of some 8 s each");
     }
@@ -100,9 +100,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             connection.Dispose();
         }
 
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 50, payments: 500, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(System, ledger);
-        ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 50, payments: 500, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(System, _ledger);
+        _ledger.NoClientSawAnError();
 
         IEnumerable<string> Body()
         {
@@ -156,20 +156,20 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         // More than the excess may be closed: nginx has connections of its own there.
         await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Excess, "the excess is closed");
         Assert.True(ends.Count(end => !end.IsCompleted) > InFlightMax);
-        await LoadDriver.RunClientsAsync(System.Client, ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
-        ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
+        _ledger.NoClientSawAnError();
 
         foreach (var connection in held)
             connection.Dispose();
         await Eventually.HoldsAsync(() => AnswersAsync(System.Api2), "the instance takes connections again");
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LedgerCheck.AgreesAsync(System, _ledger);
 
         async Task<bool> TakesOneMoreAsync()
         {
             try
             {
                 held.Add(await RawConnection.ToInstanceAsync(System, GatewaySystem.Second));
-                opened.Add(held[^1]);
+                _opened.Add(held[^1]);
                 return true;
             }
             catch (SocketException)
@@ -182,7 +182,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     private async Task<RawConnection> ToNginxAsync()
     {
         var connection = await RawConnection.ToNginxAsync(System);
-        opened.Add(connection);
+        _opened.Add(connection);
         return connection;
     }
 
@@ -205,13 +205,13 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     {
         var entry = new LoadEntry(
             Guid.NewGuid(), 19.90m, LoadOutcome.Pending, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, "");
-        ledger.Note(entry);
+        _ledger.Note(entry);
         var body = $$"""{"correlationId":"{{entry.Id}}","amount":19.90}""";
         var answers = await connection.DribbleAsync(
             body.Chunk(5).Select(piece => new string(piece))
                 .Prepend($"{Header}Connection: close\r\nContent-Length: {body.Length}\r\n\r\n"),
             Interval, Deadline);
-        ledger.Note(entry with
+        _ledger.Note(entry with
         {
             Outcome = answers.Statuses is [202] ? LoadOutcome.Acknowledged : LoadOutcome.Failed,
             Answer = answers.Text,

@@ -17,8 +17,8 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(10);
 
-    private readonly List<Guid> meant = [];
-    private readonly List<Guid> hidden = [];
+    private readonly List<Guid> _meant = [];
+    private readonly List<Guid> _hidden = [];
 
     private GatewaySystem System => running.System;
 
@@ -97,9 +97,9 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
         Assert.True(wrong.Count == 0, string.Join('\n', wrong));
         await Eventually.HoldsAsync(System.IsIdleAsync, "what was taken is settled");
         var settlements = await System.Database.SettlementsAsync();
-        Assert.DoesNotContain(hidden, settlements.ContainsKey);
+        Assert.DoesNotContain(_hidden, settlements.ContainsKey);
         Assert.Equal(taken, settlements.Count);
-        Assert.Equal(taken, meant.Count(settlements.ContainsKey));
+        Assert.Equal(taken, _meant.Count(settlements.ContainsKey));
         Assert.Equal(taken, await System.Database.CountAsync("payments"));
     }
 
@@ -114,9 +114,9 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
 
     private string Write(SmugglingAttempt attempt)
     {
-        meant.Add(Guid.NewGuid());
-        hidden.Add(Guid.NewGuid());
-        return attempt.Write(Body(meant[^1]), SmugglingAttempts.Request(Body(hidden[^1])));
+        _meant.Add(Guid.NewGuid());
+        _hidden.Add(Guid.NewGuid());
+        return attempt.Write(Body(_meant[^1]), SmugglingAttempts.Request(Body(_hidden[^1])));
     }
 
     private static string Body(Guid id) => $$"""{"correlationId":"{{id}}","amount":1.00}""";

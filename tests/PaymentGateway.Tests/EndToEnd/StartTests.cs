@@ -11,9 +11,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(OneAfterAnother.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
-    private readonly string folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
+    private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
 
-    public void Dispose() => Directory.Delete(folder, recursive: true);
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [GatewaySystemTheory]
     [InlineData("ConnectionStrings__Ledger", "")]
@@ -51,7 +51,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
-        settings["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock";
+        settings["ASPNETCORE_URLS"] = $"http://unix:{_folder}/api.sock";
         var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
         settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
         settings["Gateway__Storage__Profile"] = "Durable";
@@ -142,7 +142,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     // A socket and a database of its own, so that a start that should fail and does not disturbs nobody.
     private Dictionary<string, string?> Settings() => new()
     {
-        ["ASPNETCORE_URLS"] = $"http://unix:{folder}/api.sock",
+        ["ASPNETCORE_URLS"] = $"http://unix:{_folder}/api.sock",
         ["ConnectionStrings__Ledger"] = "Host=/nowhere;Username=nobody;Database=none",
         ["Gateway__Processors__Default__BaseUrl"] = "http://127.0.0.1:9",
         ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9",

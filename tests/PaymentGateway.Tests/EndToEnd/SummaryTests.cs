@@ -10,7 +10,7 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     private const string Empty =
         """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""";
 
-    private readonly LoadLedger ledger = new();
+    private readonly LoadLedger _ledger = new();
 
     private GatewaySystem System => running.System;
 
@@ -24,11 +24,11 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         Assert.Equal(Empty, await system.Client.GetStringAsync("payments-summary"));
         foreach (var amount in new[] { 19.90m, 0.10m, 999_999_999_999.99m })
-            await LoadDriver.PostAsync(system.Client, ledger, amount: amount);
+            await LoadDriver.PostAsync(system.Client, _ledger, amount: amount);
         await Eventually.HoldsAsync(system.IsIdleAsync, "the first three are settled at default");
         await system.StopAsync("default");
-        await LoadDriver.PostAsync(system.Client, ledger, amount: 0.01m);
-        await LoadDriver.PostAsync(system.Client, ledger, amount: 19.9m);
+        await LoadDriver.PostAsync(system.Client, _ledger, amount: 0.01m);
+        await LoadDriver.PostAsync(system.Client, _ledger, amount: 19.9m);
         await Eventually.HoldsAsync(
             async () => await system.Database.CountAsync("settlements") == 5,
             "the others are settled at fallback");
@@ -83,8 +83,8 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task Any_window_over_a_run_agrees_with_both_processors()
     {
-        await LoadDriver.RunAtRateAsync(System.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(6));
-        await LedgerCheck.AgreesAsync(System, ledger);
+        await LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(6));
+        await LedgerCheck.AgreesAsync(System, _ledger);
         var stamps = await StampsAsync();
         var random = new Random(1);
 
@@ -101,8 +101,8 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     {
         for (var i = 0; i < payments; i++)
         {
-            await LoadDriver.PostAsync(System.Client, ledger);
-            await LedgerCheck.AgreesAsync(System, ledger);
+            await LoadDriver.PostAsync(System.Client, _ledger);
+            await LedgerCheck.AgreesAsync(System, _ledger);
         }
 
         return await StampsAsync();

@@ -5,17 +5,17 @@ namespace PaymentGateway.Tests.Leasing;
 
 public sealed class AcceptanceClockTests
 {
-    private readonly SteppedClock wall = new();
-    private readonly AcceptanceClock acceptances;
+    private readonly SteppedClock _wall = new();
+    private readonly AcceptanceClock _acceptances;
 
-    public AcceptanceClockTests() => acceptances = new AcceptanceClock(wall);
+    public AcceptanceClockTests() => _acceptances = new AcceptanceClock(_wall);
 
     [Fact]
     public void The_times_of_a_batch_begin_now_and_are_one_microsecond_apart()
     {
-        var batch = acceptances.Begin(3);
+        var batch = _acceptances.Begin(3);
 
-        Assert.Equal(wall.Now.UtcDateTime, batch.From);
+        Assert.Equal(_wall.Now.UtcDateTime, batch.From);
         Assert.Equal(batch.From.AddMicroseconds(1), batch.At(1));
         Assert.Equal(batch.At(2), batch.To);
         Assert.Equal(DateTimeKind.Utc, batch.At(2).Kind);
@@ -28,10 +28,10 @@ public sealed class AcceptanceClockTests
     [InlineData(-3_600_000)]
     public void Acceptance_times_rise_whatever_the_wall_clock_does(int stepMs)
     {
-        var before = acceptances.Begin(5_000);
-        wall.Now = wall.Now.AddMilliseconds(stepMs);
+        var before = _acceptances.Begin(5_000);
+        _wall.Now = _wall.Now.AddMilliseconds(stepMs);
 
-        var after = acceptances.Begin(1);
+        var after = _acceptances.Begin(1);
 
         Assert.True(after.From > before.To);
         Assert.Equal(before.Number + 1, after.Number);
@@ -42,7 +42,7 @@ public sealed class AcceptanceClockTests
     {
         var batches = new AcceptanceBatch[1_000];
 
-        Parallel.For(0, batches.Length, i => batches[i] = acceptances.Begin(7));
+        Parallel.For(0, batches.Length, i => batches[i] = _acceptances.Begin(7));
 
         Array.Sort(batches, (one, other) => one.Number.CompareTo(other.Number));
         Assert.All(batches.Zip(batches.Skip(1)), pair => Assert.True(pair.Second.From > pair.First.To));
@@ -51,14 +51,14 @@ public sealed class AcceptanceClockTests
     [Fact]
     public void No_batch_in_flight_or_to_come_is_earlier_than_the_oldest()
     {
-        var first = acceptances.Begin(10);
-        var second = acceptances.Begin(10);
+        var first = _acceptances.Begin(10);
+        var second = _acceptances.Begin(10);
 
-        Assert.Equal(first.From, acceptances.Oldest());
-        acceptances.End(first);
-        Assert.Equal(second.From, acceptances.Oldest());
-        acceptances.End(second);
-        wall.Now = wall.Now.AddHours(-1);
-        Assert.True(acceptances.Oldest() <= acceptances.Begin(1).From);
+        Assert.Equal(first.From, _acceptances.Oldest());
+        _acceptances.End(first);
+        Assert.Equal(second.From, _acceptances.Oldest());
+        _acceptances.End(second);
+        _wall.Now = _wall.Now.AddHours(-1);
+        Assert.True(_acceptances.Oldest() <= _acceptances.Begin(1).From);
     }
 }

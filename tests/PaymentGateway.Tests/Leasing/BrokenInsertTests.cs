@@ -13,73 +13,73 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
 {
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
-    private readonly TestDatabase database = new();
-    private readonly IntakeOptions options = TestSettings.Read().Intake;
-    private readonly UnsettledPayments unsettled = new();
-    private readonly AcceptanceClock acceptances = new(TimeProvider.System);
-    private readonly StoredBacklog backlog = new(TimeProvider.System);
-    private BrokenInserts broken = null!;
-    private PaymentQueue queue = null!;
-    private BacklogSweep? sweep;
-    private int epoch;
-    private long renewals;
+    private readonly TestDatabase _database = new();
+    private readonly IntakeOptions _options = TestSettings.Read().Intake;
+    private readonly UnsettledPayments _unsettled = new();
+    private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
+    private readonly StoredBacklog _backlog = new(TimeProvider.System);
+    private BrokenInserts _broken = null!;
+    private PaymentQueue _queue = null!;
+    private BacklogSweep? _sweep;
+    private int _epoch;
+    private long _renewals;
 
     public async Task InitializeAsync()
     {
-        await database.InitializeAsync();
+        await _database.InitializeAsync();
         if (!PostgresServer.IsInstalled)
             return;
 
-        epoch = await database.OpenEpochAsync();
+        _epoch = await _database.OpenEpochAsync();
         var lease = new Lease(TimeProvider.System, new LeasingOptions(Minute, Minute));
-        lease.Confirm(epoch, TimeProvider.System.GetTimestamp());
-        broken = new BrokenInserts(backlog, database.Leases);
-        queue = new PaymentQueue(options);
-        sweep = new BacklogSweep(
-            backlog, database.Payments, queue, unsettled, lease, options, TimeProvider.System,
+        lease.Confirm(_epoch, TimeProvider.System.GetTimestamp());
+        _broken = new BrokenInserts(_backlog, _database.Leases);
+        _queue = new PaymentQueue(_options);
+        _sweep = new BacklogSweep(
+            _backlog, _database.Payments, _queue, _unsettled, lease, _options, TimeProvider.System,
             NullLogger<BacklogSweep>.Instance);
-        await sweep.StartAsync(CancellationToken.None);
+        await _sweep.StartAsync(CancellationToken.None);
     }
 
     public async Task DisposeAsync()
     {
-        if (sweep is not null)
-            await sweep.StopAsync(CancellationToken.None);
-        await database.DisposeAsync();
+        if (_sweep is not null)
+            await _sweep.StopAsync(CancellationToken.None);
+        await _database.DisposeAsync();
     }
 
-    public void Dispose() => sweep?.Dispose();
+    public void Dispose() => _sweep?.Dispose();
 
     [PostgresFact]
     public async Task An_INSERT_that_still_runs_is_waited_for_however_long_and_its_payments_are_loaded_once()
     {
-        var batch = acceptances.Begin(3);
+        var batch = _acceptances.Begin(3);
         await using var stalled = await BeginAsync(batch.At(1));
-        backlog.AddUncertain(batch);
+        _backlog.AddUncertain(batch);
 
         for (var renewal = 0; renewal < 200; renewal++)
             await TurnAsync();
-        Assert.Equal(batch.From, backlog.Oldest());
-        Assert.Null(backlog.Next());
+        Assert.Equal(batch.From, _backlog.Oldest());
+        Assert.Null(_backlog.Next());
         await stalled.CommitAsync();
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
+        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
         Assert.Equal(stalled.Id, Taken());
-        Assert.Equal(1, unsettled.Count);
+        Assert.Equal(1, _unsettled.Count);
     }
 
     [PostgresFact]
     public async Task An_INSERT_that_has_ended_is_resolved_at_the_next_renewal_whether_it_stored_or_not()
     {
-        var (stored, lost) = (acceptances.Begin(1), acceptances.Begin(1));
+        var (stored, lost) = (_acceptances.Begin(1), _acceptances.Begin(1));
         var ids = await StoreAsync(stored.From, 1);
-        backlog.AddUncertain(stored);
-        backlog.AddUncertain(lost);
+        _backlog.AddUncertain(stored);
+        _backlog.AddUncertain(lost);
 
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
+        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
         Assert.Equal(ids[0], Taken());
     }
 
@@ -89,38 +89,38 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     [InlineData(3)]
     public async Task An_INSERT_that_begins_after_it_was_abandoned_stores_nothing_and_a_newer_one_does(int count)
     {
-        var batch = acceptances.Begin(count);
-        backlog.AddUncertain(batch);
+        var batch = _acceptances.Begin(count);
+        _backlog.AddUncertain(batch);
         await TurnAsync();
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the one query is over");
+        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
         await TurnAsync(); // Nothing is uncertain any more, and it is refused for good.
 
         Assert.Empty(await StoreAsync(batch.From, count));
-        Assert.Equal(count, (await StoreAsync(acceptances.Begin(count).From, count)).Length);
-        Assert.Equal(0, queue.Count);
+        Assert.Equal(count, (await StoreAsync(_acceptances.Begin(count).From, count)).Length);
+        Assert.Equal(0, _queue.Count);
     }
 
     [PostgresFact]
     public async Task An_INSERT_that_breaks_while_another_is_waited_for_is_resolved_on_its_own()
     {
-        var (first, second) = (acceptances.Begin(1), acceptances.Begin(1));
+        var (first, second) = (_acceptances.Begin(1), _acceptances.Begin(1));
         await using var one = await BeginAsync(first.From);
-        backlog.AddUncertain(first);
+        _backlog.AddUncertain(first);
         await TurnAsync();
         await using var other = await BeginAsync(second.From);
-        backlog.AddUncertain(second);
+        _backlog.AddUncertain(second);
         await TurnAsync();
 
         await one.CommitAsync();
         await TurnAsync();
 
-        await Eventually.HoldsAsync(() => backlog.Oldest() > first.To, "the first was searched for");
+        await Eventually.HoldsAsync(() => _backlog.Oldest() > first.To, "the first was searched for");
         Assert.Equal(one.Id, Taken());
         await TurnAsync();
-        Assert.True(backlog.Oldest() > first.To);
+        Assert.True(_backlog.Oldest() > first.To);
         await other.CommitAsync();
         await TurnAsync();
-        await Eventually.HoldsAsync(() => backlog.Oldest() is null, "the second was searched for");
+        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the second was searched for");
         Assert.Equal(other.Id, Taken());
     }
 
@@ -133,52 +133,52 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     public async Task An_INSERT_that_waits_for_its_table_sees_what_was_committed_meanwhile(int count, bool prepared)
     {
         for (var use = 0; prepared && use < 8; use++)
-            await StoreAsync(acceptances.Begin(count).From, count);
-        var batch = acceptances.Begin(count);
-        await using var held = await database.Source.OpenConnectionAsync();
+            await StoreAsync(_acceptances.Begin(count).From, count);
+        var batch = _acceptances.Begin(count);
+        await using var held = await _database.Source.OpenConnectionAsync();
         await using var transaction = await held.BeginTransactionAsync();
         await ExecuteAsync(held, "LOCK TABLE payments IN SHARE MODE");
         var storing = StoreAsync(batch.From, count);
         await Eventually.HoldsAsync(
-            async () => (await database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
+            async () => (await _database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
 
-        await database.Leases.CloseAsync(epoch);
+        await _database.Leases.CloseAsync(_epoch);
         await transaction.CommitAsync();
 
         Assert.Empty(await storing);
-        Assert.Empty(await database.Leases.WritersAsync());
+        Assert.Empty(await _database.Leases.WritersAsync());
     }
 
     private async Task TurnAsync()
     {
-        var until = backlog.UncertainUntil();
-        var renewal = await database.Leases.RenewAsync(new RenewalArgs(
-            epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++renewals, "", CloseExpired: false));
+        var until = _backlog.UncertainUntil();
+        var renewal = await _database.Leases.RenewAsync(new RenewalArgs(
+            _epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false));
         Assert.True(renewal.Renewed);
-        await broken.CheckAsync(epoch, until);
+        await _broken.CheckAsync(_epoch, until);
     }
 
     private Guid Taken()
     {
-        Assert.True(queue.TryTake(out var payment));
-        Assert.False(queue.TryTake(out _));
+        Assert.True(_queue.TryTake(out var payment));
+        Assert.False(_queue.TryTake(out _));
         return payment.Id;
     }
 
     private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)
     {
         var ids = Batches.SortedIds(count);
-        var added = await database.Payments.StoreAsync(Batches.ToStore(ids, epoch, acceptedAt));
-        Assert.Equal(added, (await database.Payments.FindAsync(ids)).Count);
+        var added = await _database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt));
+        Assert.Equal(added, (await _database.Payments.FindAsync(ids)).Count);
         return added == 0 ? [] : ids;
     }
 
     private async Task<StalledInsert> BeginAsync(DateTime acceptedAt)
     {
-        var stalled = new StalledInsert(await database.Source.OpenConnectionAsync());
+        var stalled = new StalledInsert(await _database.Source.OpenConnectionAsync());
         await ExecuteAsync(stalled.Connection, FormattableString.Invariant($"""
             BEGIN; INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-            VALUES ('{stalled.Id}', 1990, '{acceptedAt:O}', {epoch})
+            VALUES ('{stalled.Id}', 1990, '{acceptedAt:O}', {_epoch})
             """));
         return stalled;
     }

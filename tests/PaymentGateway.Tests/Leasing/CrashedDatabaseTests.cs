@@ -8,53 +8,53 @@ namespace PaymentGateway.Tests.Leasing;
 /// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>
 public sealed class CrashedDatabaseTests : IAsyncLifetime
 {
-    private readonly OwnServerDatabase database = new();
-    private GatewayRig rig = null!;
+    private readonly OwnServerDatabase _database = new();
+    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task After_a_crash_payments_accepted_anew_elsewhere_are_dropped_and_the_others_are_stored_again()
     {
-        await rig.Default.SetFailureAsync(true);
-        await rig.Fallback.SetFailureAsync(true);
-        var gateway = await rig.StartGatewayAsync();
+        await _rig.Default.SetFailureAsync(true);
+        await _rig.Fallback.SetFailureAsync(true);
+        var gateway = await _rig.StartGatewayAsync();
         var (others, mine) = (await gateway.PayAsync(), await gateway.PayAsync());
-        var other = await database.OpenEpochAsync();
+        var other = await _database.OpenEpochAsync();
 
         // As a crash leaves it, and the other instance before this one has noticed.
-        await database.ExecuteAsync($"""
+        await _database.ExecuteAsync($"""
             BEGIN;
             TRUNCATE payments, settlements, settlement_totals, ledger_intact;
             INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
             VALUES ('{others}', 1990, now(), {other});
             COMMIT
             """);
-        await Eventually.HoldsAsync(async () => await rig.CountStoredAsync() == 2, "the other one is stored again");
-        await rig.Default.SetFailureAsync(false);
-        await rig.LedgersReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 2, "the other one is stored again");
+        await _rig.Default.SetFailureAsync(false);
+        await _rig.LedgersReachAsync(byDefault: 1);
         await Eventually.HoldsAsync(
             () => gateway.Part<UnsettledPayments>().Count == 0, "nothing else is in memory");
 
-        Assert.Equal(mine, Assert.Single(await rig.Default.PaymentsAsync()).Key);
-        Assert.Empty(await rig.Fallback.PaymentsAsync());
+        Assert.Equal(mine, Assert.Single(await _rig.Default.PaymentsAsync()).Key);
+        Assert.Empty(await _rig.Fallback.PaymentsAsync());
     }
 
     [PostgresFact]
     public async Task An_epoch_that_was_closed_a_moment_before_the_crash_is_closed_after_it()
     {
-        await using var connections = LedgerSetup.Leases(database.ConnectionString, TimeProvider.System);
-        var leases = new LeaseStore(connections, database.Shared);
+        await using var connections = LedgerSetup.Leases(_database.ConnectionString, TimeProvider.System);
+        var leases = new LeaseStore(connections, _database.Shared);
         for (var crash = 0; crash < 3; crash++)
         {
             var epoch = await leases.OpenAsync("one", TimeSpan.FromMinutes(1));
             await leases.CloseAsync(epoch);
-            await database.Server.CrashAsync();
-            await database.StartAgainAsync();
+            await _database.Server.CrashAsync();
+            await _database.StartAgainAsync();
 
-            Assert.Equal(1, await database.ScalarAsync<long>(
+            Assert.Equal(1, await _database.ScalarAsync<long>(
                 $"SELECT count(*) FROM leases WHERE epoch = {epoch} AND closed_at IS NOT NULL"));
             await Eventually.HoldsAsync(() => AnswersAsync(leases), "the pool has noticed");
         }

@@ -5,13 +5,13 @@ namespace PaymentGateway.Tests.Leasing;
 
 public sealed class InstanceLockTests : IDisposable
 {
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("gateway-lock");
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("gateway-lock");
 
-    private string Socket => Path.Combine(directory.FullName, "api.sock");
+    private string Socket => Path.Combine(_directory.FullName, "api.sock");
 
     private string Url => InstanceLock.UnixScheme + Socket;
 
-    public void Dispose() => directory.Delete(recursive: true);
+    public void Dispose() => _directory.Delete(recursive: true);
 
     [Fact]
     public void The_socket_file_of_a_dead_process_is_removed()
@@ -71,7 +71,7 @@ public sealed class InstanceLockTests : IDisposable
     [Fact]
     public void A_missing_directory_is_a_wrong_setting()
     {
-        var url = InstanceLock.UnixScheme + Path.Combine(directory.FullName, "missing", "api.sock");
+        var url = InstanceLock.UnixScheme + Path.Combine(_directory.FullName, "missing", "api.sock");
 
         var wrong = Assert.Throws<ConfigurationException>(() => InstanceLock.Take(url, "one"));
 

@@ -17,37 +17,37 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
 
-    private readonly TestDatabase database = new();
-    private readonly WatchedClock clock = new();
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("keeper");
-    private Stages stages = null!;
-    private string? name;
+    private readonly TestDatabase _database = new();
+    private readonly WatchedClock _clock = new();
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("keeper");
+    private Stages _stages = null!;
+    private string? _name;
 
     public async Task InitializeAsync()
     {
-        await database.InitializeAsync();
+        await _database.InitializeAsync();
         // A wall clock as the database's: what is accepted is stored by it.
-        clock.SetUtcNow(DateTimeOffset.UtcNow);
+        _clock.SetUtcNow(DateTimeOffset.UtcNow);
         if (PostgresServer.IsInstalled)
-            stages = Stages.Build(
-                database.ConnectionString, clock, $"http://unix:{directory.FullName}/api.sock");
+            _stages = Stages.Build(
+                _database.ConnectionString, _clock, $"http://unix:{_directory.FullName}/api.sock");
     }
 
     public async Task DisposeAsync()
     {
-        if (stages is not null)
-            await stages.DisposeAsync();
-        directory.Delete(recursive: true);
-        await database.DisposeAsync();
+        if (_stages is not null)
+            await _stages.DisposeAsync();
+        _directory.Delete(recursive: true);
+        await _database.DisposeAsync();
     }
 
     [PostgresFact]
     public async Task The_first_lease_is_there_when_the_start_returns()
     {
-        await stages.StartAsync<LeaseKeeper>();
+        await _stages.StartAsync<LeaseKeeper>();
 
-        Assert.True(stages.Lease.IsHeld);
-        Assert.Equal(stages.Lease.Epoch, await OpenEpochAsync());
+        Assert.True(_stages.Lease.IsHeld);
+        Assert.Equal(_stages.Lease.Epoch, await OpenEpochAsync());
     }
 
     [PostgresFact]
@@ -55,71 +55,71 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     {
         await AllowAsync(false);
 
-        await stages.StartAsync<LeaseKeeper>();
-        Assert.Equal((0, false), (stages.Lease.Epoch, stages.Lease.IsHeld));
+        await _stages.StartAsync<LeaseKeeper>();
+        Assert.Equal((0, false), (_stages.Lease.Epoch, _stages.Lease.IsHeld));
         await Eventually.HoldsAsync(TurnAndAsync(() => CountRefusedAsync(3)), "three renewals were refused");
-        Assert.Equal(0, stages.Lease.Epoch);
+        Assert.Equal(0, _stages.Lease.Epoch);
         await AllowAsync(true);
 
         await Eventually.HoldsAsync(
-            TurnAndAsync(() => Task.FromResult(stages.Lease.IsHeld)), "the lease is there");
+            TurnAndAsync(() => Task.FromResult(_stages.Lease.IsHeld)), "the lease is there");
         Assert.Single(Log, line => line.StartsWith("PostgreSQL is unavailable", StringComparison.Ordinal));
     }
 
     [PostgresFact]
     public async Task Tables_that_are_gone_with_their_server_are_made_again()
     {
-        await stages.StartAsync<LeaseKeeper>();
-        await database.ExecuteAsync(
+        await _stages.StartAsync<LeaseKeeper>();
+        await _database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health");
 
         await Eventually.HoldsAsync(
-            TurnAndAsync(() => database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
+            TurnAndAsync(() => _database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
             "the tables are there again");
         await Eventually.HoldsAsync(
-            TurnAndAsync(async () => await OpenEpochAsync() == stages.Lease.Epoch && stages.Lease.IsHeld),
+            TurnAndAsync(async () => await OpenEpochAsync() == _stages.Lease.Epoch && _stages.Lease.IsHeld),
             "it holds a lease there");
     }
 
     [PostgresFact]
     public async Task A_turn_comes_with_each_interval_and_renews_for_a_whole_lease()
     {
-        await stages.StartAsync<LeaseKeeper>();
-        var epoch = stages.Lease.Epoch;
+        await _stages.StartAsync<LeaseKeeper>();
+        var epoch = _stages.Lease.Epoch;
         var first = await RenewalAsync();
-        clock.Advance(Step);
+        _clock.Advance(Step);
         Assert.Equal(first, await RenewalAsync());
-        clock.Advance(TimeSpan.FromSeconds(1) - Step);
+        _clock.Advance(TimeSpan.FromSeconds(1) - Step);
         await Eventually.HoldsAsync(async () => await RenewalAsync() > first, "the next renewal has come");
 
         for (var time = TimeSpan.Zero; time < 3 * LeaseDuration; time += Step)
         {
             await PassAsync(Step);
-            Assert.True(stages.Lease.IsHeld);
+            Assert.True(_stages.Lease.IsHeld);
         }
 
-        Assert.Equal((epoch, epoch), (stages.Lease.Epoch, await OpenEpochAsync()));
+        Assert.Equal((epoch, epoch), (_stages.Lease.Epoch, await OpenEpochAsync()));
     }
 
     [PostgresFact]
     public async Task The_bound_of_a_turn_is_the_oldest_of_what_is_not_settled_wherever_it_is()
     {
-        await stages.StartAsync<LeaseKeeper>();
-        var acceptances = stages.Part<AcceptanceClock>();
+        await _stages.StartAsync<LeaseKeeper>();
+        var acceptances = _stages.Part<AcceptanceClock>();
         acceptances.End(acceptances.Begin(1));
-        var anHourAgo = Timestamps.Truncate(clock.GetUtcNow().UtcDateTime.AddHours(-1));
+        var anHourAgo = Timestamps.Truncate(_clock.GetUtcNow().UtcDateTime.AddHours(-1));
 
-        var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, stages.Lease.Epoch);
-        stages.Open.Add(open);
+        var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, _stages.Lease.Epoch);
+        _stages.Open.Add(open);
         Assert.Equal(open.AcceptedAt, await BoundAsync());
         var waiting = new AcceptanceBatch(1, open.AcceptedAt.AddHours(-1), open.AcceptedAt.AddHours(-1));
-        stages.Part<StoredBacklog>().AddOverflow(waiting);
+        _stages.Part<StoredBacklog>().AddOverflow(waiting);
         Assert.Equal(waiting.From, await BoundAsync());
 
-        stages.Open.Remove(open);
-        stages.Part<StoredBacklog>().Clear();
+        _stages.Open.Remove(open);
+        _stages.Part<StoredBacklog>().Clear();
         var accepting = acceptances.Begin(1);
-        clock.Advance(Step);
+        _clock.Advance(Step);
         acceptances.Begin(1);
         Assert.Equal(accepting.From, await BoundAsync());
         acceptances.End(accepting);
@@ -129,13 +129,13 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_database_hears_of_fallback_when_it_is_wanted_and_not_before()
     {
-        await stages.StartAsync<LeaseKeeper>();
-        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, stages.Lease.Epoch);
+        await _stages.StartAsync<LeaseKeeper>();
+        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch);
         await NextRenewalAsync();
         Assert.False(await UsesFallbackAsync());
 
-        Assert.False(stages.Lease.MayUseFallback(payment));
-        await Eventually.HoldsAsync(() => stages.Lease.MayUseFallback(payment), "fallback may be used");
+        Assert.False(_stages.Lease.MayUseFallback(payment));
+        await Eventually.HoldsAsync(() => _stages.Lease.MayUseFallback(payment), "fallback may be used");
 
         Assert.True(await UsesFallbackAsync());
     }
@@ -143,19 +143,19 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_epoch_that_another_closed_is_given_up_and_a_new_one_begins()
     {
-        await stages.StartAsync<LeaseKeeper>();
-        var lost = stages.Lease.Epoch;
+        await _stages.StartAsync<LeaseKeeper>();
+        var lost = _stages.Lease.Epoch;
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost);
-        stages.Open.Add(payment);
-        stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
-        await database.Leases.CloseAsync(lost);
+        _stages.Open.Add(payment);
+        _stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
+        await _database.Leases.CloseAsync(lost);
 
         await NextRenewalAsync();
 
-        Assert.True(stages.Lease.Epoch > lost);
-        Assert.True(stages.Lease.IsHeld);
-        Assert.False(stages.Lease.Owns(payment));
-        Assert.Null(stages.Part<StoredBacklog>().Oldest());
+        Assert.True(_stages.Lease.Epoch > lost);
+        Assert.True(_stages.Lease.IsHeld);
+        Assert.False(_stages.Lease.Owns(payment));
+        Assert.Null(_stages.Part<StoredBacklog>().Oldest());
         Assert.Contains($"Epoch {lost} was closed by another instance; 1 payments are theirs now", Log);
     }
 
@@ -163,11 +163,11 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_anothers_is_left_its_lease()
     {
-        var identity = stages.Part<InstanceLock>().Identity;
-        var before = await database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
-        var another = await database.Leases.OpenAsync("another", TimeSpan.FromMinutes(5));
+        var identity = _stages.Part<InstanceLock>().Identity;
+        var before = await _database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
+        var another = await _database.Leases.OpenAsync("another", TimeSpan.FromMinutes(5));
 
-        await stages.StartAsync<LeaseKeeper>();
+        await _stages.StartAsync<LeaseKeeper>();
 
         Assert.True(await IsClosedAsync(before));
         Assert.False(await IsClosedAsync(another));
@@ -177,14 +177,14 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_lapsed_lease_is_closed_after_a_steady_lease_and_no_pause_counts_as_steady()
     {
-        var expired = await database.Leases.OpenAsync("another", TimeSpan.Zero);
-        await stages.StartAsync<LeaseKeeper>();
+        var expired = await _database.Leases.OpenAsync("another", TimeSpan.Zero);
+        await _stages.StartAsync<LeaseKeeper>();
         for (var time = Step; time < LeaseDuration; time += Step)
             await PassAsync(Step);
         Assert.False(await IsClosedAsync(expired));
 
         // Time that passed in one piece was no turn's.
-        clock.Advance(10 * LeaseDuration);
+        _clock.Advance(10 * LeaseDuration);
         await NextRenewalAsync();
         Assert.False(await IsClosedAsync(expired));
 
@@ -196,22 +196,22 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_closes_the_epoch_and_frees_what_is_open_the_unsent_and_the_doubtful_as_such()
     {
-        var keeper = await stages.StartAsync<LeaseKeeper>();
-        var stored = Batches.ToStore(Batches.SortedIds(3), stages.Lease.Epoch);
-        await database.Payments.StoreAsync(stored);
+        var keeper = await _stages.StartAsync<LeaseKeeper>();
+        var stored = Batches.ToStore(Batches.SortedIds(3), _stages.Lease.Epoch);
+        await _database.Payments.StoreAsync(stored);
         var payments = stored.Ids.Select((id, at) =>
             new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
-        payments.ForEach(stages.Open.Add);
-        await database.Ledger.RecordAsync(Batches.ToRecord(
+        payments.ForEach(_stages.Open.Add);
+        await _database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
 
         await keeper.StopAsync(CancellationToken.None);
 
-        Assert.Equal((0, false), (stages.Lease.Epoch, stages.Lease.IsHeld));
+        Assert.Equal((0, false), (_stages.Lease.Epoch, _stages.Lease.IsHeld));
         Assert.True(await IsClosedAsync(stored.OwnerEpoch));
         Assert.Equal(
             $"0/1 0/3 {stored.OwnerEpoch}/0",
-            await database.ScalarAsync<string>(
+            await _database.ScalarAsync<string>(
                 "SELECT string_agg(owner_epoch || '/' || handover, ' ' ORDER BY accepted_at) FROM payments"));
         Assert.Contains($"Epoch {stored.OwnerEpoch} ends, 2 payments are free for others, 1 in doubt", Log);
     }
@@ -219,73 +219,73 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_lapse()
     {
-        var keeper = await stages.StartAsync<LeaseKeeper>();
-        var epoch = stages.Lease.Epoch;
+        var keeper = await _stages.StartAsync<LeaseKeeper>();
+        var epoch = _stages.Lease.Epoch;
         await AllowAsync(false);
 
         await keeper.StopAsync(CancellationToken.None).WaitAsync(Limit);
 
         await AllowAsync(true);
-        Assert.Equal(0, stages.Lease.Epoch);
+        Assert.Equal(0, _stages.Lease.Epoch);
         Assert.False(await IsClosedAsync(epoch));
         Assert.Contains(Log, line => line.StartsWith($"Epoch {epoch} ends without release", StringComparison.Ordinal));
     }
 
-    private IReadOnlyCollection<string> Log => stages.LogOf<LeaseKeeper>();
+    private IReadOnlyCollection<string> Log => _stages.LogOf<LeaseKeeper>();
 
     /// <summary>Time in which the keeper renews; the statements that were on their way then are over.</summary>
     private async Task PassAsync(TimeSpan time)
     {
-        clock.Advance(time);
+        _clock.Advance(time);
         await NextRenewalAsync();
     }
 
-    private Task NextRenewalAsync() => stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Limit);
+    private Task NextRenewalAsync() => _stages.Lease.NextCheckAsync(CancellationToken.None).WaitAsync(Limit);
 
     // With the database away no turn ends in a look that could be waited for.
     private Func<Task<bool>> TurnAndAsync(Func<Task<bool>> conditionAsync) => () =>
     {
-        stages.Lease.CheckSoon.Set();
+        _stages.Lease.CheckSoon.Set();
         return conditionAsync();
     };
 
     /// <summary>Lets the server take connections to this database, or ends those that are there.</summary>
     private async Task AllowAsync(bool allow)
     {
-        name ??= await database.ScalarAsync<string>("SELECT current_database()::text");
+        _name ??= await _database.ScalarAsync<string>("SELECT current_database()::text");
         await using var connection = new NpgsqlConnection(
-            database.Server.ConnectionString("postgres") + ";Pooling=false");
+            _database.Server.ConnectionString("postgres") + ";Pooling=false");
         await connection.OpenAsync();
         await using var command = new NpgsqlCommand(
-            $"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {allow}; "
-            + $"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND {!allow}",
+            $"ALTER DATABASE {_name} WITH ALLOW_CONNECTIONS {allow}; "
+            + $"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{_name}' AND {!allow}",
             connection);
         await command.ExecuteNonQueryAsync();
-        database.Source.Clear();
+        _database.Source.Clear();
     }
 
     private async Task<bool> CountRefusedAsync(int atLeast)
     {
-        var log = await File.ReadAllTextAsync(Path.Combine(database.Server.Directory, "log"));
-        return log.Split($"database \"{name}\" is not currently accepting connections").Length > atLeast;
+        var log = await File.ReadAllTextAsync(Path.Combine(_database.Server.Directory, "log"));
+        return log.Split($"database \"{_name}\" is not currently accepting connections").Length > atLeast;
     }
 
     private Task<long> RenewalAsync() =>
-        database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {stages.Lease.Epoch}");
+        _database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {_stages.Lease.Epoch}");
 
     private async Task<DateTime> BoundAsync()
     {
         await NextRenewalAsync();
-        return await database.ScalarAsync<DateTime>(
-            $"SELECT low_water_mark FROM leases WHERE epoch = {stages.Lease.Epoch}");
+        return await _database.ScalarAsync<DateTime>(
+            $"SELECT low_water_mark FROM leases WHERE epoch = {_stages.Lease.Epoch}");
     }
 
     private Task<int> OpenEpochAsync() =>
-        database.ScalarAsync<int>("SELECT epoch FROM leases WHERE closed_at IS NULL AND expires_at > now()");
+        _database.ScalarAsync<int>("SELECT epoch FROM leases WHERE closed_at IS NULL AND expires_at > now()");
 
     private Task<bool> UsesFallbackAsync() =>
-        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {stages.Lease.Epoch}");
+        _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {_stages.Lease.Epoch}");
 
     private Task<bool> IsClosedAsync(int epoch) =>
-        database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
+        _database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
 }

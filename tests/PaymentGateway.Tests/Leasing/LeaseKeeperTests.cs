@@ -7,20 +7,20 @@ namespace PaymentGateway.Tests.Leasing;
 /// <summary>What others wait for does not cost an instance its lease.</summary>
 public sealed class LeaseKeeperTests : IAsyncLifetime
 {
-    private GatewayRig rig = null!;
+    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     // The search for orphans waits for it, and so does every acceptance.
     [PostgresFact]
     public async Task A_locked_payments_table_does_not_cost_the_lease()
     {
-        var gateway = await rig.StartGatewayAsync();
+        var gateway = await _rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();
         var epoch = lease.Epoch;
-        await using var held = await rig.Database.Source.OpenConnectionAsync();
+        await using var held = await _rig.Database.Source.OpenConnectionAsync();
         await using var transaction = await held.BeginTransactionAsync();
         await using var command = held.CreateCommand();
         command.CommandText = "LOCK TABLE payments";
@@ -34,10 +34,10 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_frozen_server_process_does_not_cost_the_lease()
     {
-        var gateway = await rig.StartGatewayAsync();
+        var gateway = await _rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();
         var epoch = lease.Epoch;
-        var process = await rig.Database.ScalarAsync<int>("""
+        var process = await _rig.Database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
               AND (query LIKE '%UPDATE leases SET expires_at%' OR query LIKE 'SELECT epoch, low_water_mark%')
             LIMIT 1

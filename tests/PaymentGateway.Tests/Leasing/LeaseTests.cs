@@ -9,92 +9,92 @@ public sealed class LeaseTests
 {
     private static readonly LeasingOptions Options = new(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1));
 
-    private readonly SteppedClock clock = new();
-    private readonly Lease lease;
+    private readonly SteppedClock _clock = new();
+    private readonly Lease _lease;
 
-    public LeaseTests() => lease = new Lease(clock, Options);
+    public LeaseTests() => _lease = new Lease(_clock, Options);
 
     [Fact]
     public void Without_a_confirmation_of_the_database_no_lease_is_held()
     {
-        Assert.False(lease.IsHeld);
-        Assert.Equal(0, lease.Epoch);
+        Assert.False(_lease.IsHeld);
+        Assert.Equal(0, _lease.Epoch);
     }
 
     [Fact]
     public void The_lease_ends_here_before_it_ends_in_the_database()
     {
-        var askedAt = clock.GetTimestamp();
-        clock.Elapsed += TimeSpan.FromSeconds(1);
-        lease.Confirm(7, askedAt);
+        var askedAt = _clock.GetTimestamp();
+        _clock.Elapsed += TimeSpan.FromSeconds(1);
+        _lease.Confirm(7, askedAt);
 
-        clock.Elapsed = TimeSpan.FromSeconds(2.69);
-        Assert.True(lease.IsHeld);
-        clock.Elapsed = TimeSpan.FromSeconds(2.7);
+        _clock.Elapsed = TimeSpan.FromSeconds(2.69);
+        Assert.True(_lease.IsHeld);
+        _clock.Elapsed = TimeSpan.FromSeconds(2.7);
 
-        Assert.False(lease.IsHeld);
-        Assert.Equal(7, lease.Epoch);
+        Assert.False(_lease.IsHeld);
+        Assert.Equal(7, _lease.Epoch);
     }
 
     [Fact]
     public void The_wall_clock_neither_ends_nor_prolongs_the_lease()
     {
-        lease.Confirm(7, clock.GetTimestamp());
+        _lease.Confirm(7, _clock.GetTimestamp());
 
-        clock.Now = clock.Now.AddYears(1);
-        Assert.True(lease.IsHeld);
-        clock.Elapsed = TimeSpan.FromSeconds(3);
-        clock.Now = clock.Now.AddYears(-2);
+        _clock.Now = _clock.Now.AddYears(1);
+        Assert.True(_lease.IsHeld);
+        _clock.Elapsed = TimeSpan.FromSeconds(3);
+        _clock.Now = _clock.Now.AddYears(-2);
 
-        Assert.False(lease.IsHeld);
+        Assert.False(_lease.IsHeld);
     }
 
     [Fact]
     public void A_renewal_prolongs_the_lease()
     {
-        lease.Confirm(7, clock.GetTimestamp());
-        clock.Elapsed = TimeSpan.FromSeconds(2);
+        _lease.Confirm(7, _clock.GetTimestamp());
+        _clock.Elapsed = TimeSpan.FromSeconds(2);
 
-        lease.Confirm(7, clock.GetTimestamp());
+        _lease.Confirm(7, _clock.GetTimestamp());
 
-        clock.Elapsed = TimeSpan.FromSeconds(4);
-        Assert.True(lease.IsHeld);
+        _clock.Elapsed = TimeSpan.FromSeconds(4);
+        Assert.True(_lease.IsHeld);
     }
 
     [Fact]
     public void A_lost_epoch_owns_no_payment_ever_again()
     {
-        lease.Confirm(7, clock.GetTimestamp());
-        var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
-        Assert.True(lease.Owns(payment));
+        _lease.Confirm(7, _clock.GetTimestamp());
+        var payment = new Payment(Guid.NewGuid(), 1, _clock.Now.UtcDateTime, 7);
+        Assert.True(_lease.Owns(payment));
 
-        lease.Lose();
+        _lease.Lose();
 
-        Assert.False(lease.IsHeld);
-        Assert.False(lease.Owns(payment));
-        lease.Confirm(8, clock.GetTimestamp());
-        Assert.True(lease.IsHeld);
-        Assert.False(lease.Owns(payment));
+        Assert.False(_lease.IsHeld);
+        Assert.False(_lease.Owns(payment));
+        _lease.Confirm(8, _clock.GetTimestamp());
+        Assert.True(_lease.IsHeld);
+        Assert.False(_lease.Owns(payment));
     }
 
     [Fact]
     public void Payments_may_use_fallback_only_once_the_database_has_the_mark_of_their_epoch()
     {
-        lease.Confirm(7, clock.GetTimestamp());
-        var payment = new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 7);
-        Assert.False(lease.FallbackRequested);
+        _lease.Confirm(7, _clock.GetTimestamp());
+        var payment = new Payment(Guid.NewGuid(), 1, _clock.Now.UtcDateTime, 7);
+        Assert.False(_lease.FallbackRequested);
 
-        Assert.False(lease.MayUseFallback(payment));
-        Assert.True(lease.FallbackRequested);
-        Assert.False(lease.MayUseFallback(payment));
-        lease.FallbackMarked(7);
-        Assert.True(lease.MayUseFallback(payment));
+        Assert.False(_lease.MayUseFallback(payment));
+        Assert.True(_lease.FallbackRequested);
+        Assert.False(_lease.MayUseFallback(payment));
+        _lease.FallbackMarked(7);
+        Assert.True(_lease.MayUseFallback(payment));
 
         // The next epoch has said nothing yet.
-        lease.Lose();
-        lease.Confirm(8, clock.GetTimestamp());
-        Assert.False(lease.FallbackRequested);
-        Assert.False(lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, clock.Now.UtcDateTime, 8)));
+        _lease.Lose();
+        _lease.Confirm(8, _clock.GetTimestamp());
+        Assert.False(_lease.FallbackRequested);
+        Assert.False(_lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, _clock.Now.UtcDateTime, 8)));
     }
 
     [Fact]

@@ -19,41 +19,41 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase database = new();
-    private readonly WatchedClock clock = new();
-    private Stages stages = null!;
-    private int mine;
+    private readonly TestDatabase _database = new();
+    private readonly WatchedClock _clock = new();
+    private Stages _stages = null!;
+    private int _mine;
 
-    private OrphanAdoption Adoption => stages.Part<OrphanAdoption>();
+    private OrphanAdoption Adoption => _stages.Part<OrphanAdoption>();
 
     public async Task InitializeAsync()
     {
-        await database.InitializeAsync();
+        await _database.InitializeAsync();
         if (!PostgresServer.IsInstalled)
             return;
 
-        stages = Stages.Build(database.ConnectionString, clock, urls: null);
-        mine = await database.OpenEpochAsync();
-        stages.HoldLease(mine);
+        _stages = Stages.Build(_database.ConnectionString, _clock, urls: null);
+        _mine = await _database.OpenEpochAsync();
+        _stages.HoldLease(_mine);
     }
 
     public async Task DisposeAsync()
     {
-        if (stages is not null)
-            await stages.DisposeAsync();
-        await database.DisposeAsync();
+        if (_stages is not null)
+            await _stages.DisposeAsync();
+        await _database.DisposeAsync();
     }
 
     [PostgresFact]
     public async Task What_a_clean_stop_freed_unsent_is_queued_as_new()
     {
         var (owner, left) = await LeaveAsync(count: 3, close: false);
-        await database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
+        await _database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
 
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(left, Queued(payment => !payment.InDoubt && payment.Epoch == mine));
-        Assert.Equal((3, 0), (stages.Open.Count, stages.Doubts.Count));
+        Assert.Equal(left, Queued(payment => !payment.InDoubt && payment.Epoch == _mine));
+        Assert.Equal((3, 0), (_stages.Open.Count, _stages.Doubts.Count));
     }
 
     [PostgresFact]
@@ -64,7 +64,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         await Adoption.AdoptAllAsync();
 
         Assert.Equal(left, Queued(payment => payment is { InDoubt: true, ChargedAt: Processor.Default }));
-        Assert.Equal((3, 0), (stages.Open.Count, stages.Doubts.Count));
+        Assert.Equal((3, 0), (_stages.Open.Count, _stages.Doubts.Count));
     }
 
     [PostgresFact]
@@ -74,24 +74,24 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
         await Adoption.AdoptAllAsync();
 
-        Assert.All(stages.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
-        Assert.Equal((3, 3, 0), (stages.Open.Count, stages.Doubts.Count, stages.Queue.Count));
+        Assert.All(_stages.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
+        Assert.Equal((3, 3, 0), (_stages.Open.Count, _stages.Doubts.Count, _stages.Queue.Count));
     }
 
     // The owner sends until its own lease ends, whenever its epoch was closed.
     [PostgresFact]
     public async Task Doubt_begins_a_lease_after_the_first_look_that_found_the_epoch_closed()
     {
-        var seenAt = clock.GetTimestamp();
+        var seenAt = _clock.GetTimestamp();
         await using (await LockPaymentsOfAsync((await LeaveAsync(count: 1)).Owner))
             await Adoption.AdoptAllAsync();
-        Assert.Equal(0, stages.Open.Count);
-        clock.Advance(TimeSpan.FromMinutes(1));
+        Assert.Equal(0, _stages.Open.Count);
+        _clock.Advance(TimeSpan.FromMinutes(1));
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(stages.Open.Snapshot());
-        Assert.Equal(seenAt + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+        var adopted = Assert.Single(_stages.Open.Snapshot());
+        Assert.Equal(seenAt + _clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
     [PostgresFact]
@@ -99,29 +99,29 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     {
         var (owner, left) = await LeaveAsync(count: 1, close: false);
         // Settled, and so never adopted: the released ones are there from the first look on.
-        await database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
+        await _database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
         await Adoption.AdoptAllAsync();
-        clock.Advance(TimeSpan.FromMinutes(1));
-        await database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, left));
+        _clock.Advance(TimeSpan.FromMinutes(1));
+        await _database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, left));
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(stages.Open.Snapshot());
-        Assert.Equal(clock.GetTimestamp() + clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+        var adopted = Assert.Single(_stages.Open.Snapshot());
+        Assert.Equal(_clock.GetTimestamp() + _clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
     [PostgresFact]
     public async Task Without_the_lease_nothing_is_adopted_and_with_it_everything()
     {
         await LeaveAsync(count: 3);
-        stages.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+        _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(0, stages.Open.Count);
-        stages.Lease.Renewed(clock.GetTimestamp());
+        Assert.Equal(0, _stages.Open.Count);
+        _stages.Lease.Renewed(_clock.GetTimestamp());
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(3, stages.Open.Count);
+        Assert.Equal(3, _stages.Open.Count);
     }
 
     [PostgresFact]
@@ -130,7 +130,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         var (owner, left) = await LeaveAsync(PageMax + 1);
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(PageMax, stages.Open.Count);
+        Assert.Equal(PageMax, _stages.Open.Count);
         Assert.True(await IsAskedForAsync());
         Assert.False(await IsAdoptedAsync(owner));
         await Adoption.AdoptAllAsync();
@@ -144,8 +144,8 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task What_does_not_fit_into_the_queue_stays_in_the_table()
     {
         await using var small = Stages.Build(
-            database.ConnectionString, clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
-        small.HoldLease(mine);
+            _database.ConnectionString, _clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
+        small.HoldLease(_mine);
         var adoption = small.Part<OrphanAdoption>();
         var (owner, _) = await LeaveAsync(count: 5);
 
@@ -168,16 +168,16 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task Doubts_that_wait_for_fallback_leave_room_for_what_default_alone_can_settle()
     {
         // Not held, so that they wait without asking anybody.
-        stages.Lease.Renewed(clock.GetTimestamp() - clock.TicksOf(LeaseDuration));
+        _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
-            stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, mine) { InDoubt = true });
-        stages.HoldLease(mine);
+            _stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { InDoubt = true });
+        _stages.HoldLease(_mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);
 
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(DoubtsMax, stages.Doubts.Count);
+        Assert.Equal(DoubtsMax, _stages.Doubts.Count);
         Assert.Equal(atDefault, Queued(_ => true));
     }
 
@@ -185,18 +185,18 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task A_closed_epoch_is_searched_until_every_earlier_statement_is_over()
     {
         var (owner, _) = await LeaveAsync(count: 1, close: false);
-        await using var late = await database.Source.OpenConnectionAsync();
+        await using var late = await _database.Source.OpenConnectionAsync();
         await using var transaction = await late.BeginTransactionAsync();
         await StoreOnAsync(late, owner);
-        await database.Leases.CloseAsync(owner);
+        await _database.Leases.CloseAsync(owner);
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(1, stages.Open.Count);
+        Assert.Equal(1, _stages.Open.Count);
         Assert.False(await IsAdoptedAsync(owner));
         await transaction.CommitAsync();
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(2, stages.Open.Count);
+        Assert.Equal(2, _stages.Open.Count);
         Assert.True(await IsAdoptedAsync(owner));
     }
 
@@ -210,12 +210,12 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
             await Adoption.AdoptAllAsync();
 
         Assert.Equal(free, Queued(_ => true));
-        Assert.Equal(mine, stages.Lease.Epoch);
+        Assert.Equal(_mine, _stages.Lease.Epoch);
         Assert.Contains(
-            stages.LogOf<OrphanAdoption>(),
+            _stages.LogOf<OrphanAdoption>(),
             line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
         await Adoption.AdoptAllAsync();
-        Assert.Equal(4, stages.Open.Count);
+        Assert.Equal(4, _stages.Open.Count);
     }
 
     // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
@@ -223,7 +223,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_its_bound_until_it_is_closed()
     {
         await LeaveAsync(count: 3);
-        await using var other = await database.Source.OpenConnectionAsync();
+        await using var other = await _database.Source.OpenConnectionAsync();
         // Who moves payments waits for this before it has set a limit to its wait; who reads them does not.
         var transaction = await other.BeginTransactionAsync();
         await using (var command = new NpgsqlCommand("LOCK TABLE payments IN SHARE MODE", other))
@@ -232,14 +232,15 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         Assert.Null(Adoption.Oldest());
         var adopting = Adoption.AdoptAllAsync();
         await Eventually.HoldsAsync(
-            () => database.ScalarAsync<bool>($"SELECT EXISTS (SELECT {Waiting})"), "it waits for the table");
+            () => _database.ScalarAsync<bool>($"SELECT EXISTS (SELECT {Waiting})"), "it waits for the table");
         Assert.Equal(Earliest, Adoption.Oldest());
-        await database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
+        await _database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
 
         await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Limit));
-        Assert.Equal((0, 0), (stages.Open.Count, stages.Queue.Count));
-        Assert.True(await database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {mine}"));
-        Assert.Equal(0, stages.Lease.Epoch);
+        Assert.Equal((0, 0), (_stages.Open.Count, _stages.Queue.Count));
+        Assert.True(
+            await _database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {_mine}"));
+        Assert.Equal(0, _stages.Lease.Epoch);
         Assert.Null(Adoption.Oldest());
         await transaction.RollbackAsync();
     }
@@ -247,15 +248,15 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     /// <summary>An epoch that left these payments unsettled, and one that it had settled.</summary>
     private async Task<(int Owner, Guid[] Left)> LeaveAsync(int count, bool usedFallback = false, bool close = true)
     {
-        var owner = await database.OpenEpochAsync();
-        await database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
+        var owner = await _database.OpenEpochAsync();
+        await _database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
         var settled = Batches.ToStore(Batches.SortedIds(1), owner, Batches.Noon.AddHours(-1));
-        await database.Payments.StoreAsync(settled);
-        await database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        await _database.Payments.StoreAsync(settled);
+        await _database.Ledger.RecordAsync(Batches.ToRecord(settled));
         var left = Batches.ToStore(Batches.SortedIds(count), owner);
-        await database.Payments.StoreAsync(left);
+        await _database.Payments.StoreAsync(left);
         if (close)
-            await database.Leases.CloseAsync(owner);
+            await _database.Leases.CloseAsync(owner);
         return (owner, left.Ids);
     }
 
@@ -272,7 +273,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
     private async Task<NpgsqlConnection> LockPaymentsOfAsync(int owner)
     {
-        var connection = new NpgsqlConnection(database.ConnectionString + ";Pooling=false");
+        var connection = new NpgsqlConnection(_database.ConnectionString + ";Pooling=false");
         await connection.OpenAsync();
         await using var command = new NpgsqlCommand(
             $"BEGIN; SELECT 1 FROM payments WHERE owner_epoch = {owner} FOR UPDATE", connection);
@@ -284,7 +285,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     private IEnumerable<Guid> Queued(Predicate<Payment> expected)
     {
         var queued = new List<Guid>();
-        while (stages.Queue.TryTake(out var payment))
+        while (_stages.Queue.TryTake(out var payment))
         {
             Assert.True(expected(payment), $"{payment.InDoubt} {payment.ChargedAt} {payment.Epoch}");
             queued.Add(payment.Id);
@@ -296,13 +297,13 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     /// <summary>Whether the next renewal was asked for; the question is taken back.</summary>
     private async Task<bool> IsAskedForAsync()
     {
-        var asking = stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
+        var asking = _stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
         var isAsked = asking.IsCompleted;
-        clock.Advance(TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
         await asking;
         return isAsked;
     }
 
     private Task<bool> IsAdoptedAsync(int owner) =>
-        database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {owner}");
+        _database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {owner}");
 }

@@ -15,24 +15,24 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private GatewayRig rig = null!;
+    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(new TestDatabase());
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task Payments_of_an_owner_that_never_used_fallback_are_settled_at_default_at_once()
     {
         var left = await LeaveAsync(usedFallback: false, 50);
-        await ChargeAsync(rig.Default, left[..20]);
+        await ChargeAsync(_rig.Default, left[..20]);
 
-        await rig.StartGatewayAsync(NeverOver);
+        await _rig.StartGatewayAsync(NeverOver);
 
-        await rig.LedgersReachAsync(byDefault: 50);
-        await rig.AssertLedgersAgreeAsync();
-        Assert.Equal(20, (await rig.Default.CallsAsync()).Duplicates422);
-        var fallback = await rig.Fallback.CallsAsync();
+        await _rig.LedgersReachAsync(byDefault: 50);
+        await _rig.AssertLedgersAgreeAsync();
+        Assert.Equal(20, (await _rig.Default.CallsAsync()).Duplicates422);
+        var fallback = await _rig.Fallback.CallsAsync();
         Assert.Equal((0, 0), (fallback.Posts, fallback.Lookups));
     }
 
@@ -40,18 +40,18 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task Payments_of_an_owner_that_used_fallback_are_looked_up_at_both_and_wait_for_the_horizon()
     {
         var left = await LeaveAsync(usedFallback: true, 30);
-        await ChargeAsync(rig.Default, left[..10]);
-        await ChargeAsync(rig.Fallback, left[10..20]);
+        await ChargeAsync(_rig.Default, left[..10]);
+        await ChargeAsync(_rig.Fallback, left[10..20]);
         var from = DateTime.UtcNow;
 
-        await rig.StartGatewayAsync($"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
+        await _rig.StartGatewayAsync($"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
-        await rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
-        await rig.AssertLedgersAgreeAsync();
-        var stored = await rig.Default.PaymentsAsync();
+        await _rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
+        await _rig.AssertLedgersAgreeAsync();
+        var stored = await _rig.Default.PaymentsAsync();
         Assert.All(left[20..], id => Assert.True(
             stored[id].RequestedAt.UtcDateTime - from >= Horizon, $"{stored[id].RequestedAt.UtcDateTime - from}"));
-        var (atDefault, atFallback) = (await rig.Default.CallsAsync(), await rig.Fallback.CallsAsync());
+        var (atDefault, atFallback) = (await _rig.Default.CallsAsync(), await _rig.Fallback.CallsAsync());
         // Ten of them are found at default at once, and not asked for at fallback.
         Assert.True(atDefault.Lookups > 30 && atFallback.Lookups > 20, $"{atDefault.Lookups}, {atFallback.Lookups}");
         Assert.Equal(0, atDefault.Duplicates422 + atFallback.Duplicates422);
@@ -61,18 +61,18 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task An_adopted_payment_goes_to_fallback_only_past_the_horizon_and_after_the_epoch_has_marked_that()
     {
         await LeaveAsync(usedFallback: false, 10);
-        await rig.Default.SetFailureAsync(true);
+        await _rig.Default.SetFailureAsync(true);
         var from = DateTime.UtcNow;
 
-        var gateway = await rig.StartGatewayAsync(
+        var gateway = await _rig.StartGatewayAsync(
             "Routing:FallbackAfter=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
-        await rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
+        await _rig.AssertLedgersAgreeAsync();
         Assert.All(
-            (await rig.Fallback.PaymentsAsync()).Values,
+            (await _rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime - from >= Horizon));
-        Assert.True((await rig.Default.CallsAsync()).Lookups >= 10);
+        Assert.True((await _rig.Default.CallsAsync()).Lookups >= 10);
         Assert.True(await IsMarkedAsync(gateway.Part<Lease>().Epoch));
     }
 
@@ -80,23 +80,23 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task A_payment_that_a_dead_owners_call_stores_late_never_goes_to_fallback_before_the_horizon()
     {
         var left = await LeaveAsync(usedFallback: false, 5);
-        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
-        var late = ChargeAsync(rig.Default, left);
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
+        var late = ChargeAsync(_rig.Default, left);
         await Eventually.HoldsAsync(
-            async () => (await rig.Default.CallsAsync()).InFlight == 5, "the calls of the dead owner hang");
-        await rig.Default.SetFailureAsync(true);
+            async () => (await _rig.Default.CallsAsync()).InFlight == 5, "the calls of the dead owner hang");
+        await _rig.Default.SetFailureAsync(true);
 
-        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);
+        var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);
         // One that nobody ever sent passes them by.
         await gateway.PayAsync();
-        await rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
+        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
         await Eventually.HoldsAsync(
-            async () => (await rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
-        await rig.Default.ClearFaultsAsync();
+            async () => (await _rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
+        await _rig.Default.ClearFaultsAsync();
         await late;
 
-        await rig.LedgersReachAsync(byDefault: 5, byFallback: 1);
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.LedgersReachAsync(byDefault: 5, byFallback: 1);
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -104,7 +104,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     {
         var held = Assert.Single(await LeaveAsync(usedFallback: false, 1));
         await LeaveAsync(usedFallback: false, 5);
-        await using var connection = await rig.Database.Source.OpenConnectionAsync();
+        await using var connection = await _rig.Database.Source.OpenConnectionAsync();
         await using var transaction = await connection.BeginTransactionAsync();
         await using (var locking = connection.CreateCommand())
         {
@@ -112,21 +112,21 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
             await locking.ExecuteNonQueryAsync();
         }
 
-        await rig.StartGatewayAsync(NeverOver);
-        await rig.LedgersReachAsync(byDefault: 5);
+        await _rig.StartGatewayAsync(NeverOver);
+        await _rig.LedgersReachAsync(byDefault: 5);
         await transaction.RollbackAsync();
 
-        await rig.LedgersReachAsync(byDefault: 6);
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.LedgersReachAsync(byDefault: 6);
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
     {
-        var gateway = await rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Leasing:LeaseDuration=60s");
+        var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Leasing:LeaseDuration=60s");
         var lease = gateway.Part<Lease>();
-        await rig.Default.SetFailureAsync(true);
-        await using var connection = await rig.Database.Source.OpenConnectionAsync();
+        await _rig.Default.SetFailureAsync(true);
+        await using var connection = await _rig.Database.Source.OpenConnectionAsync();
         await using var transaction = await connection.BeginTransactionAsync();
         await using (var locking = connection.CreateCommand())
         {
@@ -141,22 +141,22 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var released = DateTime.UtcNow;
         await transaction.RollbackAsync();
 
-        await rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
+        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
         Assert.All(
-            (await rig.Fallback.PaymentsAsync()).Values,
+            (await _rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime >= released));
         Assert.True(await IsMarkedAsync(lease.Epoch));
     }
 
     private Task<bool> IsMarkedAsync(int epoch) =>
-        rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+        _rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
 
     /// <summary>An epoch that ended with these payments unsettled.</summary>
     private async Task<Guid[]> LeaveAsync(bool usedFallback, int count)
     {
-        var (leases, epoch) = (rig.Database.Leases, await rig.Database.OpenEpochAsync());
+        var (leases, epoch) = (_rig.Database.Leases, await _rig.Database.OpenEpochAsync());
         var left = Batches.ToStore(Batches.SortedIds(count), epoch);
-        await rig.Database.Payments.StoreAsync(left);
+        await _rig.Database.Payments.StoreAsync(left);
         var renewal = await leases.RenewAsync(
             new RenewalArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
         Assert.True(renewal.Renewed);

@@ -6,20 +6,20 @@ public sealed class UnsettledPaymentsTests
 {
     private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    private readonly UnsettledPayments unsettled = new();
+    private readonly UnsettledPayments _unsettled = new();
 
     [Fact]
     public void The_oldest_unsettled_payment_is_known_by_its_acceptance_time()
     {
         var (older, newer) = (At(1), At(2));
-        unsettled.Add(newer);
-        unsettled.Add(older);
+        _unsettled.Add(newer);
+        _unsettled.Add(older);
 
-        Assert.Equal(older.AcceptedAt, unsettled.Oldest());
-        unsettled.Remove(older);
-        Assert.Equal(newer.AcceptedAt, unsettled.Oldest());
-        unsettled.Remove(newer);
-        Assert.Null(unsettled.Oldest());
+        Assert.Equal(older.AcceptedAt, _unsettled.Oldest());
+        _unsettled.Remove(older);
+        Assert.Equal(newer.AcceptedAt, _unsettled.Oldest());
+        _unsettled.Remove(newer);
+        Assert.Null(_unsettled.Oldest());
     }
 
     [Fact]
@@ -27,12 +27,12 @@ public sealed class UnsettledPaymentsTests
     {
         var id = Guid.NewGuid();
         var (purged, anew) = (new Payment(id, 1, Start, 1), new Payment(id, 1, Start, 1));
-        unsettled.Add(purged);
-        unsettled.Add(anew);
+        _unsettled.Add(purged);
+        _unsettled.Add(anew);
 
-        unsettled.Remove(purged);
+        _unsettled.Remove(purged);
 
-        Assert.Same(anew, Assert.Single(unsettled.Snapshot()));
+        Assert.Same(anew, Assert.Single(_unsettled.Snapshot()));
     }
 
     [Fact]
@@ -40,27 +40,27 @@ public sealed class UnsettledPaymentsTests
     {
         var payment = At(1);
 
-        unsettled.Add(payment);
-        unsettled.Add(payment);
+        _unsettled.Add(payment);
+        _unsettled.Add(payment);
 
-        Assert.Equal(1, unsettled.Count);
-        unsettled.Remove(payment);
-        Assert.Equal(0, unsettled.Count);
+        Assert.Equal(1, _unsettled.Count);
+        _unsettled.Remove(payment);
+        Assert.Equal(0, _unsettled.Count);
     }
 
     [Fact]
     public void Payments_read_before_a_purge_was_noticed_are_not_added_after_it()
     {
-        var since = unsettled.Generation;
+        var since = _unsettled.Generation;
         var known = At(1);
-        unsettled.Add(known);
+        _unsettled.Add(known);
 
-        Assert.Same(known, Assert.Single(unsettled.BeginGeneration()));
+        Assert.Same(known, Assert.Single(_unsettled.BeginGeneration()));
 
-        Assert.False(unsettled.TryAdd([At(2), At(3)], since));
-        Assert.Same(known, Assert.Single(unsettled.Snapshot()));
-        Assert.True(unsettled.TryAdd([At(4)], unsettled.Generation));
-        Assert.Equal(2, unsettled.Count);
+        Assert.False(_unsettled.TryAdd([At(2), At(3)], since));
+        Assert.Same(known, Assert.Single(_unsettled.Snapshot()));
+        Assert.True(_unsettled.TryAdd([At(4)], _unsettled.Generation));
+        Assert.Equal(2, _unsettled.Count);
     }
 
     [Fact]
@@ -73,13 +73,13 @@ public sealed class UnsettledPaymentsTests
         var noticing = Task.Run(() =>
         {
             while (!end.IsCancellationRequested)
-                noticed.UnionWith(unsettled.BeginGeneration());
+                noticed.UnionWith(_unsettled.BeginGeneration());
         });
 
         for (var i = 0; i < Count; i++)
         {
-            var (payment, since) = (At(i), unsettled.Generation);
-            if (unsettled.TryAdd([payment], since))
+            var (payment, since) = (At(i), _unsettled.Generation);
+            if (_unsettled.TryAdd([payment], since))
                 added.Add((payment, since));
         }
 
@@ -87,7 +87,7 @@ public sealed class UnsettledPaymentsTests
         await noticing;
         // Added, and a purge was noticed since: then that one has found it.
         Assert.NotEmpty(added);
-        Assert.All(added, one => Assert.True(one.Since == unsettled.Generation || noticed.Contains(one.Payment)));
+        Assert.All(added, one => Assert.True(one.Since == _unsettled.Generation || noticed.Contains(one.Payment)));
     }
 
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);

@@ -12,7 +12,7 @@ namespace PaymentGateway.Tests.Processors;
 /// </summary>
 public sealed class BrokenCallTests
 {
-    private readonly FakeTimeProvider clock = new();
+    private readonly FakeTimeProvider _clock = new();
 
     public static TheoryData<Exception> Failures => new()
     {
@@ -51,9 +51,9 @@ public sealed class BrokenCallTests
 
     private ProcessorClient NewClient(HttpMessageInvoker http)
     {
-        var lease = new Lease(clock, TestSettings.Read().Leasing);
-        lease.Confirm(1, clock.GetTimestamp());
-        return new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, clock);
+        var lease = new Lease(_clock, TestSettings.Read().Leasing);
+        lease.Confirm(1, _clock.GetTimestamp());
+        return new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, _clock);
     }
 
     private sealed class Failing(Exception failure) : HttpMessageHandler

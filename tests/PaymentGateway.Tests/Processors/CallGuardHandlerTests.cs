@@ -10,37 +10,37 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
 {
     private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
 
-    private readonly FakeTimeProvider clock = new();
-    private SimulatedProcessor processor = null!;
-    private Lanes lanes = null!;
+    private readonly FakeTimeProvider _clock = new();
+    private SimulatedProcessor _processor = null!;
+    private Lanes _lanes = null!;
 
-    private ProcessorLane Lane => lanes.Default;
+    private ProcessorLane Lane => _lanes.Default;
 
     private Availability Now => Lane.Health.Read().Availability;
 
     public async Task InitializeAsync()
     {
-        processor = await SimulatedProcessor.StartAsync();
-        lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, clock);
+        _processor = await SimulatedProcessor.StartAsync();
+        _lanes = Lanes.Build(_processor.BaseAddress, _processor.BaseAddress, _clock);
     }
 
     public async Task DisposeAsync()
     {
-        await processor.ClearFaultsAsync();
-        await lanes.DisposeAsync();
-        await processor.DisposeAsync();
+        await _processor.ClearFaultsAsync();
+        await _lanes.DisposeAsync();
+        await _processor.DisposeAsync();
     }
 
     [Fact]
     public async Task A_processor_that_fails_is_left_alone_after_a_few_calls()
     {
-        await processor.SetFailureAsync(true);
+        await _processor.SetFailureAsync(true);
 
         var results = await ChargeManyAsync(10);
 
         Assert.Equal(4, results.Count(result => result == ChargeResult.Refused));
         Assert.Equal(6, results.Count(result => result == ChargeResult.NotSent));
-        Assert.Equal(4, (await processor.CallsAsync()).Posts);
+        Assert.Equal(4, (await _processor.CallsAsync()).Posts);
         Assert.Equal(Availability.Unusable, Now);
     }
 
@@ -59,8 +59,8 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     public async Task A_successful_probe_closes_the_circuit()
     {
         await OpenCircuitAsync();
-        await processor.SetFailureAsync(false);
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        await _processor.SetFailureAsync(false);
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(Availability.Probe, Now);
 
         Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
@@ -73,13 +73,13 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     public async Task A_failed_probe_keeps_the_circuit_open_for_another_interval()
     {
         await OpenCircuitAsync();
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
 
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
         Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(Availability.Probe, Now);
     }
 
@@ -87,33 +87,33 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     public async Task The_log_says_once_why_the_circuit_opened_and_that_it_closed()
     {
         await OpenCircuitAsync();
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
-        await processor.SetFailureAsync(false);
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
+        await _processor.SetFailureAsync(false);
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
 
         Assert.Equal(
-            ["The circuit of Default opened: 500", "The circuit of Default closed"], lanes.Log.Lines);
+            ["The circuit of Default opened: 500", "The circuit of Default closed"], _lanes.Log.Lines);
     }
 
     [Fact]
     public async Task One_probe_is_in_flight_at_a_time()
     {
         await OpenCircuitAsync();
-        await processor.SetFailureAsync(false);
-        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
-        clock.Advance(ProbeInterval + ProbeInterval / 5);
-        var posts = (await processor.CallsAsync()).Posts;
+        await _processor.SetFailureAsync(false);
+        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        _clock.Advance(ProbeInterval + ProbeInterval / 5);
+        var posts = (await _processor.CallsAsync()).Posts;
         var probe = ChargeAsync(Lanes.NewPayment());
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Posts > posts, "the probe is out");
+        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).Posts > posts, "the probe is out");
 
         Assert.Equal(Availability.Unusable, Now);
         Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
 
         Assert.Equal(ChargeResult.Settled, await probe);
-        Assert.Equal(posts + 1, (await processor.CallsAsync()).Posts);
+        Assert.Equal(posts + 1, (await _processor.CallsAsync()).Posts);
     }
 
     [Fact]
@@ -133,7 +133,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     {
         await OpenCircuitAsync();
 
-        Assert.Equal(Availability.Usable, lanes.Fallback.Health.Read().Availability);
+        Assert.Equal(Availability.Usable, _lanes.Fallback.Health.Read().Availability);
     }
 
     [Fact]
@@ -154,19 +154,19 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     [InlineData(408)]
     public async Task Answers_of_an_intermediary_open_the_circuit(int status)
     {
-        await processor.SetFaultsAsync(new { status });
+        await _processor.SetFaultsAsync(new { status });
 
         var results = await ChargeManyAsync(10);
 
         Assert.Equal(6, results.Count(result => result == ChargeResult.NotSent));
-        Assert.Equal(4, (await processor.CallsAsync()).Posts);
+        Assert.Equal(4, (await _processor.CallsAsync()).Posts);
         Assert.Equal(Availability.Unusable, Now);
     }
 
     [Fact]
     public async Task A_400_does_not_count_as_a_failure_of_the_processor()
     {
-        await processor.SetFaultsAsync(new { status = 400 });
+        await _processor.SetFaultsAsync(new { status = 400 });
 
         Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Rejected, result));
 
@@ -176,10 +176,10 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     [Fact]
     public async Task A_refused_repetition_does_not_resolve_the_call_before_it()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        await _processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
         var payment = Lanes.NewPayment();
         Assert.Equal(ChargeResult.InDoubt, await ChargeAsync(payment));
-        await processor.SetFailureAsync(true);
+        await _processor.SetFailureAsync(true);
 
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(payment));
 
@@ -190,12 +190,12 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     [Fact]
     public async Task A_refused_repetition_does_not_prolong_the_doubt()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        await _processor.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
         var payment = Lanes.NewPayment();
         await ChargeAsync(payment);
         var since = payment.DoubtSince;
-        await processor.SetFailureAsync(true);
-        clock.Advance(TimeSpan.FromSeconds(5));
+        await _processor.SetFailureAsync(true);
+        _clock.Advance(TimeSpan.FromSeconds(5));
 
         Assert.Equal(ChargeResult.Refused, await ChargeAsync(payment));
 
@@ -204,10 +204,10 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
 
     private async Task OpenCircuitAsync()
     {
-        await processor.SetFailureAsync(true);
+        await _processor.SetFailureAsync(true);
         while (await ChargeAsync(Lanes.NewPayment()) != ChargeResult.NotSent)
-            Assert.True((await processor.CallsAsync()).Posts < 20);
-        clock.Advance(ProbeInterval / 5); // The pause after a call that was thrown back.
+            Assert.True((await _processor.CallsAsync()).Posts < 20);
+        _clock.Advance(ProbeInterval / 5); // The pause after a call that was thrown back.
     }
 
     private async Task<List<ChargeResult>> ChargeManyAsync(int count)

@@ -7,10 +7,10 @@ public sealed class ConcurrencyLimitTests
 {
     private static readonly TimeSpan Quick = TimeSpan.FromMilliseconds(10);
 
-    private readonly FakeTimeProvider clock = new();
-    private readonly ConcurrencyLimit limit;
+    private readonly FakeTimeProvider _clock = new();
+    private readonly ConcurrencyLimit _limit;
 
-    public ConcurrencyLimitTests() => limit = new ConcurrencyLimit(clock, 100);
+    public ConcurrencyLimitTests() => _limit = new ConcurrencyLimit(_clock, 100);
 
     [Fact]
     public void There_are_as_many_permits_as_the_limit_says()
@@ -18,10 +18,10 @@ public sealed class ConcurrencyLimitTests
         var acquired = AcquireAll();
 
         Assert.Equal(16, acquired);
-        Assert.Equal(16, limit.Current);
-        limit.Release(null, false);
-        Assert.True(limit.TryAcquire());
-        Assert.False(limit.TryAcquire());
+        Assert.Equal(16, _limit.Current);
+        _limit.Release(null, false);
+        Assert.True(_limit.TryAcquire());
+        Assert.False(_limit.TryAcquire());
     }
 
     [Fact]
@@ -29,7 +29,7 @@ public sealed class ConcurrencyLimitTests
     {
         Use(200, Quick);
 
-        Assert.Equal(100, limit.Current);
+        Assert.Equal(100, _limit.Current);
     }
 
     [Fact]
@@ -38,20 +38,20 @@ public sealed class ConcurrencyLimitTests
         var acquired = AcquireAll();
 
         for (var i = 0; i < acquired; i++)
-            limit.Release(Quick, false);
+            _limit.Release(Quick, false);
 
-        Assert.Equal(2 * acquired, limit.Current);
+        Assert.Equal(2 * acquired, _limit.Current);
     }
 
     [Fact]
     public void The_limit_does_not_grow_by_calls_that_began_after_the_last_refusal()
     {
         AcquireAll();
-        clock.Advance(Quick * 2);
+        _clock.Advance(Quick * 2);
 
-        limit.Release(Quick, false);
+        _limit.Release(Quick, false);
 
-        Assert.Equal(16, limit.Current);
+        Assert.Equal(16, _limit.Current);
     }
 
     [Fact]
@@ -59,11 +59,11 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 100; i++)
         {
-            limit.TryAcquire();
-            limit.Release(Quick, false);
+            _limit.TryAcquire();
+            _limit.Release(Quick, false);
         }
 
-        Assert.Equal(16, limit.Current);
+        Assert.Equal(16, _limit.Current);
     }
 
     [Fact]
@@ -71,7 +71,7 @@ public sealed class ConcurrencyLimitTests
     {
         Use(200, null);
 
-        Assert.Equal(16, limit.Current);
+        Assert.Equal(16, _limit.Current);
     }
 
     [Fact]
@@ -80,13 +80,13 @@ public sealed class ConcurrencyLimitTests
         var acquired = AcquireAll();
 
         for (var i = 0; i < acquired; i++)
-            limit.Release(null, overloaded: true);
+            _limit.Release(null, overloaded: true);
 
-        Assert.Equal(8, limit.Current);
-        clock.Advance(TimeSpan.FromMilliseconds(250));
-        limit.TryAcquire();
-        limit.Release(null, overloaded: true);
-        Assert.Equal(4, limit.Current);
+        Assert.Equal(8, _limit.Current);
+        _clock.Advance(TimeSpan.FromMilliseconds(250));
+        _limit.TryAcquire();
+        _limit.Release(null, overloaded: true);
+        Assert.Equal(4, _limit.Current);
     }
 
     [Fact]
@@ -94,18 +94,18 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 10; i++)
         {
-            limit.TryAcquire();
-            limit.Release(null, overloaded: true);
-            clock.Advance(TimeSpan.FromSeconds(1));
+            _limit.TryAcquire();
+            _limit.Release(null, overloaded: true);
+            _clock.Advance(TimeSpan.FromSeconds(1));
         }
 
-        Assert.Equal(4, limit.Current);
+        Assert.Equal(4, _limit.Current);
     }
 
     [Fact]
     public void A_maximum_below_four_is_kept()
     {
-        var small = new ConcurrencyLimit(clock, 2);
+        var small = new ConcurrencyLimit(_clock, 2);
 
         Assert.Equal(2, small.Current);
         small.TryAcquire();
@@ -116,13 +116,13 @@ public sealed class ConcurrencyLimitTests
     [Fact]
     public void Calls_that_take_much_longer_than_the_best_recent_one_halve_the_limit()
     {
-        limit.TryAcquire();
-        limit.Release(Quick, false);
+        _limit.TryAcquire();
+        _limit.Release(Quick, false);
 
-        limit.TryAcquire();
-        limit.Release(TimeSpan.FromMilliseconds(121), false);
+        _limit.TryAcquire();
+        _limit.Release(TimeSpan.FromMilliseconds(121), false);
 
-        Assert.Equal(8, limit.Current);
+        Assert.Equal(8, _limit.Current);
     }
 
     [Fact]
@@ -130,50 +130,50 @@ public sealed class ConcurrencyLimitTests
     {
         for (var i = 0; i < 200; i++)
         {
-            limit.TryAcquire();
-            limit.Release(TimeSpan.FromSeconds(1), false);
-            clock.Advance(TimeSpan.FromMilliseconds(50));
+            _limit.TryAcquire();
+            _limit.Release(TimeSpan.FromSeconds(1), false);
+            _clock.Advance(TimeSpan.FromMilliseconds(50));
         }
 
-        Assert.Equal(16, limit.Current);
+        Assert.Equal(16, _limit.Current);
     }
 
     [Fact]
     public void A_new_delay_counts_as_normal_after_a_while()
     {
-        limit.TryAcquire();
-        limit.Release(Quick, false);
+        _limit.TryAcquire();
+        _limit.Release(Quick, false);
         for (var i = 0; i < 100; i++)
         {
-            clock.Advance(TimeSpan.FromMilliseconds(100));
-            limit.TryAcquire();
-            limit.Release(TimeSpan.FromSeconds(1), false);
+            _clock.Advance(TimeSpan.FromMilliseconds(100));
+            _limit.TryAcquire();
+            _limit.Release(TimeSpan.FromSeconds(1), false);
         }
 
-        var settled = limit.Current;
+        var settled = _limit.Current;
         Use(200, TimeSpan.FromSeconds(1));
 
-        Assert.True(limit.Current > settled, $"{settled} became {limit.Current}");
+        Assert.True(_limit.Current > settled, $"{settled} became {_limit.Current}");
     }
 
     [Fact]
     public void After_a_decrease_the_limit_grows_slowly()
     {
-        limit.TryAcquire();
-        limit.Release(null, overloaded: true);
-        Assert.Equal(8, limit.Current);
+        _limit.TryAcquire();
+        _limit.Release(null, overloaded: true);
+        Assert.Equal(8, _limit.Current);
 
         Use(8, Quick);
-        Assert.Equal(8, limit.Current);
+        Assert.Equal(8, _limit.Current);
         Use(8, Quick);
 
-        Assert.Equal(9, limit.Current);
+        Assert.Equal(9, _limit.Current);
     }
 
     private int AcquireAll()
     {
         var acquired = 0;
-        while (limit.TryAcquire())
+        while (_limit.TryAcquire())
             acquired++;
         return acquired;
     }
@@ -184,11 +184,11 @@ public sealed class ConcurrencyLimitTests
         var inFlight = AcquireAll();
         for (var i = 0; i < calls; i++)
         {
-            limit.Release(latency, false);
+            _limit.Release(latency, false);
             inFlight += AcquireAll() - 1;
         }
 
         for (; inFlight > 0; inFlight--)
-            limit.Release(null, false);
+            _limit.Release(null, false);
     }
 }

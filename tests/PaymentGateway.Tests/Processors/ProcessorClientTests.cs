@@ -11,35 +11,35 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
 
     // The time limit of a call is advanced by the test, so that a slow machine makes no answer late.
-    private readonly FakeTimeProvider clock = new();
-    private readonly Payment payment = Lanes.NewPayment();
-    private SimulatedProcessor processor = null!;
-    private Lanes lanes = null!;
+    private readonly FakeTimeProvider _clock = new();
+    private readonly Payment _payment = Lanes.NewPayment();
+    private SimulatedProcessor _processor = null!;
+    private Lanes _lanes = null!;
 
-    private ProcessorClient Client => lanes.Default.Client;
+    private ProcessorClient Client => _lanes.Default.Client;
 
     public async Task InitializeAsync()
     {
-        processor = await SimulatedProcessor.StartAsync();
-        lanes = NewLanes(processor.BaseAddress);
+        _processor = await SimulatedProcessor.StartAsync();
+        _lanes = NewLanes(_processor.BaseAddress);
     }
 
     public async Task DisposeAsync()
     {
-        await processor.ClearFaultsAsync();
-        await lanes.DisposeAsync();
-        await processor.DisposeAsync();
+        await _processor.ClearFaultsAsync();
+        await _lanes.DisposeAsync();
+        await _processor.DisposeAsync();
     }
 
     [Fact]
     public async Task A_200_settles_the_payment_with_the_amount_and_time_that_were_sent()
     {
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(new ChargeOutcome(ChargeResult.Settled), outcome);
-        var stored = (await processor.PaymentsAsync())[payment.Id];
+        var stored = (await _processor.PaymentsAsync())[_payment.Id];
         Assert.Equal(19.90m, stored.Amount);
-        Assert.Equal(payment.RequestedAt, stored.RequestedAt.UtcDateTime);
+        Assert.Equal(_payment.RequestedAt, stored.RequestedAt.UtcDateTime);
     }
 
     [Fact]
@@ -49,15 +49,15 @@ public sealed class ProcessorClientTests : IAsyncLifetime
 
         await Client.ChargeAsync(large);
 
-        Assert.Equal(999_999_999_999.99m, (await processor.PaymentsAsync())[large.Id].Amount);
+        Assert.Equal(999_999_999_999.99m, (await _processor.PaymentsAsync())[large.Id].Amount);
     }
 
     [Fact]
     public async Task A_422_means_that_an_earlier_call_was_stored()
     {
-        await Client.ChargeAsync(payment);
+        await Client.ChargeAsync(_payment);
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.AlreadyStored, outcome.Result);
     }
@@ -65,31 +65,31 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_429_is_a_refusal_with_the_pause_that_was_asked_for()
     {
-        await processor.SetFaultsAsync(new { tooMany = true });
+        await _processor.SetFaultsAsync(new { tooMany = true });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal((ChargeResult.Refused, TimeSpan.FromSeconds(1)), (outcome.Result, outcome.RetryAfter));
-        Assert.Empty(await processor.PaymentsAsync());
+        Assert.Empty(await _processor.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_500_without_a_body_is_a_refusal()
     {
-        await processor.SetFailureAsync(true);
+        await _processor.SetFailureAsync(true);
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal((ChargeResult.Refused, null), (outcome.Result, outcome.RetryAfter));
-        Assert.Empty(await processor.PaymentsAsync());
+        Assert.Empty(await _processor.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_400_is_a_rejection()
     {
-        await processor.SetFaultsAsync(new { status = 400 });
+        await _processor.SetFaultsAsync(new { status = 400 });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal((ChargeResult.Rejected, "400"), (outcome.Result, outcome.Reason));
     }
@@ -105,9 +105,9 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [InlineData(410)]
     public async Task Another_4xx_comes_from_an_intermediary_and_leaves_the_payment_in_doubt(int status)
     {
-        await processor.SetFaultsAsync(new { status });
+        await _processor.SetFaultsAsync(new { status });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal((ChargeResult.InDoubt, $"{status}"), (outcome.Result, outcome.Reason));
     }
@@ -117,20 +117,20 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [InlineData("reset")]
     public async Task A_charge_that_may_have_been_stored_is_in_doubt(string fault)
     {
-        await processor.SetFaultsAsync(new { afterInsert = fault });
+        await _processor.SetFaultsAsync(new { afterInsert = fault });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
-        Assert.True((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+        Assert.True((await _processor.PaymentsAsync()).ContainsKey(_payment.Id));
     }
 
     [Fact]
     public async Task A_charge_that_breaks_before_it_is_stored_is_in_doubt_as_well()
     {
-        await processor.SetFaultsAsync(new { beforeInsert = "reset" });
+        await _processor.SetFaultsAsync(new { beforeInsert = "reset" });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
@@ -138,9 +138,9 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_charge_with_a_meaningless_answer_is_in_doubt()
     {
-        await processor.SetFaultsAsync(new { garbage = true });
+        await _processor.SetFaultsAsync(new { garbage = true });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
@@ -148,22 +148,22 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_call_that_takes_too_long_is_in_doubt_and_is_charged_all_the_same()
     {
-        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: false);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(_payment).AsTask(), stored: false);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
         await Eventually.HoldsAsync(
-            async () => (await processor.PaymentsAsync()).ContainsKey(payment.Id), "the payment is stored");
+            async () => (await _processor.PaymentsAsync()).ContainsKey(_payment.Id), "the payment is stored");
     }
 
     [Fact]
     public async Task A_charge_without_an_answer_is_in_doubt()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "hang" });
+        await _processor.SetFaultsAsync(new { afterInsert = "hang" });
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(_payment).AsTask(), stored: true);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
@@ -171,9 +171,9 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task An_answer_that_trickles_in_is_abandoned_in_time()
     {
-        await processor.SetFaultsAsync(new { trickle = true }); // The whole answer takes 20 s.
+        await _processor.SetFaultsAsync(new { trickle = true }); // The whole answer takes 20 s.
 
-        var outcome = await TimeOutAsync(Client.ChargeAsync(payment).AsTask(), stored: true);
+        var outcome = await TimeOutAsync(Client.ChargeAsync(_payment).AsTask(), stored: true);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
     }
@@ -182,32 +182,32 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     public async Task A_call_that_breaks_on_a_used_connection_is_not_sent_again()
     {
         await Client.ChargeAsync(Lanes.NewPayment());
-        await processor.SetFaultsAsync(new { beforeInsert = "reset", times = 1 });
+        await _processor.SetFaultsAsync(new { beforeInsert = "reset", times = 1 });
 
-        var outcome = await Client.ChargeAsync(payment);
+        var outcome = await Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.InDoubt, outcome.Result);
-        Assert.Equal(2, (await processor.CallsAsync()).Posts);
-        Assert.False((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+        Assert.Equal(2, (await _processor.CallsAsync()).Posts);
+        Assert.False((await _processor.PaymentsAsync()).ContainsKey(_payment.Id));
     }
 
     [Fact]
     public async Task A_look_up_returns_what_the_processor_has_stored()
     {
-        Assert.Equal(new LookupOutcome(LookupResult.NotFound), await Client.LookUpAsync(payment.Id));
+        Assert.Equal(new LookupOutcome(LookupResult.NotFound), await Client.LookUpAsync(_payment.Id));
 
-        await Client.ChargeAsync(payment);
+        await Client.ChargeAsync(_payment);
 
-        var found = await Client.LookUpAsync(payment.Id);
-        Assert.Equal(new LookupOutcome(LookupResult.Found, 1990, payment.RequestedAt), found);
+        var found = await Client.LookUpAsync(_payment.Id);
+        Assert.Equal(new LookupOutcome(LookupResult.Found, 1990, _payment.RequestedAt), found);
         Assert.Equal(DateTimeKind.Utc, found.RequestedAt.Kind);
     }
 
     [Fact]
     public async Task The_processors_health_report_is_returned()
     {
-        await processor.SetFailureAsync(true);
-        await processor.SetDelayAsync(TimeSpan.FromMilliseconds(7));
+        await _processor.SetFailureAsync(true);
+        await _processor.SetDelayAsync(TimeSpan.FromMilliseconds(7));
 
         var report = await Client.AskHealthAsync();
 
@@ -219,7 +219,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [InlineData("garbage")]
     public async Task Without_a_readable_answer_there_is_no_health_report(string fault)
     {
-        await processor.SetFaultsAsync(new { health = fault });
+        await _processor.SetFaultsAsync(new { health = fault });
 
         Assert.Null(await Client.AskHealthAsync());
     }
@@ -227,11 +227,11 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_health_call_that_hangs_is_abandoned_in_time()
     {
-        await processor.SetFaultsAsync(new { health = "hang" });
+        await _processor.SetFaultsAsync(new { health = "hang" });
         var call = Client.AskHealthAsync();
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).HealthCalls == 1, "the call is there");
+        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).HealthCalls == 1, "the call is there");
 
-        clock.Advance(CallTimeout);
+        _clock.Advance(CallTimeout);
 
         Assert.Null(await call.WaitAsync(TimeSpan.FromSeconds(10)));
     }
@@ -239,26 +239,26 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_base_address_with_a_path_is_kept()
     {
-        await using var below = NewLanes(new Uri(processor.BaseAddress, "nothing/here"));
+        await using var below = NewLanes(new Uri(_processor.BaseAddress, "nothing/here"));
 
-        var outcome = await below.Default.Client.ChargeAsync(payment);
+        var outcome = await below.Default.Client.ChargeAsync(_payment);
 
         Assert.Equal((ChargeResult.InDoubt, "404"), (outcome.Result, outcome.Reason));
     }
 
     private Lanes NewLanes(Uri defaultUrl) => Lanes.Build(
-        defaultUrl, processor.BaseAddress, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"));
+        defaultUrl, _processor.BaseAddress, _clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"));
 
     /// <summary>Lets the call's time run out once the processor is at work on it.</summary>
     private async Task<ChargeOutcome> TimeOutAsync(Task<ChargeOutcome> call, bool stored)
     {
         await Eventually.HoldsAsync(
-            async () => (await processor.CallsAsync()).InFlight == 1
-                && (await processor.PaymentsAsync()).ContainsKey(payment.Id) == stored,
+            async () => (await _processor.CallsAsync()).InFlight == 1
+                && (await _processor.PaymentsAsync()).ContainsKey(_payment.Id) == stored,
             "the call is in flight");
-        clock.Advance(CallTimeout - TimeSpan.FromMilliseconds(1));
+        _clock.Advance(CallTimeout - TimeSpan.FromMilliseconds(1));
         Assert.False(call.IsCompleted);
-        clock.Advance(TimeSpan.FromMilliseconds(1));
+        _clock.Advance(TimeSpan.FromMilliseconds(1));
         return await call.WaitAsync(TimeSpan.FromSeconds(10));
     }
 }

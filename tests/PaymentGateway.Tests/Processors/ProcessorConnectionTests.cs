@@ -15,16 +15,16 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
 
     // The time limit of a call is advanced by the test; that of a connection is the real clock's.
-    private readonly FakeTimeProvider clock = new();
-    private readonly Payment payment = Lanes.NewPayment();
-    private SimulatedProcessor processor = null!;
+    private readonly FakeTimeProvider _clock = new();
+    private readonly Payment _payment = Lanes.NewPayment();
+    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync();
+    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync();
 
     public async Task DisposeAsync()
     {
-        await processor.ClearFaultsAsync();
-        await processor.DisposeAsync();
+        await _processor.ClearFaultsAsync();
+        await _processor.DisposeAsync();
     }
 
     [Fact]
@@ -32,10 +32,10 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     {
         await using var nobody = NewLanes(ClosedPort());
 
-        var outcome = await nobody.Default.Client.ChargeAsync(payment);
+        var outcome = await nobody.Default.Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
-        Assert.Equal(LookupResult.Unknown, (await nobody.Default.Client.LookUpAsync(payment.Id)).Result);
+        Assert.Equal(LookupResult.Unknown, (await nobody.Default.Client.LookUpAsync(_payment.Id)).Result);
         Assert.Null(await nobody.Default.Client.AskHealthAsync());
     }
 
@@ -44,7 +44,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     {
         await using var nobody = NewLanes(new Uri("http://processor.invalid:8080"));
 
-        var outcome = await nobody.Default.Client.ChargeAsync(payment);
+        var outcome = await nobody.Default.Client.ChargeAsync(_payment);
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
     }
@@ -52,10 +52,10 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_charge_whose_connection_is_not_made_in_time_is_refused()
     {
-        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress, connectTimeout: "200ms");
 
-        var outcome = await lanes.Default.Client.ChargeAsync(payment).AsTask().WaitAsync(Soon);
+        var outcome = await lanes.Default.Client.ChargeAsync(_payment).AsTask().WaitAsync(Soon);
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
     }
@@ -63,19 +63,19 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_call_that_times_out_without_a_connection_is_refused_and_no_later_connection_sends_it()
     {
-        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
-        var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
+        var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
-        clock.Advance(CallTimeout);
+        _clock.Advance(CallTimeout);
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         front.Open();
         await Eventually.HoldsAsync(() => front.Connections == 1, "the connection is made");
         Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Lanes.NewPayment())).Result);
 
-        Assert.Equal(1, (await processor.CallsAsync()).Posts);
-        Assert.False((await processor.PaymentsAsync()).ContainsKey(payment.Id));
+        Assert.Equal(1, (await _processor.CallsAsync()).Posts);
+        Assert.False((await _processor.PaymentsAsync()).ContainsKey(_payment.Id));
     }
 
     [Theory]
@@ -84,32 +84,32 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [InlineData("purged")]
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
-        await using var front = await ProcessorFront.FullAsync(processor.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
-        var charging = lanes.Default.Client.ChargeAsync(payment).AsTask();
+        var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
         if (reason == "purged")
-            payment.Purged = true;
+            _payment.Purged = true;
         else
-            lanes.Lease.Confirm(reason == "expired" ? payment.Epoch : payment.Epoch + 1, Held(reason != "expired"));
+            lanes.Lease.Confirm(reason == "expired" ? _payment.Epoch : _payment.Epoch + 1, Held(reason != "expired"));
         front.Open();
 
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         await Eventually.HoldsAsync(() => front.Silent == 1, "the connection is closed without a byte");
         Assert.Empty(front.Heard);
-        Assert.Equal(0, (await processor.CallsAsync()).Posts);
+        Assert.Equal(0, (await _processor.CallsAsync()).Posts);
     }
 
     [Fact]
     public async Task Calls_one_after_another_share_a_connection()
     {
-        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await using var front = ProcessorFront.Open(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
 
         for (var i = 0; i < 10; i++)
             Assert.Equal(ChargeResult.Settled, (await ChargeNewAsync(lanes)).Result);
-        Assert.Equal(LookupResult.NotFound, (await lanes.Default.Client.LookUpAsync(payment.Id)).Result);
+        Assert.Equal(LookupResult.NotFound, (await lanes.Default.Client.LookUpAsync(_payment.Id)).Result);
 
         Assert.Equal(1, front.Connections);
     }
@@ -117,17 +117,17 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task Calls_at_once_have_a_connection_each_and_the_next_ones_use_these()
     {
-        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
-        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        await using var front = ProcessorFront.Open(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
         for (var round = 1; round <= 3; round++)
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
             await Eventually.HoldsAsync(
-                async () => (await processor.CallsAsync()).InFlight == 20, "all charges are in flight");
-            await processor.ClearFaultsAsync();
+                async () => (await _processor.CallsAsync()).InFlight == 20, "all charges are in flight");
+            await _processor.ClearFaultsAsync();
             Assert.All(await Task.WhenAll(charges), one => Assert.Equal(ChargeResult.Settled, one.Result));
-            await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+            await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
         }
 
         Assert.Equal(20, front.Connections);
@@ -136,7 +136,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_connection_that_the_processor_has_closed_while_idle_is_not_used_again()
     {
-        await using var front = ProcessorFront.Open(processor.BaseAddress);
+        await using var front = ProcessorFront.Open(_processor.BaseAddress);
         await using var lanes = NewLanes(front.BaseAddress);
         await ChargeNewAsync(lanes);
         front.HangUp();
@@ -151,10 +151,10 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     public async Task A_processor_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
     {
         using var certificate = SelfSigned.Create();
-        await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
+        await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
         await using var lanes = NewLanes(front.BaseAddress);
 
-        var outcome = await lanes.Default.Client.ChargeAsync(payment);
+        var outcome = await lanes.Default.Client.ChargeAsync(_payment);
         while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
             Assert.True(front.Connections < 10);
 
@@ -169,7 +169,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         using var issuer = new TcpListener(IPAddress.Loopback, 0);
         issuer.Start();
         using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
-        await using var front = ProcessorFront.Open(processor.BaseAddress, certificate);
+        await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
         await using var lanes = NewLanes(front.BaseAddress);
 
         Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
@@ -184,16 +184,16 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         mute.Start();
         await using var lanes = NewLanes(new Uri($"https://{mute.LocalEndpoint}"), connectTimeout: "200ms");
 
-        var outcome = await lanes.Default.Client.ChargeAsync(payment).AsTask().WaitAsync(Soon);
+        var outcome = await lanes.Default.Client.ChargeAsync(_payment).AsTask().WaitAsync(Soon);
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
     }
 
     private Lanes NewLanes(Uri defaultUrl, string connectTimeout = "60s") => Lanes.Build(
-        defaultUrl, defaultUrl, clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
+        defaultUrl, defaultUrl, _clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
         ("Gateway:Settling:ConnectTimeout", connectTimeout));
 
-    private long Held(bool isHeld) => clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
+    private long Held(bool isHeld) => _clock.GetTimestamp() + _clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
 
     private static Task<ChargeOutcome> ChargeNewAsync(Lanes lanes) =>
         lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask();

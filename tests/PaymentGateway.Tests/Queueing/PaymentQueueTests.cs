@@ -7,14 +7,14 @@ public sealed class PaymentQueueTests
 {
     private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    private readonly PaymentQueue queue = new(TestSettings.Read(("Gateway:Intake:QueueCapacity", "3")).Intake);
+    private readonly PaymentQueue _queue = new(TestSettings.Read(("Gateway:Intake:QueueCapacity", "3")).Intake);
 
     [Fact]
     public void Payments_are_taken_in_the_order_in_which_they_were_added()
     {
         Payment[] payments = [At(0), At(1), At(2)];
 
-        Assert.All(payments, payment => Assert.True(queue.TryAdd(payment)));
+        Assert.All(payments, payment => Assert.True(_queue.TryAdd(payment)));
 
         Assert.Equal(payments, TakeAll());
     }
@@ -22,27 +22,27 @@ public sealed class PaymentQueueTests
     [Fact]
     public void A_full_queue_refuses_and_has_capacity_again_after_a_take()
     {
-        Assert.Equal(3, queue.RemainingCapacity);
-        Assert.True(queue.TryAdd(At(0)) && queue.TryAdd(At(1)) && queue.TryAdd(At(2)));
-        Assert.Equal(0, queue.RemainingCapacity);
+        Assert.Equal(3, _queue.RemainingCapacity);
+        Assert.True(_queue.TryAdd(At(0)) && _queue.TryAdd(At(1)) && _queue.TryAdd(At(2)));
+        Assert.Equal(0, _queue.RemainingCapacity);
 
-        var added = queue.TryAdd(At(3));
+        var added = _queue.TryAdd(At(3));
 
         Assert.False(added);
-        Assert.True(queue.TryTake(out _));
-        Assert.Equal(1, queue.RemainingCapacity);
-        Assert.True(queue.TryAdd(At(3)));
+        Assert.True(_queue.TryTake(out _));
+        Assert.Equal(1, _queue.RemainingCapacity);
+        Assert.True(_queue.TryAdd(At(3)));
     }
 
     [Fact]
     public void Returned_payments_are_taken_before_queued_ones_and_the_oldest_of_them_first()
     {
         var (first, second, third, queued) = (At(0), At(1), At(2), At(3));
-        queue.TryAdd(queued);
+        _queue.TryAdd(queued);
 
-        queue.Return(third);
-        queue.Return(first);
-        queue.Return(second);
+        _queue.Return(third);
+        _queue.Return(first);
+        _queue.Return(second);
 
         Assert.Equal([first, second, third, queued], TakeAll());
     }
@@ -51,12 +51,12 @@ public sealed class PaymentQueueTests
     public void A_returned_payment_fits_into_a_full_queue()
     {
         Payment[] queued = [At(1), At(2), At(3)];
-        Array.ForEach(queued, payment => queue.TryAdd(payment));
+        Array.ForEach(queued, payment => _queue.TryAdd(payment));
         var returned = At(0);
 
-        queue.Return(returned);
+        _queue.Return(returned);
 
-        Assert.Equal(4, queue.Count);
+        Assert.Equal(4, _queue.Count);
         Assert.Equal([returned, .. queued], TakeAll());
     }
 
@@ -66,48 +66,48 @@ public sealed class PaymentQueueTests
     public async Task A_reader_that_waits_is_woken_by_an_addition_and_by_a_return(bool added)
     {
         var payment = At(0);
-        var waiting = queue.TakeAsync().AsTask();
+        var waiting = _queue.TakeAsync().AsTask();
         Assert.False(waiting.IsCompleted);
 
         if (added)
-            queue.TryAdd(payment);
+            _queue.TryAdd(payment);
         else
-            queue.Return(payment);
+            _queue.Return(payment);
 
         Assert.Same(payment, await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
-        Assert.Equal(0, queue.Count);
+        Assert.Equal(0, _queue.Count);
     }
 
     [Fact]
     public async Task A_reader_that_need_not_wait_takes_returned_payments_first()
     {
         var (returned, queued) = (At(0), At(1));
-        queue.TryAdd(queued);
-        queue.Return(returned);
+        _queue.TryAdd(queued);
+        _queue.Return(returned);
 
-        Assert.Same(returned, await queue.TakeAsync());
-        Assert.Same(queued, await queue.TakeAsync());
+        Assert.Same(returned, await _queue.TakeAsync());
+        Assert.Same(queued, await _queue.TakeAsync());
     }
 
     [Fact]
     public async Task A_latched_queue_refuses_more_and_gives_out_what_it_holds()
     {
         var inside = At(0);
-        queue.TryAdd(inside);
+        _queue.TryAdd(inside);
 
-        queue.Latch();
+        _queue.Latch();
 
-        Assert.False(queue.TryAdd(At(1)));
-        Assert.Same(inside, await queue.TakeAsync());
-        Assert.Null(await queue.TakeAsync());
+        Assert.False(_queue.TryAdd(At(1)));
+        Assert.Same(inside, await _queue.TakeAsync());
+        Assert.Null(await _queue.TakeAsync());
     }
 
     [Fact]
     public async Task A_latch_wakes_a_reader_that_waits()
     {
-        var waiting = queue.TakeAsync().AsTask();
+        var waiting = _queue.TakeAsync().AsTask();
 
-        queue.Latch();
+        _queue.Latch();
 
         Assert.Null(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
     }
@@ -116,23 +116,23 @@ public sealed class PaymentQueueTests
     public async Task A_payment_returned_to_a_latched_queue_can_be_taken()
     {
         var returned = At(0);
-        queue.Latch();
+        _queue.Latch();
 
-        queue.Return(returned);
+        _queue.Return(returned);
 
-        Assert.Same(returned, await queue.TakeAsync());
+        Assert.Same(returned, await _queue.TakeAsync());
     }
 
     [Fact]
     public void An_empty_queue_gives_nothing()
     {
-        queue.Return(At(0));
-        Assert.True(queue.TryTake(out _));
+        _queue.Return(At(0));
+        Assert.True(_queue.TryTake(out _));
 
-        var taken = queue.TryTake(out _);
+        var taken = _queue.TryTake(out _);
 
         Assert.False(taken);
-        Assert.Equal(0, queue.Count - (3 - queue.RemainingCapacity));
+        Assert.Equal(0, _queue.Count - (3 - _queue.RemainingCapacity));
     }
 
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);
@@ -140,7 +140,7 @@ public sealed class PaymentQueueTests
     private List<Payment> TakeAll()
     {
         var taken = new List<Payment>();
-        while (queue.TryTake(out var payment))
+        while (_queue.TryTake(out var payment))
             taken.Add(payment);
         return taken;
     }

@@ -13,54 +13,54 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
-    private readonly TestDatabase database = new();
-    private readonly WatchedClock clock = new();
-    private Stages stages = null!;
+    private readonly TestDatabase _database = new();
+    private readonly WatchedClock _clock = new();
+    private Stages _stages = null!;
 
-    private SettlementWriter Writer => stages.Part<SettlementWriter>();
+    private SettlementWriter Writer => _stages.Part<SettlementWriter>();
 
     public async Task InitializeAsync()
     {
-        await database.InitializeAsync();
+        await _database.InitializeAsync();
         if (PostgresServer.IsInstalled)
-            stages = Stages.Build(
-                database.ConnectionString, clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
+            _stages = Stages.Build(
+                _database.ConnectionString, _clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
     }
 
     public async Task DisposeAsync()
     {
-        if (stages is not null)
-            await stages.DisposeAsync();
-        await database.DisposeAsync();
+        if (_stages is not null)
+            await _stages.DisposeAsync();
+        await _database.DisposeAsync();
     }
 
     [PostgresFact]
     public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_renewal()
     {
         var payment = await StoreAsync();
-        await database.Ledger.RecordAsync(Batches.ToRecord(
+        await _database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
         // Nobody renews the lease, so whoever waits for that waits for ever.
-        await stages.StartAsync<SettlementWriter>();
+        await _stages.StartAsync<SettlementWriter>();
 
         Add(payment);
 
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
     }
 
     [PostgresFact]
     public async Task What_is_written_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
     {
         var (paid, other) = (await StoreAsync(), await StoreAsync());
-        await stages.StartAsync<SettlementWriter>();
+        await _stages.StartAsync<SettlementWriter>();
 
         Add(paid, Processor.Fallback);
 
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
-        Assert.Equal([other], stages.Open.Snapshot());
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        Assert.Equal([other], _stages.Open.Snapshot());
         Assert.Equal(
             $"{paid.Id} 2 1990 {Batches.Noon:O}",
-            await database.ScalarAsync<string>($"""
+            await _database.ScalarAsync<string>($"""
                 SELECT correlation_id || ' ' || processor || ' ' || amount_cents || ' '
                   || to_char(requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"0Z"') FROM settlements
                 """));
@@ -70,7 +70,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     public async Task An_outcome_is_tried_again_after_growing_waits_until_the_ledger_takes_it_once()
     {
         var payment = await StoreAsync();
-        await stages.StartAsync<SettlementWriter>();
+        await _stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
 
         Add(payment);
@@ -80,25 +80,25 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         {
             await HasFailedAsync(++tries);
             Assert.Contains($"next try in {TimeSpan.FromMilliseconds(wait)}", Log.Last(), StringComparison.Ordinal);
-            clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
-            Assert.Equal(1, clock.ArmedTimers);
-            Assert.Equal(([payment], 1), (stages.Open.Snapshot(), stages.Outcomes.Count));
-            clock.Advance(Millisecond);
+            _clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
+            Assert.Equal(1, _clock.ArmedTimers);
+            Assert.Equal(([payment], 1), (_stages.Open.Snapshot(), _stages.Outcomes.Count));
+            _clock.Advance(Millisecond);
         }
 
         await HasFailedAsync(++tries);
         await BringLedgerBackAsync();
-        clock.Advance(TimeSpan.FromMilliseconds(500));
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        _clock.Advance(TimeSpan.FromMilliseconds(500));
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal((1, tries), (await CountSettledAsync(), Log.Count));
-        Assert.Equal(0, stages.Open.Count);
+        Assert.Equal(0, _stages.Open.Count);
     }
 
     [PostgresFact]
     public async Task While_the_ledger_is_behind_there_is_no_room_for_charges_and_afterwards_there_is()
     {
         var (first, second) = (await StoreAsync(), await StoreAsync());
-        await stages.StartAsync<SettlementWriter>();
+        await _stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
 
         Add(first);
@@ -108,8 +108,8 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
         await HasFailedAsync(1);
         await BringLedgerBackAsync();
-        clock.Advance(TimeSpan.FromMilliseconds(100));
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        _clock.Advance(TimeSpan.FromMilliseconds(100));
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.True(Writer.HasCapacity);
     }
 
@@ -118,19 +118,19 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     public async Task A_batch_asks_for_its_rows_in_the_order_of_the_ids()
     {
         var payments = new[] { await StoreAsync(), await StoreAsync() }.OrderBy(payment => payment.Id).ToList();
-        await using var other = await database.Source.OpenConnectionAsync();
+        await using var other = await _database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await SettleElsewhereAsync(other, payments[0]);
         Add(payments[1]);
         Add(payments[0]);
-        await stages.StartAsync<SettlementWriter>();
+        await _stages.StartAsync<SettlementWriter>();
         await WaitsForLockAsync();
 
         // The writer would have this one by now, and wait for the other: a deadlock.
         await SettleElsewhereAsync(other, payments[1]);
 
         await transaction.RollbackAsync();
-        await stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Empty(Log);
         Assert.Equal(2, await CountSettledAsync());
     }
@@ -138,36 +138,36 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_outcome_of_a_purged_payment_waits_for_the_keepers_word_and_enters_no_ledger()
     {
-        var purged = NewPayment(await database.OpenEpochAsync());
-        await stages.StartAsync<SettlementWriter>();
+        var purged = NewPayment(await _database.OpenEpochAsync());
+        await _stages.StartAsync<SettlementWriter>();
 
         Add(purged);
 
         await AsksTheKeeperAsync();
-        Assert.Equal((1, 1), (stages.Open.Count, stages.Outcomes.Count));
+        Assert.Equal((1, 1), (_stages.Open.Count, _stages.Outcomes.Count));
         await KeeperLooksAsync();
-        Assert.Equal((0, 0L), (stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 0L), (_stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task What_a_crash_has_taken_and_the_keeper_stores_again_enters_at_the_second_try()
     {
-        var payment = NewPayment(await database.OpenEpochAsync());
-        await stages.StartAsync<SettlementWriter>();
+        var payment = NewPayment(await _database.OpenEpochAsync());
+        await _stages.StartAsync<SettlementWriter>();
         Add(payment);
         await AsksTheKeeperAsync();
 
-        await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        await _database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
         await KeeperLooksAsync();
 
-        Assert.Equal((0, 1L), (stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (_stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task A_stop_ends_when_the_last_outcomes_are_written()
     {
         var payment = await StoreAsync();
-        var writer = await stages.StartAsync<SettlementWriter>();
+        var writer = await _stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
         Add(payment);
         await HasFailedAsync(1);
@@ -176,16 +176,16 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
         Assert.False(stop.IsCompleted);
         await BringLedgerBackAsync();
-        clock.Advance(TimeSpan.FromMilliseconds(100));
+        _clock.Advance(TimeSpan.FromMilliseconds(100));
         await stop.WaitAsync(Limit);
-        Assert.Equal((0, 1L), (stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (_stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task Past_the_hosts_limit_a_stop_leaves_what_is_not_written_to_the_next_owner()
     {
         var payment = await StoreAsync();
-        var writer = await stages.StartAsync<SettlementWriter>();
+        var writer = await _stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
         Add(payment);
         await HasFailedAsync(1);
@@ -196,48 +196,48 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await limit.CancelAsync();
         await stop.WaitAsync(Limit);
 
-        Assert.Equal([payment], stages.Open.Snapshot());
+        Assert.Equal([payment], _stages.Open.Snapshot());
     }
 
-    private IReadOnlyCollection<string> Log => stages.LogOf<SettlementWriter>();
+    private IReadOnlyCollection<string> Log => _stages.LogOf<SettlementWriter>();
 
     private static Payment NewPayment(int epoch) => new(Guid.NewGuid(), 1990, Batches.Noon, epoch);
 
     private async Task<Payment> StoreAsync()
     {
-        var payment = NewPayment(await database.OpenEpochAsync());
-        await database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
-        stages.Open.Add(payment);
+        var payment = NewPayment(await _database.OpenEpochAsync());
+        await _database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        _stages.Open.Add(payment);
         return payment;
     }
 
     private void Add(Payment payment, Processor processor = Processor.Default)
     {
-        stages.Open.Add(payment);
+        _stages.Open.Add(payment);
         Writer.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
     }
 
-    private Task<long> CountSettledAsync() => database.ScalarAsync<long>("SELECT count(*) FROM settlements");
+    private Task<long> CountSettledAsync() => _database.ScalarAsync<long>("SELECT count(*) FROM settlements");
 
-    private Task TakeLedgerAwayAsync() => database.ExecuteAsync("ALTER TABLE settlements RENAME TO taken_away");
+    private Task TakeLedgerAwayAsync() => _database.ExecuteAsync("ALTER TABLE settlements RENAME TO taken_away");
 
-    private Task BringLedgerBackAsync() => database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
+    private Task BringLedgerBackAsync() => _database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
 
     // Beside the wait for the next try nothing has a timer then.
     private Task HasFailedAsync(int times) => Eventually.HoldsAsync(
         () => Log.Count(line => line.StartsWith(Failed, StringComparison.Ordinal)) == times
-            && clock.ArmedTimers == 1,
+            && _clock.ArmedTimers == 1,
         $"it has failed {times} times");
 
     private Task AsksTheKeeperAsync() =>
-        stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
+        _stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
 
     // As often as it takes: a look that ends before the writer waits for it is none.
     private Task KeeperLooksAsync() => Eventually.HoldsAsync(
         () =>
         {
-            stages.Lease.Checked();
-            return stages.Outcomes.Count == 0;
+            _stages.Lease.Checked();
+            return _stages.Outcomes.Count == 0;
         },
         "the keeper's looks let the outcome go on");
 
@@ -253,7 +253,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     private Task WaitsForLockAsync() => Eventually.HoldsAsync(
-        () => database.ScalarAsync<bool>("""
+        () => _database.ScalarAsync<bool>("""
             SELECT count(*) = 1 FROM pg_stat_activity
             WHERE datname = current_database() AND wait_event_type = 'Lock'
             """),

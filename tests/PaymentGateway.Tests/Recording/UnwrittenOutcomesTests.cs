@@ -11,15 +11,15 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
-    private readonly FakeTimeProvider clock = new();
-    private readonly UnwrittenOutcomes outcomes;
-    private readonly List<Settlement> batch = [];
+    private readonly FakeTimeProvider _clock = new();
+    private readonly UnwrittenOutcomes _outcomes;
+    private readonly List<Settlement> _batch = [];
 
     // An hour: what ends the lingering in these tests is never the time.
-    public UnwrittenOutcomesTests() => outcomes = new UnwrittenOutcomes(
-        new RecordingOptions(TimeSpan.FromHours(1), 3, 4), clock);
+    public UnwrittenOutcomesTests() => _outcomes = new UnwrittenOutcomes(
+        new RecordingOptions(TimeSpan.FromHours(1), 3, 4), _clock);
 
-    public void Dispose() => outcomes.Dispose();
+    public void Dispose() => _outcomes.Dispose();
 
     [Fact]
     public async Task An_outcome_a_second_after_its_request_ends_the_lingering_for_the_whole_batch()
@@ -31,7 +31,7 @@ public sealed class UnwrittenOutcomesTests : IDisposable
         var late = Add(TimeSpan.FromSeconds(1));
 
         Assert.True(await taking.WaitAsync(Limit));
-        Assert.Equal([young, late], batch);
+        Assert.Equal([young, late], _batch);
     }
 
     [Fact]
@@ -41,8 +41,8 @@ public sealed class UnwrittenOutcomesTests : IDisposable
         Assert.True(await TakeAsync().WaitAsync(Limit));
 
         Add(TimeSpan.FromSeconds(2));
-        outcomes.Remove(batch);
-        batch.Clear();
+        _outcomes.Remove(_batch);
+        _batch.Clear();
 
         Assert.True(await TakeAsync().WaitAsync(Limit));
     }
@@ -53,11 +53,11 @@ public sealed class UnwrittenOutcomesTests : IDisposable
         Add(TimeSpan.Zero);
         var taking = TakeAsync();
 
-        var written = outcomes.WrittenAsync(null);
+        var written = _outcomes.WrittenAsync(null);
 
         Assert.True(await taking.WaitAsync(Limit));
         Assert.False(written.IsCompleted);
-        outcomes.Remove(batch);
+        _outcomes.Remove(_batch);
         await written.WaitAsync(Limit);
     }
 
@@ -67,9 +67,9 @@ public sealed class UnwrittenOutcomesTests : IDisposable
         var known = Add(TimeSpan.Zero);
         var taking = TakeAsync();
 
-        Assert.True(outcomes.WrittenAsync(known.RequestedAt - Millisecond).IsCompletedSuccessfully);
-        Assert.False(outcomes.WrittenAsync(known.RequestedAt).IsCompleted);
-        Assert.True(new UnwrittenOutcomes(new RecordingOptions(TimeSpan.Zero, 3, 4), clock)
+        Assert.True(_outcomes.WrittenAsync(known.RequestedAt - Millisecond).IsCompletedSuccessfully);
+        Assert.False(_outcomes.WrittenAsync(known.RequestedAt).IsCompleted);
+        Assert.True(new UnwrittenOutcomes(new RecordingOptions(TimeSpan.Zero, 3, 4), _clock)
             .WrittenAsync(null).IsCompletedSuccessfully);
         GC.KeepAlive(taking);
     }
@@ -79,13 +79,13 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     {
         Add(TimeSpan.FromSeconds(2));
         Assert.True(await TakeAsync().WaitAsync(Limit));
-        var written = outcomes.WrittenAsync(null);
+        var written = _outcomes.WrittenAsync(null);
 
         Add(TimeSpan.FromSeconds(2));
-        outcomes.Remove(batch);
+        _outcomes.Remove(_batch);
 
         await written.WaitAsync(Limit);
-        Assert.Equal(1, outcomes.Count);
+        Assert.Equal(1, _outcomes.Count);
     }
 
     [Fact]
@@ -93,15 +93,15 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     {
         for (var i = 0; i < 4; i++)
             Add(TimeSpan.Zero);
-        var written = outcomes.WrittenAsync(null);
+        var written = _outcomes.WrittenAsync(null);
 
         Assert.True(await TakeAsync().WaitAsync(Limit));
-        outcomes.Remove(batch);
-        batch.Clear();
+        _outcomes.Remove(_batch);
+        _batch.Clear();
         Assert.False(written.IsCompleted);
         Assert.True(await TakeAsync().WaitAsync(Limit));
-        Assert.Single(batch);
-        outcomes.Remove(batch);
+        Assert.Single(_batch);
+        _outcomes.Remove(_batch);
 
         await written.WaitAsync(Limit);
     }
@@ -111,11 +111,11 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     {
         for (var i = 0; i < 3; i++)
             Add(TimeSpan.FromSeconds(2));
-        Assert.True(outcomes.HasCapacity);
+        Assert.True(_outcomes.HasCapacity);
 
         Add(TimeSpan.Zero);
 
-        Assert.False(outcomes.HasCapacity);
+        Assert.False(_outcomes.HasCapacity);
     }
 
     [Fact]
@@ -124,21 +124,21 @@ public sealed class UnwrittenOutcomesTests : IDisposable
         Add(TimeSpan.Zero);
         var taking = TakeAsync();
 
-        outcomes.Complete();
+        _outcomes.Complete();
 
         Assert.True(await taking.WaitAsync(Limit));
-        Assert.Single(batch);
+        Assert.Single(_batch);
         Assert.False(await TakeAsync().WaitAsync(Limit));
     }
 
     private Settlement Add(TimeSpan age)
     {
-        var requestedAt = clock.GetUtcNow().UtcDateTime - age;
+        var requestedAt = _clock.GetUtcNow().UtcDateTime - age;
         var settlement = new Settlement(
             new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Processor.Default, 1990, requestedAt);
-        outcomes.Add(settlement);
+        _outcomes.Add(settlement);
         return settlement;
     }
 
-    private Task<bool> TakeAsync() => outcomes.TakeAsync(batch, CancellationToken.None).AsTask();
+    private Task<bool> TakeAsync() => _outcomes.TakeAsync(_batch, CancellationToken.None).AsTask();
 }

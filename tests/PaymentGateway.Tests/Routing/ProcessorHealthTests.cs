@@ -15,35 +15,35 @@ public sealed class ProcessorHealthTests
 
     private static readonly HealthReport Slow = new(false, TimeSpan.FromSeconds(2), TimeSpan.Zero);
 
-    private readonly FakeTimeProvider clock = new();
-    private readonly ProcessorHealth health;
-    private readonly ResiliencePipeline breaker;
+    private readonly FakeTimeProvider _clock = new();
+    private readonly ProcessorHealth _health;
+    private readonly ResiliencePipeline _breaker;
 
     public ProcessorHealthTests()
     {
-        health = new ProcessorHealth(
-            clock,
+        _health = new ProcessorHealth(
+            _clock,
             new RoutingOptions(
                 RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, ProbeInterval, HealthInterval));
-        breaker = new ResiliencePipelineBuilder { TimeProvider = clock }
+        _breaker = new ResiliencePipelineBuilder { TimeProvider = _clock }
             .AddCircuitBreaker(new CircuitBreakerStrategyOptions
             {
                 MinimumThroughput = 2,
                 BreakDuration = ProbeInterval,
-                StateProvider = health.Circuit,
+                StateProvider = _health.Circuit,
             })
             .Build();
     }
 
-    private Availability Now => health.Read().Availability;
+    private Availability Now => _health.Read().Availability;
 
     [Fact]
     public void A_processor_of_which_nothing_is_known_is_usable()
     {
-        var state = health.Read();
+        var state = _health.Read();
 
         Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), state);
-        Assert.False(health.Begin());
+        Assert.False(_health.Begin());
     }
 
     [Fact]
@@ -52,9 +52,9 @@ public sealed class ProcessorHealthTests
         OpenCircuit();
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(ProbeInterval - Millisecond);
+        _clock.Advance(ProbeInterval - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(Millisecond);
+        _clock.Advance(Millisecond);
         Assert.Equal(Availability.Probe, Now);
     }
 
@@ -62,14 +62,14 @@ public sealed class ProcessorHealthTests
     public void There_is_one_probe_at_a_time()
     {
         OpenCircuit();
-        clock.Advance(ProbeInterval);
+        _clock.Advance(ProbeInterval);
 
-        var probe = health.Begin();
+        var probe = _health.Begin();
 
         Assert.True(probe);
         Assert.Equal(Availability.Unusable, Now);
-        Assert.False(health.Begin());
-        clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
+        Assert.False(_health.Begin());
+        _clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
         Assert.Equal(Availability.Unusable, Now);
     }
 
@@ -77,12 +77,12 @@ public sealed class ProcessorHealthTests
     public void A_failed_probe_is_followed_by_another_after_the_interval()
     {
         OpenCircuit();
-        clock.Advance(ProbeInterval);
+        _clock.Advance(ProbeInterval);
 
         Fail();
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(ProbeInterval);
+        _clock.Advance(ProbeInterval);
         Assert.Equal(Availability.Probe, Now);
     }
 
@@ -90,7 +90,7 @@ public sealed class ProcessorHealthTests
     public void A_successful_probe_makes_a_processor_usable_at_once()
     {
         OpenCircuit();
-        clock.Advance(ProbeInterval);
+        _clock.Advance(ProbeInterval);
 
         Succeed();
 
@@ -101,13 +101,13 @@ public sealed class ProcessorHealthTests
     public void The_state_says_for_how_long_a_processor_has_been_out()
     {
         OpenCircuit();
-        Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
+        Assert.Equal(TimeSpan.Zero, _health.Read().OutFor);
 
-        clock.Advance(TimeSpan.FromSeconds(7));
+        _clock.Advance(TimeSpan.FromSeconds(7));
 
-        Assert.Equal(TimeSpan.FromSeconds(7), health.Read().OutFor);
+        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().OutFor);
         Succeed();
-        Assert.Equal(TimeSpan.Zero, health.Read().OutFor);
+        Assert.Equal(TimeSpan.Zero, _health.Read().OutFor);
     }
 
     [Theory]
@@ -115,7 +115,7 @@ public sealed class ProcessorHealthTests
     [InlineData(1201, "Probe")]
     public void A_processor_slower_than_the_limit_gets_probes_only(int latencyMs, string expected)
     {
-        health.End(health.Begin(), TimeSpan.FromMilliseconds(latencyMs), null);
+        _health.End(_health.Begin(), TimeSpan.FromMilliseconds(latencyMs), null);
 
         Assert.Equal(expected, Now.ToString());
     }
@@ -123,11 +123,11 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_slow_probe_does_not_prevent_the_next_one_for_longer_than_a_second()
     {
-        health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
-        Assert.True(health.Begin());
+        _health.End(_health.Begin(), TimeSpan.FromSeconds(3), null);
+        Assert.True(_health.Begin());
 
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
 
         Assert.Equal(Availability.Probe, Now);
     }
@@ -135,34 +135,34 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void The_latency_of_a_probe_replaces_all_earlier_ones()
     {
-        health.End(health.Begin(), TimeSpan.FromSeconds(3), null);
-        var probe = health.Begin();
+        _health.End(_health.Begin(), TimeSpan.FromSeconds(3), null);
+        var probe = _health.Begin();
 
-        health.End(probe, TimeSpan.FromMilliseconds(10), null);
+        _health.End(probe, TimeSpan.FromMilliseconds(10), null);
 
-        Assert.Equal(TimeSpan.FromMilliseconds(10), health.Read().ExpectedLatency);
+        Assert.Equal(TimeSpan.FromMilliseconds(10), _health.Read().ExpectedLatency);
         Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
     public void The_expected_latency_follows_the_calls_and_is_forgotten_without_any()
     {
-        health.End(false, TimeSpan.FromMilliseconds(100), null);
-        health.End(false, TimeSpan.FromMilliseconds(200), null);
+        _health.End(false, TimeSpan.FromMilliseconds(100), null);
+        _health.End(false, TimeSpan.FromMilliseconds(200), null);
 
-        Assert.Equal(TimeSpan.FromMilliseconds(120), health.Read().ExpectedLatency);
-        clock.Advance(TimeSpan.FromSeconds(2));
-        Assert.Equal(TimeSpan.Zero, health.Read().ExpectedLatency);
+        Assert.Equal(TimeSpan.FromMilliseconds(120), _health.Read().ExpectedLatency);
+        _clock.Advance(TimeSpan.FromSeconds(2));
+        Assert.Equal(TimeSpan.Zero, _health.Read().ExpectedLatency);
     }
 
     [Fact]
     public void A_processor_that_asked_for_a_pause_is_left_alone_for_it()
     {
-        health.End(health.Begin(), null, TimeSpan.FromSeconds(5));
+        _health.End(_health.Begin(), null, TimeSpan.FromSeconds(5));
 
-        clock.Advance(TimeSpan.FromSeconds(5) - Millisecond);
+        _clock.Advance(TimeSpan.FromSeconds(5) - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(Millisecond);
+        _clock.Advance(Millisecond);
 
         Assert.Equal(Availability.Usable, Now);
     }
@@ -170,10 +170,10 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_shorter_pause_does_not_cut_a_longer_one()
     {
-        health.End(false, null, TimeSpan.FromSeconds(5));
-        health.End(false, null, TimeSpan.FromSeconds(1));
+        _health.End(false, null, TimeSpan.FromSeconds(5));
+        _health.End(false, null, TimeSpan.FromSeconds(1));
 
-        clock.Advance(TimeSpan.FromSeconds(4));
+        _clock.Advance(TimeSpan.FromSeconds(4));
 
         Assert.Equal(Availability.Unusable, Now);
     }
@@ -181,25 +181,25 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_processor_that_reports_failing_gets_probes_only_while_its_report_is_fresh()
     {
-        health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
 
         Assert.Equal(Availability.Probe, Now);
-        clock.Advance(HealthInterval * 2);
+        _clock.Advance(HealthInterval * 2);
         Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
     public void An_old_health_report_is_ignored()
     {
-        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
 
-        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), health.Read());
+        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), _health.Read());
     }
 
     [Fact]
     public void A_health_report_that_was_never_made_is_ignored()
     {
-        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
 
         Assert.Equal(Availability.Usable, Now);
     }
@@ -207,41 +207,41 @@ public sealed class ProcessorHealthTests
     [Fact]
     public void A_newer_call_of_our_own_outweighs_the_health_report()
     {
-        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)));
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)));
 
-        health.End(true, TimeSpan.FromMilliseconds(5), null);
+        _health.End(true, TimeSpan.FromMilliseconds(5), null);
 
         Assert.Equal(Availability.Usable, Now);
-        clock.Advance(TimeSpan.FromSeconds(1));
-        health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        _clock.Advance(TimeSpan.FromSeconds(1));
+        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
         Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public void A_processor_that_reports_itself_slow_is_not_probed()
     {
-        health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        _health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
         Assert.Equal(Availability.Unusable, Now);
-        Assert.Equal(TimeSpan.FromSeconds(2), health.Read().ExpectedLatency);
-        clock.Advance(HealthInterval);
-        health.Observe(new HealthReport(false, TimeSpan.FromMilliseconds(20), TimeSpan.Zero));
+        Assert.Equal(TimeSpan.FromSeconds(2), _health.Read().ExpectedLatency);
+        _clock.Advance(HealthInterval);
+        _health.Observe(new HealthReport(false, TimeSpan.FromMilliseconds(20), TimeSpan.Zero));
         Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
     public void A_slow_processor_is_probed_when_it_reports_itself_quick_again()
     {
-        health.End(false, TimeSpan.FromSeconds(2), null);
+        _health.End(false, TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Probe, Now);
 
-        health.Observe(Slow);
+        _health.Observe(Slow);
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(Millisecond);
-        health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its report, and the same.
+        _clock.Advance(Millisecond);
+        _health.End(false, TimeSpan.FromSeconds(2), null); // Newer than its report, and the same.
 
         Assert.Equal(Availability.Unusable, Now);
-        health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
+        _health.Observe(new HealthReport(false, TimeSpan.Zero, TimeSpan.Zero));
         Assert.Equal(Availability.Probe, Now);
     }
 
@@ -249,25 +249,25 @@ public sealed class ProcessorHealthTests
     public void A_failing_processor_is_not_probed_while_it_reports_itself_slow_too()
     {
         OpenCircuit();
-        health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
         // The next report is due after an interval; when the one after it is missing too, nobody knows.
-        clock.Advance(HealthInterval * 2 - Millisecond);
+        _clock.Advance(HealthInterval * 2 - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
-        clock.Advance(Millisecond);
+        _clock.Advance(Millisecond);
         Assert.Equal(Availability.Probe, Now);
     }
 
     [Fact]
     public void A_newer_quick_call_outweighs_the_report_of_being_slow()
     {
-        health.Observe(Slow);
-        clock.Advance(Millisecond);
+        _health.Observe(Slow);
+        _clock.Advance(Millisecond);
 
-        health.End(false, TimeSpan.FromMilliseconds(20), null);
+        _health.End(false, TimeSpan.FromMilliseconds(20), null);
 
         Assert.Equal(Availability.Usable, Now);
-        clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
+        _clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
         Assert.Equal(Availability.Probe, Now);
     }
 
@@ -275,20 +275,20 @@ public sealed class ProcessorHealthTests
     {
         Fail();
         Fail();
-        Assert.Equal(CircuitState.Open, health.Circuit.CircuitState);
+        Assert.Equal(CircuitState.Open, _health.Circuit.CircuitState);
     }
 
     private void Fail()
     {
-        var probe = health.Begin();
-        Assert.Throws<IOException>(() => breaker.Execute(() => throw new IOException()));
-        health.End(probe, null, null);
+        var probe = _health.Begin();
+        Assert.Throws<IOException>(() => _breaker.Execute(() => throw new IOException()));
+        _health.End(probe, null, null);
     }
 
     private void Succeed()
     {
-        var probe = health.Begin();
-        breaker.Execute(() => { });
-        health.End(probe, TimeSpan.FromMilliseconds(3), null);
+        var probe = _health.Begin();
+        _breaker.Execute(() => { });
+        _health.End(probe, TimeSpan.FromMilliseconds(3), null);
     }
 }

@@ -14,8 +14,8 @@ namespace PaymentGateway.Tests.Settling;
 /// <summary>Doubt that nothing resolves for hours: it stays, is asked for at a bounded rate, and is told.</summary>
 public sealed class LastingDoubtTests
 {
-    private readonly FakeTimeProvider clock = new();
-    private readonly Lines log = new();
+    private readonly FakeTimeProvider _clock = new();
+    private readonly Lines _log = new();
 
     [Theory]
     [InlineData(1)]
@@ -36,56 +36,56 @@ public sealed class LastingDoubtTests
     {
         // Nobody listens there.
         var nowhere = new Uri("http://127.0.0.1:1/");
-        await using var lanes = Lanes.Build(nowhere, nowhere, clock);
+        await using var lanes = Lanes.Build(nowhere, nowhere, _clock);
         var options = TestSettings.Read();
-        var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
-        lease.Confirm(1, clock.GetTimestamp());
+        var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
+        lease.Confirm(1, _clock.GetTimestamp());
         var unsettled = new UnsettledPayments();
-        using var outcomes = new UnwrittenOutcomes(options.Recording, clock);
+        using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
         using var writer = new SettlementWriter(
-            null!, null!, outcomes, unsettled, lease, clock, NullLogger<SettlementWriter>.Instance);
+            null!, null!, outcomes, unsettled, lease, _clock, NullLogger<SettlementWriter>.Instance);
         var doubts = new DoubtQueue();
         using var resolver = new DoubtResolver(
             doubts, new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer,
-            unsettled, lease, options.Settling, clock, log);
+            unsettled, lease, options.Settling, _clock, _log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
         unsettled.Add(payment);
-        var began = clock.GetUtcNow();
+        var began = _clock.GetUtcNow();
 
         doubts.Add(payment);
         await Eventually.HoldsAsync(
             () =>
             {
-                clock.Advance(TimeSpan.FromSeconds(20));
-                return clock.GetUtcNow() - began > TimeSpan.FromHours(2) && log.Told().Count > 2;
+                _clock.Advance(TimeSpan.FromSeconds(20));
+                return _clock.GetUtcNow() - began > TimeSpan.FromHours(2) && _log.Told().Count > 2;
             },
             "it is told again and again");
 
         Assert.Equal((1, 1), (doubts.Count, unsettled.Count));
-        var took = clock.GetUtcNow() - began;
-        Assert.InRange(log.Told().Count, 3, took.TotalMinutes);
-        Assert.All(log.Told(), line => Assert.StartsWith(
+        var took = _clock.GetUtcNow() - began;
+        Assert.InRange(_log.Told().Count, 3, took.TotalMinutes);
+        Assert.All(_log.Told(), line => Assert.StartsWith(
             $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
         await resolver.StopAsync(CancellationToken.None);
     }
 
     private sealed class Lines : ILogger<DoubtResolver>
     {
-        private readonly List<string> lines = [];
+        private readonly List<string> _lines = [];
 
         public List<string> Told()
         {
-            lock (lines)
-                return [.. lines];
+            lock (_lines)
+                return [.. _lines];
         }
 
         public void Log<TState>(
             LogLevel logLevel, EventId eventId, TState state, Exception? exception,
             Func<TState, Exception?, string> formatter)
         {
-            lock (lines)
-                lines.Add(formatter(state, exception));
+            lock (_lines)
+                _lines.Add(formatter(state, exception));
         }
 
         public bool IsEnabled(LogLevel logLevel) => true;

@@ -11,16 +11,16 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     private const string Refused = "Default answered 400 Bad Request";
     private const string Other = "Fallback answered 400 Bad Request";
 
-    private GatewayRig rig = null!;
-    private GatewayHost gateway = null!;
+    private GatewayRig _rig = null!;
+    private GatewayHost _gateway = null!;
 
     public async Task InitializeAsync()
     {
-        rig = await GatewayRig.StartAsync(new TestDatabase());
-        gateway = await rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        _gateway = await _rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
     }
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task The_list_is_followed_by_its_links_to_the_end()
@@ -52,14 +52,14 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         await ParkAsync(5, Other);
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
-        await rig.LedgersReachAsync(byDefault: 1_200);
+        await _rig.LedgersReachAsync(byDefault: 1_200);
         Assert.Equal(5, (await FollowAsync("admin/parked")).Single().Count);
         await ReplaysAsync("admin/parked/replay", 5);
 
-        await rig.LedgersReachAsync(byDefault: 1_205);
-        Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
+        await _rig.LedgersReachAsync(byDefault: 1_205);
+        Assert.Equal("[]", await _gateway.GetAsync("admin/parked"));
         await ReplaysAsync("admin/parked/replay", 0);
-        await rig.AssertLedgersAgreeAsync();
+        await _rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresTheory]
@@ -74,7 +74,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [InlineData("admin/parked?resaon=a", "resaon")]
     public async Task A_wrong_parameter_is_named(string path, string field)
     {
-        using var answer = await gateway.AskAsync(path);
+        using var answer = await _gateway.AskAsync(path);
 
         await AssertNamesAsync(answer, field);
     }
@@ -87,7 +87,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     {
         await ParkAsync(1, Refused);
 
-        using var answer = await gateway.PostAsync(path);
+        using var answer = await _gateway.PostAsync(path);
 
         await AssertNamesAsync(answer, field);
         Assert.Single((await FollowAsync("admin/parked")).Single());
@@ -96,7 +96,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_the_token_nothing_is_listed_or_replayed()
     {
-        var guarded = await rig.StartGatewayAsync("Admin:Token=secret");
+        var guarded = await _rig.StartGatewayAsync("Admin:Token=secret");
         await ParkAsync(1, Refused);
 
         using var listed = await guarded.AskAsync("admin/parked");
@@ -117,7 +117,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
 
     private async Task ReplaysAsync(string path, int payments)
     {
-        using var answer = await gateway.PostAsync(path);
+        using var answer = await _gateway.PostAsync(path);
 
         Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
         Assert.Equal(
@@ -129,7 +129,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         var pages = new List<List<Guid>>();
         for (string? next = path; next is not null;)
         {
-            using var answer = await gateway.AskAsync(next);
+            using var answer = await _gateway.AskAsync(next);
             answer.EnsureSuccessStatusCode();
             using var page = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
             pages.Add([.. page.RootElement.EnumerateArray().Select(row => row.GetProperty("correlationId").GetGuid())]);
@@ -141,7 +141,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         return pages;
     }
 
-    private Task ParkAsync(int payments, string reason) => rig.Database.ExecuteAsync($"""
+    private Task ParkAsync(int payments, string reason) => _rig.Database.ExecuteAsync($"""
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
         SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
         """);

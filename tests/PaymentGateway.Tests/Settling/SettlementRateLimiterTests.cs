@@ -7,10 +7,10 @@ public sealed class SettlementRateLimiterTests
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
 
-    private readonly FakeTimeProvider clock = new();
-    private readonly SettlementRateLimiter rateLimiter;
+    private readonly FakeTimeProvider _clock = new();
+    private readonly SettlementRateLimiter _rateLimiter;
 
-    public SettlementRateLimiterTests() => rateLimiter = new SettlementRateLimiter(clock, 300);
+    public SettlementRateLimiterTests() => _rateLimiter = new SettlementRateLimiter(_clock, 300);
 
     [Fact]
     public void A_slice_lets_its_share_of_the_second_pass_and_the_next_charge_waits()
@@ -25,9 +25,9 @@ public sealed class SettlementRateLimiterTests
     public async Task A_charge_that_waited_passes_in_the_next_slice_and_counts_there()
     {
         for (var i = 0; i < 3; i++)
-            await rateLimiter.AcquireAsync(default);
-        var waiting = rateLimiter.AcquireAsync(default).AsTask();
-        clock.Advance(Slice);
+            await _rateLimiter.AcquireAsync(default);
+        var waiting = _rateLimiter.AcquireAsync(default).AsTask();
+        _clock.Advance(Slice);
         await waiting;
 
         Assert.True(Goes());
@@ -38,12 +38,12 @@ public sealed class SettlementRateLimiterTests
     [Fact]
     public void Idle_time_saves_up_no_permits()
     {
-        clock.Advance(TimeSpan.FromMinutes(1));
+        _clock.Advance(TimeSpan.FromMinutes(1));
         for (var i = 0; i < 3; i++)
             Assert.True(Goes());
 
         Assert.False(Goes());
     }
 
-    private bool Goes() => rateLimiter.AcquireAsync(default).AsTask().IsCompleted;
+    private bool Goes() => _rateLimiter.AcquireAsync(default).AsTask().IsCompleted;
 }

@@ -8,11 +8,11 @@ public sealed class AdministeringTests : IAsyncLifetime
 {
     private static readonly DateTimeOffset Noon = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
 
-    private SimulatedProcessor processor = null!;
+    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(feePerTransaction: 0.15m);
+    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(feePerTransaction: 0.15m);
 
-    public async Task DisposeAsync() => await processor.DisposeAsync();
+    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Theory]
     [InlineData("GET", "admin/payments-summary")]
@@ -27,9 +27,9 @@ public sealed class AdministeringTests : IAsyncLifetime
     [InlineData("POST", "admin/faults/reset")]
     public async Task An_admin_call_without_the_right_token_gets_401(string method, string path)
     {
-        using var without = await processor.Client.SendAsync(new HttpRequestMessage(new HttpMethod(method), path));
-        processor.Token = "124";
-        using var wrong = await processor.SendAdminAsync(new HttpMethod(method), path);
+        using var without = await _processor.Client.SendAsync(new HttpRequestMessage(new HttpMethod(method), path));
+        _processor.Token = "124";
+        using var wrong = await _processor.SendAdminAsync(new HttpMethod(method), path);
 
         Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
         Assert.Equal(HttpStatusCode.Unauthorized, wrong.StatusCode);
@@ -38,10 +38,10 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Fact]
     public async Task The_summary_is_the_JSON_of_the_contract()
     {
-        using var first = await processor.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
-        using var second = await processor.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
+        using var first = await _processor.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
+        using var second = await _processor.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
 
-        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary");
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary");
 
         Assert.Equal(
             """{"totalRequests":2,"totalAmount":20.00,"totalFee":3.0000,"feePerTransaction":0.15}""",
@@ -51,7 +51,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Fact]
     public async Task An_empty_summary_is_all_zeros()
     {
-        Assert.Equal(new ProcessorSummary(0, 0m, 0m, 0.15m), await processor.SummariseAsync());
+        Assert.Equal(new ProcessorSummary(0, 0m, 0m, 0.15m), await _processor.SummariseAsync());
     }
 
     [Theory]
@@ -64,9 +64,9 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task The_summary_bounds_are_inclusive_to_the_microsecond(int from, int to, int expected)
     {
         foreach (var requestedAt in new[] { "2025-07-15T12:00:00Z", "2025-07-15T12:00:00.00001Z" })
-            (await processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: requestedAt)).Dispose();
+            (await _processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: requestedAt)).Dispose();
 
-        var summary = await processor.SummariseAsync(
+        var summary = await _processor.SummariseAsync(
             Noon + TimeSpan.FromMicroseconds(from), Noon + TimeSpan.FromMicroseconds(to));
 
         Assert.Equal((expected, expected * 19.90m), (summary.TotalRequests, summary.TotalAmount));
@@ -75,17 +75,17 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Fact]
     public async Task All_payments_count_if_either_bound_is_absent()
     {
-        using var charge = await processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: "2025-07-15T12:00:00Z");
+        using var charge = await _processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: "2025-07-15T12:00:00Z");
 
-        Assert.Equal(1, (await processor.SummariseAsync(from: Noon.AddDays(1))).TotalRequests);
-        Assert.Equal(1, (await processor.SummariseAsync(to: Noon.AddDays(-1))).TotalRequests);
-        Assert.Equal(0, (await processor.SummariseAsync(Noon.AddDays(1), Noon.AddDays(2))).TotalRequests);
+        Assert.Equal(1, (await _processor.SummariseAsync(from: Noon.AddDays(1))).TotalRequests);
+        Assert.Equal(1, (await _processor.SummariseAsync(to: Noon.AddDays(-1))).TotalRequests);
+        Assert.Equal(0, (await _processor.SummariseAsync(Noon.AddDays(1), Noon.AddDays(2))).TotalRequests);
     }
 
     [Fact]
     public async Task A_bound_that_is_not_a_timestamp_gets_400()
     {
-        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
     }
@@ -94,10 +94,10 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task A_new_token_gets_204_and_replaces_the_old_one()
     {
         using var content = ProcessorRequests.Json("""{"token":"456"}""");
-        using var answer = await processor.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
-        using var old = await processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
-        processor.Token = "456";
-        using var now = await processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
+        using var old = await _processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
+        _processor.Token = "456";
+        using var now = await _processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
 
         Assert.Equal(HttpStatusCode.NoContent, answer.StatusCode);
         Assert.Equal(HttpStatusCode.Unauthorized, old.StatusCode);
@@ -111,7 +111,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     {
         using var content = ProcessorRequests.Json(sent);
 
-        using var answer = await processor.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal(expected, await answer.Content.ReadAsStringAsync());
@@ -130,26 +130,26 @@ public sealed class AdministeringTests : IAsyncLifetime
     {
         using var content = ProcessorRequests.Json(json);
 
-        using var answer = await processor.SendAdminAsync(HttpMethod.Put, path, content);
-        using var charge = await processor.Client.ChargeAsync(Guid.NewGuid());
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, path, content);
+        using var charge = await _processor.Client.ChargeAsync(Guid.NewGuid());
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
         Assert.Equal(HttpStatusCode.OK, charge.StatusCode);
-        Assert.Equal(1, (await processor.CallsAsync()).Posts);
+        Assert.Equal(1, (await _processor.CallsAsync()).Posts);
     }
 
     [Fact]
     public async Task A_purge_empties_the_ledger_and_the_counters()
     {
         var id = Guid.NewGuid();
-        using var before = await processor.Client.ChargeAsync(id);
+        using var before = await _processor.Client.ChargeAsync(id);
 
-        using var answer = await processor.SendAdminAsync(HttpMethod.Post, "admin/purge-payments");
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Post, "admin/purge-payments");
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
-        Assert.Equal(0, (await processor.SummariseAsync()).TotalRequests);
-        Assert.Equal(0, (await processor.CallsAsync()).Posts);
-        using var again = await processor.Client.ChargeAsync(id);
+        Assert.Equal(0, (await _processor.SummariseAsync()).TotalRequests);
+        Assert.Equal(0, (await _processor.CallsAsync()).Posts);
+        using var again = await _processor.Client.ChargeAsync(id);
         Assert.Equal(HttpStatusCode.OK, again.StatusCode);
     }
 
@@ -159,10 +159,10 @@ public sealed class AdministeringTests : IAsyncLifetime
         var ids = Enumerable.Range(0, 2_500).Select(_ => Guid.NewGuid()).ToHashSet();
         await Parallel.ForEachAsync(ids, async (id, cancellation) =>
         {
-            using var charge = await processor.Client.ChargeAsync(id, cancellation: cancellation);
+            using var charge = await _processor.Client.ChargeAsync(id, cancellation: cancellation);
         });
 
-        var payments = await processor.PaymentsAsync();
+        var payments = await _processor.PaymentsAsync();
 
         Assert.True(ids.SetEquals(payments.Keys));
         Assert.All(payments.Values, payment => Assert.Equal(19.90m, payment.Amount));
@@ -172,12 +172,12 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task The_calls_are_counted_by_kind()
     {
         var id = Guid.NewGuid();
-        using var first = await processor.Client.ChargeAsync(id);
-        using var second = await processor.Client.ChargeAsync(id);
-        using var lookUp = await processor.Client.LookUpAsync(id);
-        using var health = await processor.Client.CheckHealthAsync();
+        using var first = await _processor.Client.ChargeAsync(id);
+        using var second = await _processor.Client.ChargeAsync(id);
+        using var lookUp = await _processor.Client.LookUpAsync(id);
+        using var health = await _processor.Client.CheckHealthAsync();
 
-        var calls = await processor.CallsAsync();
+        var calls = await _processor.CallsAsync();
 
         Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0), calls);
     }

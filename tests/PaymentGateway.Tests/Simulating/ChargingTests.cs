@@ -6,45 +6,45 @@ namespace PaymentGateway.Tests.Simulating;
 /// <summary>POST /payments of the simulator against the contract.</summary>
 public sealed class ChargingTests : IAsyncLifetime
 {
-    private readonly WatchedClock clock = new();
-    private readonly Guid id = Guid.NewGuid();
-    private SimulatedProcessor processor = null!;
+    private readonly WatchedClock _clock = new();
+    private readonly Guid _id = Guid.NewGuid();
+    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(clock);
+    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
 
-    public async Task DisposeAsync() => await processor.DisposeAsync();
+    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Fact]
     public async Task A_payment_is_processed_and_stored()
     {
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal("application/json", answer.Content.Headers.ContentType?.MediaType);
         Assert.Equal("""{"message":"payment processed successfully"}""", await answer.Content.ReadAsStringAsync());
-        Assert.Equal(19.90m, (await processor.PaymentsAsync())[id].Amount);
+        Assert.Equal(19.90m, (await _processor.PaymentsAsync())[_id].Amount);
     }
 
     [Fact]
     public async Task A_correlationId_that_is_already_stored_gets_422_and_keeps_the_first_payment()
     {
-        using var first = await processor.Client.ChargeAsync(id, 10m);
-        using var second = await processor.Client.ChargeAsync(id, 20m);
+        using var first = await _processor.Client.ChargeAsync(_id, 10m);
+        using var second = await _processor.Client.ChargeAsync(_id, 20m);
 
         Assert.Equal(HttpStatusCode.UnprocessableEntity, second.StatusCode);
-        Assert.Equal(10m, Assert.Single(await processor.PaymentsAsync()).Value.Amount);
-        Assert.Equal(1, (await processor.CallsAsync()).Duplicates422);
+        Assert.Equal(10m, Assert.Single(await _processor.PaymentsAsync()).Value.Amount);
+        Assert.Equal(1, (await _processor.CallsAsync()).Duplicates422);
     }
 
     [Fact]
     public async Task A_duplicate_is_noticed_at_the_insert_and_not_on_arrival()
     {
-        await processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        var first = processor.Client.ChargeAsync(id);
-        var second = processor.Client.ChargeAsync(id);
+        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
+        var first = _processor.Client.ChargeAsync(_id);
+        var second = _processor.Client.ChargeAsync(_id);
         await DelayedAsync(2);
 
-        clock.Advance(TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
         var answers = await Task.WhenAll(first, second);
 
         Assert.Equal(
@@ -55,30 +55,30 @@ public sealed class ChargingTests : IAsyncLifetime
     [Fact]
     public async Task The_delay_comes_before_the_insert()
     {
-        await processor.SetDelayAsync(TimeSpan.FromSeconds(2));
-        var call = processor.Client.ChargeAsync(id);
+        await _processor.SetDelayAsync(TimeSpan.FromSeconds(2));
+        var call = _processor.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        clock.Advance(TimeSpan.FromMilliseconds(1999));
-        using var early = await processor.Client.LookUpAsync(id);
+        _clock.Advance(TimeSpan.FromMilliseconds(1999));
+        using var early = await _processor.Client.LookUpAsync(_id);
         Assert.Equal(HttpStatusCode.NotFound, early.StatusCode);
         Assert.False(call.IsCompleted);
-        clock.Advance(TimeSpan.FromMilliseconds(1));
+        _clock.Advance(TimeSpan.FromMilliseconds(1));
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
-        Assert.Single(await processor.PaymentsAsync());
+        Assert.Single(await _processor.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_failing_processor_answers_500_without_a_body_and_stores_nothing()
     {
-        await processor.SetFailureAsync(true);
+        await _processor.SetFailureAsync(true);
 
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
         Assert.Equal("", await answer.Content.ReadAsStringAsync());
-        Assert.Empty(await processor.PaymentsAsync());
+        Assert.Empty(await _processor.PaymentsAsync());
     }
 
     [Theory]
@@ -86,47 +86,47 @@ public sealed class ChargingTests : IAsyncLifetime
     [InlineData(false, HttpStatusCode.OK)]
     public async Task The_failure_switch_is_read_after_the_delay(bool failingAfterwards, HttpStatusCode expected)
     {
-        await processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        await processor.SetFailureAsync(!failingAfterwards);
-        var call = processor.Client.ChargeAsync(id);
+        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await _processor.SetFailureAsync(!failingAfterwards);
+        var call = _processor.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        await processor.SetFailureAsync(failingAfterwards);
-        clock.Advance(TimeSpan.FromSeconds(1));
+        await _processor.SetFailureAsync(failingAfterwards);
+        _clock.Advance(TimeSpan.FromSeconds(1));
 
         Assert.Equal(expected, (await call).StatusCode);
-        Assert.Equal(failingAfterwards ? 0 : 1, (await processor.PaymentsAsync()).Count);
+        Assert.Equal(failingAfterwards ? 0 : 1, (await _processor.PaymentsAsync()).Count);
     }
 
     [Fact]
     public async Task A_caller_that_hangs_up_during_the_delay_is_charged_all_the_same()
     {
-        await processor.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
         using var hangUp = new CancellationTokenSource();
-        var call = processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
+        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
         await DelayedAsync(1);
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         await AHangUpIsNoticedAsync();
-        clock.Advance(TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
 
         await Eventually.HoldsAsync(
-            async () => (await processor.PaymentsAsync()).ContainsKey(id), "the payment is stored");
+            async () => (await _processor.PaymentsAsync()).ContainsKey(_id), "the payment is stored");
     }
 
     [Fact]
     public async Task A_payment_in_its_delay_is_stored_even_after_a_purge()
     {
-        await processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        var call = processor.Client.ChargeAsync(id);
+        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
+        var call = _processor.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        await processor.PurgeAsync();
-        clock.Advance(TimeSpan.FromSeconds(1));
+        await _processor.PurgeAsync();
+        _clock.Advance(TimeSpan.FromSeconds(1));
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
-        Assert.Equal(1, (await processor.SummariseAsync()).TotalRequests);
+        Assert.Equal(1, (await _processor.SummariseAsync()).TotalRequests);
     }
 
     [Theory]
@@ -143,41 +143,41 @@ public sealed class ChargingTests : IAsyncLifetime
         """)]
     public async Task A_malformed_payment_gets_400_and_is_not_stored(string json)
     {
-        using var answer = await processor.Client.PostAsync("payments", ProcessorRequests.Json(json));
+        using var answer = await _processor.Client.PostAsync("payments", ProcessorRequests.Json(json));
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
-        Assert.Empty(await processor.PaymentsAsync());
+        Assert.Empty(await _processor.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_payment_that_is_not_declared_as_JSON_gets_415()
     {
-        using var content = ProcessorRequests.Payment(id);
+        using var content = ProcessorRequests.Payment(_id);
         content.Headers.ContentType = null;
 
-        using var answer = await processor.Client.PostAsync("payments", content);
+        using var answer = await _processor.Client.PostAsync("payments", content);
 
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, answer.StatusCode);
-        Assert.Empty(await processor.PaymentsAsync());
+        Assert.Empty(await _processor.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_look_up_finds_the_payment_as_it_is_stored()
     {
-        using var charge = await processor.Client.ChargeAsync(id, 19.9m);
+        using var charge = await _processor.Client.ChargeAsync(_id, 19.9m);
 
-        using var answer = await processor.Client.LookUpAsync(id);
+        using var answer = await _processor.Client.LookUpAsync(_id);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal(
-            $$"""{"correlationId":"{{id}}","amount":19.90,"requestedAt":"2025-07-15T12:34:56.123456Z"}""",
+            $$"""{"correlationId":"{{_id}}","amount":19.90,"requestedAt":"2025-07-15T12:34:56.123456Z"}""",
             await answer.Content.ReadAsStringAsync());
     }
 
     [Fact]
     public async Task A_look_up_of_an_unknown_payment_gets_404_without_a_body()
     {
-        using var answer = await processor.Client.LookUpAsync(id);
+        using var answer = await _processor.Client.LookUpAsync(_id);
 
         Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
         Assert.Equal("", await answer.Content.ReadAsStringAsync());
@@ -186,11 +186,11 @@ public sealed class ChargingTests : IAsyncLifetime
     [Fact]
     public async Task A_look_up_is_neither_delayed_nor_failed_by_the_switches()
     {
-        using var charge = await processor.Client.ChargeAsync(id);
-        await processor.SetDelayAsync(TimeSpan.FromHours(1));
-        await processor.SetFailureAsync(true);
+        using var charge = await _processor.Client.ChargeAsync(_id);
+        await _processor.SetDelayAsync(TimeSpan.FromHours(1));
+        await _processor.SetFailureAsync(true);
 
-        using var answer = await processor.Client.LookUpAsync(id);
+        using var answer = await _processor.Client.LookUpAsync(_id);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
     }
@@ -199,20 +199,20 @@ public sealed class ChargingTests : IAsyncLifetime
     private async Task AHangUpIsNoticedAsync()
     {
         var sentinel = Guid.NewGuid();
-        await processor.SetDelayAsync(TimeSpan.Zero);
-        await processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        await _processor.SetDelayAsync(TimeSpan.Zero);
+        await _processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
         using var hangUp = new CancellationTokenSource();
-        var call = processor.Client.ChargeAsync(sentinel, cancellation: hangUp.Token);
+        var call = _processor.Client.ChargeAsync(sentinel, cancellation: hangUp.Token);
         await Eventually.HoldsAsync(
-            async () => (await processor.PaymentsAsync()).ContainsKey(sentinel), "the sentinel is stored");
+            async () => (await _processor.PaymentsAsync()).ContainsKey(sentinel), "the sentinel is stored");
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
 
         await Eventually.HoldsAsync(
-            async () => (await processor.CallsAsync()).InFlight <= 1, "the sentinel's hang-up is noticed");
+            async () => (await _processor.CallsAsync()).InFlight <= 1, "the sentinel's hang-up is noticed");
     }
 
     private Task DelayedAsync(int payments) =>
-        Eventually.HoldsAsync(() => clock.ArmedTimers == payments, $"{payments} payments are in their delay");
+        Eventually.HoldsAsync(() => _clock.ArmedTimers == payments, $"{payments} payments are in their delay");
 }

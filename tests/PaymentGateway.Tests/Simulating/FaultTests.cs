@@ -9,20 +9,20 @@ namespace PaymentGateway.Tests.Simulating;
 /// <summary>The faults that our own tests set, which the contract does not know.</summary>
 public sealed class FaultTests : IAsyncLifetime
 {
-    private readonly WatchedClock clock = new();
-    private readonly Guid id = Guid.NewGuid();
-    private SimulatedProcessor processor = null!;
+    private readonly WatchedClock _clock = new();
+    private readonly Guid _id = Guid.NewGuid();
+    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(clock);
+    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
 
-    public async Task DisposeAsync() => await processor.DisposeAsync();
+    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Fact]
     public async Task ErrorBody_stores_the_payment_and_answers_500_with_a_body()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "errorBody" });
+        await _processor.SetFaultsAsync(new { afterInsert = "errorBody" });
 
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
         Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
@@ -34,10 +34,10 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData("afterInsert", true)]
     public async Task Reset_resets_the_connection_without_an_answer(string when, bool stored)
     {
-        await processor.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
+        await _processor.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
         using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        await socket.ConnectAsync(processor.BaseAddress.Host, processor.BaseAddress.Port);
-        var body = await ProcessorRequests.Payment(id).ReadAsStringAsync();
+        await socket.ConnectAsync(_processor.BaseAddress.Host, _processor.BaseAddress.Port);
+        var body = await ProcessorRequests.Payment(_id).ReadAsStringAsync();
         await socket.SendAsync(Encoding.ASCII.GetBytes(
             "POST /payments HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
             $"Content-Length: {body.Length}\r\n\r\n{body}"));
@@ -54,24 +54,24 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData("garbage", HttpStatusCode.OK)]
     public async Task A_look_up_may_fail_while_payments_do_not(string fault, HttpStatusCode status)
     {
-        await processor.SetFaultsAsync(new { lookUp = fault });
+        await _processor.SetFaultsAsync(new { lookUp = fault });
 
-        using var charged = await processor.Client.ChargeAsync(id);
-        using var answer = await processor.Client.GetAsync($"payments/{id}");
+        using var charged = await _processor.Client.ChargeAsync(_id);
+        using var answer = await _processor.Client.GetAsync($"payments/{_id}");
 
         Assert.Equal((HttpStatusCode.OK, status), (charged.StatusCode, answer.StatusCode));
-        Assert.DoesNotContain($"{id}", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+        Assert.DoesNotContain($"{_id}", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task A_look_up_that_hangs_breaks_off_when_the_fault_is_cleared()
     {
-        await processor.SetFaultsAsync(new { lookUp = "hang" });
-        var call = processor.Client.GetAsync($"payments/{id}");
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).Lookups == 1, "it has come");
+        await _processor.SetFaultsAsync(new { lookUp = "hang" });
+        var call = _processor.Client.GetAsync($"payments/{_id}");
+        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).Lookups == 1, "it has come");
         Assert.False(call.IsCompleted);
 
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
 
         await Assert.ThrowsAsync<HttpRequestException>(() => call);
     }
@@ -79,12 +79,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_hang_after_the_insert_answers_when_the_fault_is_cleared()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var call = processor.Client.ChargeAsync(id);
+        await _processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        var call = _processor.Client.ChargeAsync(_id);
         await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
         Assert.False(call.IsCompleted);
 
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
     }
@@ -92,16 +92,16 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_hang_after_the_insert_ends_when_the_caller_leaves()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "hang" });
+        await _processor.SetFaultsAsync(new { afterInsert = "hang" });
         using var hangUp = new CancellationTokenSource();
-        var call = processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
+        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
         await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
 
         await hangUp.CancelAsync();
 
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         await Eventually.HoldsAsync(
-            async () => (await processor.CallsAsync()).InFlight == 0, "the call has ended");
+            async () => (await _processor.CallsAsync()).InFlight == 0, "the call has ended");
     }
 
     [Theory]
@@ -109,10 +109,10 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData(false)]
     public async Task A_hang_before_the_insert_stores_when_it_is_cleared_even_if_the_caller_left(bool leaves)
     {
-        await processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
         using var hangUp = new CancellationTokenSource();
-        var call = processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).InFlight == 1, "the call is held");
+        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
+        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).InFlight == 1, "the call is held");
         Assert.False(await IsStoredAsync());
 
         if (leaves)
@@ -121,7 +121,7 @@ public sealed class FaultTests : IAsyncLifetime
             await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         }
 
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
 
         if (!leaves)
             Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
@@ -131,9 +131,9 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task Garbage_answers_200_that_is_not_JSON_and_stores_nothing()
     {
-        await processor.SetFaultsAsync(new { garbage = true });
+        await _processor.SetFaultsAsync(new { garbage = true });
 
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         var body = await answer.Content.ReadAsStringAsync();
@@ -144,31 +144,31 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task Trickle_stores_the_payment_and_sends_a_byte_each_half_second()
     {
-        await processor.SetFaultsAsync(new { trickle = true });
-        var call = processor.Client.ChargeAsync(id);
-        var start = clock.GetUtcNow();
+        await _processor.SetFaultsAsync(new { trickle = true });
+        var call = _processor.Client.ChargeAsync(_id);
+        var start = _clock.GetUtcNow();
 
         await Eventually.HoldsAsync(
             () =>
             {
-                if (clock.ArmedTimers == 1)
-                    clock.Advance(TimeSpan.FromMilliseconds(500));
+                if (_clock.ArmedTimers == 1)
+                    _clock.Advance(TimeSpan.FromMilliseconds(500));
                 return call.IsCompleted;
             },
             "the last byte has come");
 
         using var answer = await call;
         Assert.Equal("""{"message":"payment processed successfully"}""", await answer.Content.ReadAsStringAsync());
-        Assert.True(clock.GetUtcNow() - start >= TimeSpan.FromSeconds(21));
+        Assert.True(_clock.GetUtcNow() - start >= TimeSpan.FromSeconds(21));
         Assert.True(await IsStoredAsync());
     }
 
     [Fact]
     public async Task TooMany_answers_429_to_payments_only()
     {
-        await processor.SetFaultsAsync(new { tooMany = true });
+        await _processor.SetFaultsAsync(new { tooMany = true });
 
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.TooManyRequests, answer.StatusCode);
         Assert.Equal("1", answer.Headers.GetValues("Retry-After").Single());
@@ -180,9 +180,9 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData(404)]
     public async Task Status_answers_it_with_a_body_and_stores_nothing(int status)
     {
-        await processor.SetFaultsAsync(new { status });
+        await _processor.SetFaultsAsync(new { status });
 
-        using var answer = await processor.Client.ChargeAsync(id);
+        using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(status, (int)answer.StatusCode);
         Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
@@ -192,12 +192,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_fault_with_times_hits_only_so_many_payments()
     {
-        await processor.SetFaultsAsync(new { tooMany = true, times = 2 });
+        await _processor.SetFaultsAsync(new { tooMany = true, times = 2 });
 
         var answers = new List<HttpStatusCode>();
         for (var i = 0; i < 3; i++)
         {
-            using var answer = await processor.Client.ChargeAsync(Guid.NewGuid());
+            using var answer = await _processor.Client.ChargeAsync(Guid.NewGuid());
             answers.Add(answer.StatusCode);
         }
 
@@ -207,9 +207,9 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_fault_that_is_set_can_be_read_and_cleared()
     {
-        await processor.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
+        await _processor.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
         var set = await ShowAsync();
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
         var cleared = await ShowAsync();
 
         const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"status\":null";
@@ -225,12 +225,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_health_fault_of_429_or_garbage_does_not_use_up_the_window()
     {
-        await processor.SetFaultsAsync(new { health = "tooMany" });
-        using var refused = await processor.Client.CheckHealthAsync();
-        await processor.SetFaultsAsync(new { health = "garbage" });
-        var garbage = await processor.Client.GetStringAsync("payments/service-health");
-        await processor.ClearFaultsAsync();
-        using var healthy = await processor.Client.CheckHealthAsync();
+        await _processor.SetFaultsAsync(new { health = "tooMany" });
+        using var refused = await _processor.Client.CheckHealthAsync();
+        await _processor.SetFaultsAsync(new { health = "garbage" });
+        var garbage = await _processor.Client.GetStringAsync("payments/service-health");
+        await _processor.ClearFaultsAsync();
+        using var healthy = await _processor.Client.CheckHealthAsync();
 
         Assert.Equal(HttpStatusCode.TooManyRequests, refused.StatusCode);
         Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(garbage));
@@ -240,12 +240,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_health_call_can_hang_until_the_fault_is_cleared()
     {
-        await processor.SetFaultsAsync(new { health = "hang" });
-        var call = processor.Client.CheckHealthAsync();
-        await Eventually.HoldsAsync(async () => (await processor.CallsAsync()).HealthCalls == 1, "the call is held");
+        await _processor.SetFaultsAsync(new { health = "hang" });
+        var call = _processor.Client.CheckHealthAsync();
+        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).HealthCalls == 1, "the call is held");
         Assert.False(call.IsCompleted);
 
-        await processor.ClearFaultsAsync();
+        await _processor.ClearFaultsAsync();
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
     }
@@ -253,13 +253,13 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_stop_does_not_wait_for_calls_that_are_delayed_or_held()
     {
-        var other = await SimulatedProcessor.StartAsync(clock);
+        var other = await SimulatedProcessor.StartAsync(_clock);
         await other.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var held = other.Client.ChargeAsync(id);
+        var held = other.Client.ChargeAsync(_id);
         await Eventually.HoldsAsync(async () => (await other.PaymentsAsync()).Count == 1, "the call is held");
         await other.SetDelayAsync(TimeSpan.FromHours(1));
         var delayed = other.Client.ChargeAsync(Guid.NewGuid());
-        await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the other call is in its delay");
+        await Eventually.HoldsAsync(() => _clock.ArmedTimers == 1, "the other call is in its delay");
 
         // Nothing ends them but the stop: the clock stalls, and the fault is not cleared.
         await other.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(20));
@@ -268,11 +268,11 @@ public sealed class FaultTests : IAsyncLifetime
         await Assert.ThrowsAnyAsync<Exception>(() => delayed);
     }
 
-    private async Task<bool> IsStoredAsync() => (await processor.PaymentsAsync()).ContainsKey(id);
+    private async Task<bool> IsStoredAsync() => (await _processor.PaymentsAsync()).ContainsKey(_id);
 
     private async Task<string> ShowAsync()
     {
-        using var answer = await processor.SendAdminAsync(HttpMethod.Get, "admin/faults");
+        using var answer = await _processor.SendAdminAsync(HttpMethod.Get, "admin/faults");
         return await answer.Content.ReadAsStringAsync();
     }
 }

@@ -11,20 +11,20 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     private static readonly TimeSpan Window = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
-    private readonly FakeTimeProvider clock = new();
-    private SimulatedProcessor processor = null!;
+    private readonly FakeTimeProvider _clock = new();
+    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => processor = await SimulatedProcessor.StartAsync(clock);
+    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
 
-    public async Task DisposeAsync() => await processor.DisposeAsync();
+    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Fact]
     public async Task The_health_answer_follows_the_switches()
     {
-        await processor.SetDelayAsync(TimeSpan.FromMilliseconds(100));
-        await processor.SetFailureAsync(true);
+        await _processor.SetDelayAsync(TimeSpan.FromMilliseconds(100));
+        await _processor.SetFailureAsync(true);
 
-        using var answer = await processor.Client.CheckHealthAsync();
+        using var answer = await _processor.Client.CheckHealthAsync();
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal("""{"failing":true,"minResponseTime":100}""", await answer.Content.ReadAsStringAsync());
@@ -33,33 +33,33 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     [Fact]
     public async Task Two_early_calls_wait_for_their_windows_and_a_third_gets_429()
     {
-        using var first = await processor.Client.CheckHealthAsync();
-        var early = Enumerable.Range(0, 3).Select(_ => processor.Client.CheckHealthAsync()).ToList();
+        using var first = await _processor.Client.CheckHealthAsync();
+        var early = Enumerable.Range(0, 3).Select(_ => _processor.Client.CheckHealthAsync()).ToList();
 
         // One is refused only when two are queued, so from here on both of them are.
         var refused = await Task.WhenAny(early);
         early.Remove(refused);
         Assert.Equal(HttpStatusCode.TooManyRequests, (await refused).StatusCode);
         Assert.Equal("5", (await refused).Headers.GetValues("Retry-After").Single());
-        clock.Advance(Window);
+        _clock.Advance(Window);
         var second = await Task.WhenAny(early);
         early.Remove(second);
         Assert.Equal(HttpStatusCode.OK, (await second).StatusCode);
         Assert.False(early.Single().IsCompleted);
-        clock.Advance(Window);
+        _clock.Advance(Window);
         Assert.Equal(HttpStatusCode.OK, (await early.Single()).StatusCode);
 
         // The payments' limiter did not refuse it, so it is not counted there.
-        Assert.Equal(0, (await processor.CallsAsync()).Refused429);
+        Assert.Equal(0, (await _processor.CallsAsync()).Refused429);
     }
 
     [Fact]
     public async Task A_call_in_the_next_window_is_answered_at_once()
     {
-        using var first = await processor.Client.CheckHealthAsync();
-        clock.Advance(Window);
+        using var first = await _processor.Client.CheckHealthAsync();
+        _clock.Advance(Window);
 
-        using var second = await processor.Client.CheckHealthAsync();
+        using var second = await _processor.Client.CheckHealthAsync();
 
         Assert.Equal(HttpStatusCode.OK, second.StatusCode);
     }
@@ -67,14 +67,14 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     [Fact]
     public async Task A_queued_call_is_let_through_when_the_window_turns_and_not_before()
     {
-        using var window = new HealthWindow(clock);
+        using var window = new HealthWindow(_clock);
         Assert.True(await window.AcquireAsync(default));
-        clock.Advance(TimeSpan.FromSeconds(2));
+        _clock.Advance(TimeSpan.FromSeconds(2));
         var queued = window.AcquireAsync(default).AsTask();
 
-        clock.Advance(TimeSpan.FromMilliseconds(2_999));
+        _clock.Advance(TimeSpan.FromMilliseconds(2_999));
         Assert.False(queued.IsCompleted);
-        clock.Advance(TimeSpan.FromMilliseconds(1));
+        _clock.Advance(TimeSpan.FromMilliseconds(1));
 
         Assert.True(await queued.WaitAsync(Deadline));
         Assert.False(window.AcquireAsync(default).AsTask().IsCompleted);
@@ -83,7 +83,7 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     [Fact]
     public async Task A_caller_that_leaves_the_queue_makes_way_for_another()
     {
-        using var window = new HealthWindow(clock);
+        using var window = new HealthWindow(_clock);
         using var hangUp = new CancellationTokenSource();
         Assert.True(await window.AcquireAsync(default));
         var leaving = window.AcquireAsync(hangUp.Token).AsTask();
@@ -93,25 +93,25 @@ public sealed class HealthCheckingTests : IAsyncLifetime
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => leaving);
         var late = window.AcquireAsync(default).AsTask();
-        clock.Advance(Window);
+        _clock.Advance(Window);
 
         Assert.True(await staying.WaitAsync(Deadline));
         Assert.False(late.IsCompleted);
-        clock.Advance(Window);
+        _clock.Advance(Window);
         Assert.True(await late.WaitAsync(Deadline));
     }
 
     [Fact]
     public async Task Unused_windows_are_not_saved_up()
     {
-        using var window = new HealthWindow(clock);
+        using var window = new HealthWindow(_clock);
         Assert.True(await window.AcquireAsync(default));
-        clock.Advance(Window * 4.5);
+        _clock.Advance(Window * 4.5);
 
         Assert.True(await window.AcquireAsync(default));
         var early = window.AcquireAsync(default).AsTask();
         Assert.False(early.IsCompleted);
-        clock.Advance(Window / 2);
+        _clock.Advance(Window / 2);
         Assert.True(await early.WaitAsync(Deadline));
     }
 }

@@ -9,19 +9,19 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase database = new();
-    private long renewals;
+    private readonly TestDatabase _database = new();
+    private long _renewals;
 
-    private LeaseStore Leases => database.Leases;
+    private LeaseStore Leases => _database.Leases;
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task A_new_epoch_has_not_used_fallback_and_no_renewal_takes_the_mark_back()
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         await RenewAsync(epoch, usesFallback: false);
         Assert.False(await IsMarkedAsync(epoch));
 
@@ -36,7 +36,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_closed_epoch_can_no_longer_mark_that_it_uses_fallback()
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
 
         Assert.False((await Leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
@@ -48,7 +48,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public async Task An_epoch_without_a_value_for_the_mark_counts_as_one_that_used_fallback()
     {
         // As an instance of an earlier version begins one.
-        var epoch = await database.ScalarAsync<int>(
+        var epoch = await _database.ScalarAsync<int>(
             "INSERT INTO leases (instance, expires_at) VALUES ('earlier', now()) RETURNING epoch");
 
         Assert.True(await IsMarkedAsync(epoch));
@@ -64,12 +64,12 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_both_processors_is_passed_on_by_adopters_that_never_used_fallback()
     {
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
         var own = Batches.ToStore(Batches.SortedIds(1), adopter, Batches.Noon.AddHours(1));
-        await database.Payments.StoreAsync(own);
+        await _database.Payments.StoreAsync(own);
         await Leases.CloseAsync(adopter);
-        var next = await database.OpenEpochAsync();
+        var next = await _database.OpenEpochAsync();
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(adopter, next, Earliest, 100));
 
@@ -82,7 +82,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_default_becomes_doubt_at_both_when_its_adopter_used_fallback()
     {
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), adopter, Earliest, 100));
         await RenewAsync(adopter, usesFallback: true);
         await Leases.CloseAsync(adopter);
@@ -96,14 +96,14 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public async Task A_clean_stop_releases_payments_in_doubt_at_both_processors_only_when_the_epoch_used_fallback(
         bool usedFallback, short handover)
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         var batch = Batches.ToStore(Batches.SortedIds(2), epoch);
-        await database.Payments.StoreAsync(batch);
+        await _database.Payments.StoreAsync(batch);
         await RenewAsync(epoch, usedFallback);
 
         await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[..1]));
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await database.OpenEpochAsync(), Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await _database.OpenEpochAsync(), Earliest, 100));
         Assert.Equal(
             [handover, PaymentStates.Unsent],
             adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
@@ -112,7 +112,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_releases_adopted_payments_with_the_doubt_that_they_came_with()
     {
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(
             new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
 
@@ -127,14 +127,14 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [InlineData(";Options=-c synchronous_commit=off")]
     public async Task The_mark_is_flushed_when_it_is_committed(string settings)
     {
-        await using var connections = LedgerSetup.Leases(database.ConnectionString + settings, TimeProvider.System);
-        var leases = new LeaseStore(connections, database.Shared);
-        var epoch = await database.OpenEpochAsync();
-        await database.ExecuteAsync("""
+        await using var connections = LedgerSetup.Leases(_database.ConnectionString + settings, TimeProvider.System);
+        var leases = new LeaseStore(connections, _database.Shared);
+        var epoch = await _database.OpenEpochAsync();
+        await _database.ExecuteAsync("""
             CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN NEW.instance := current_setting('synchronous_commit'); RETURN NEW; END $$
             """);
-        await database.ExecuteAsync(
+        await _database.ExecuteAsync(
             "CREATE OR REPLACE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
 
         await RenewAsync(epoch, usesFallback: false);
@@ -143,23 +143,23 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         Assert.Equal("on", await InstanceAsync());
 
         Task<string> InstanceAsync() =>
-            database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
+            _database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
     }
 
     private async Task RenewAsync(int epoch, bool usesFallback) =>
         Assert.True((await Leases.RenewAsync(Renewal(epoch, usesFallback))).Renewed);
 
     private RenewalArgs Renewal(int epoch, bool usesFallback) =>
-        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++renewals, "", CloseExpired: false, usesFallback);
+        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false, usesFallback);
 
     private Task<bool> IsMarkedAsync(int epoch) =>
-        database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+        _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
 
     // With one payment.
     private async Task<int> DiedAsync(bool usedFallback)
     {
-        var epoch = await database.OpenEpochAsync();
-        await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
+        var epoch = await _database.OpenEpochAsync();
+        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
         await RenewAsync(epoch, usedFallback);
         await Leases.CloseAsync(epoch);
         return epoch;
@@ -167,7 +167,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
 
     private async Task<short> AdoptedAsync(int from)
     {
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, adopter, Earliest, 100))).Handover;
     }
 }

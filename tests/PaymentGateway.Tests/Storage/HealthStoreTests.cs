@@ -7,18 +7,18 @@ public sealed class HealthStoreTests : IAsyncLifetime
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(5);
 
-    private readonly TestDatabase database = new();
+    private readonly TestDatabase _database = new();
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task Of_many_instances_exactly_one_polls_a_processor_in_an_interval()
     {
         for (var round = 0; round < 20; round++)
         {
-            await database.ExecuteAsync("UPDATE processor_health SET polled_at = now() - interval '5.1 seconds'");
+            await _database.ExecuteAsync("UPDATE processor_health SET polled_at = now() - interval '5.1 seconds'");
 
             var claims = await Task.WhenAll(Enumerable.Range(0, 20).Select(_ => Task.Run(ClaimAsync)));
 
@@ -32,9 +32,9 @@ public sealed class HealthStoreTests : IAsyncLifetime
         Assert.Equal("1 2", string.Join(' ', (await ClaimAsync()).Order()));
         Assert.Empty(await ClaimAsync());
 
-        await database.ExecuteAsync("UPDATE processor_health SET polled_at = polled_at - interval '4 seconds'");
+        await _database.ExecuteAsync("UPDATE processor_health SET polled_at = polled_at - interval '4 seconds'");
         Assert.Empty(await ClaimAsync());
-        await database.ExecuteAsync(
+        await _database.ExecuteAsync(
             "UPDATE processor_health SET polled_at = polled_at - interval '1.1 seconds' WHERE processor = 2");
 
         Assert.Equal(2, Assert.Single(await ClaimAsync()));
@@ -43,11 +43,11 @@ public sealed class HealthStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_health_report_is_read_by_all_instances_with_its_age()
     {
-        await database.Health.PublishAsync(new HealthArgs(2, true, 1234));
-        await database.ExecuteAsync(
+        await _database.Health.PublishAsync(new HealthArgs(2, true, 1234));
+        await _database.ExecuteAsync(
             "UPDATE processor_health SET observed_at = observed_at - interval '3 seconds' WHERE processor = 2");
 
-        var rows = await database.Health.ReadAsync();
+        var rows = await _database.Health.ReadAsync();
 
         var report = Assert.Single(rows, row => row.Processor == 2);
         Assert.Equal((true, 1234), (report.Failing, report.MinResponseMs));
@@ -56,5 +56,5 @@ public sealed class HealthStoreTests : IAsyncLifetime
     }
 
     private async Task<IEnumerable<short>> ClaimAsync() =>
-        (await database.Health.ClaimAsync(Interval)).Select(claim => claim.Processor).ToList();
+        (await _database.Health.ClaimAsync(Interval)).Select(claim => claim.Processor).ToList();
 }

@@ -14,39 +14,39 @@ public sealed class KeptPlanTests : IAsyncLifetime
     // Npgsql prepares at the second use, and PostgreSQL plans five for their values before it may keep a plan.
     private const int Calls = 12;
 
-    private readonly TestDatabase database = new();
+    private readonly TestDatabase _database = new();
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     // One statement at a time in a database of its own, on one connection for batches and one for the rest, and their
     // plans with them.
     [PostgresFact]
     public async Task Neither_recording_nor_the_search_for_unsettled_payments_reads_the_settled_ones()
     {
-        var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
         var later = Batches.Noon.AddHours(1);
         Task PageAsync() =>
-            database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
-        Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
+            _database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
+        Task AdoptAsync() => _database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
         async Task EndAsync()
         {
-            await database.ExecuteAsync(
+            await _database.ExecuteAsync(
                 $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
-            await database.Leases.MarkAdoptedAsync(dead);
+            await _database.Leases.MarkAdoptedAsync(dead);
         }
 
         // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.
         var few = await SettleAsync(living, 5, Batches.Noon);
-        Task RecordAsync() => database.Ledger.RecordAsync(few);
+        Task RecordAsync() => _database.Ledger.RecordAsync(few);
         Func<Task>[] statements = [PageAsync, EndAsync, AdoptAsync, RecordAsync];
         await SettleAsync(living, 45, Batches.Noon.AddSeconds(1));
-        await database.ExecuteAsync("ANALYZE payments, settlements");
+        await _database.ExecuteAsync("ANALYZE payments, settlements");
         await CountReadAsync(statements);
         await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
         var before = await CountReadAsync(statements);
-        await database.ExecuteAsync("ANALYZE payments, settlements");
+        await _database.ExecuteAsync("ANALYZE payments, settlements");
         var after = await CountReadAsync(statements);
 
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Many / 10));
@@ -57,27 +57,27 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_page_of_a_backlog_reads_only_the_rows_of_that_page()
     {
-        var name = await database.ScalarAsync<string>("SELECT current_database()::text");
-        await database.ExecuteAsync($"ALTER DATABASE {name} SET effective_cache_size = '80kB'");
-        database.Source.Clear();
-        Assert.Equal("80kB", await database.ScalarAsync<string>("SHOW effective_cache_size"));
-        var (living, dead) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var name = await _database.ScalarAsync<string>("SELECT current_database()::text");
+        await _database.ExecuteAsync($"ALTER DATABASE {name} SET effective_cache_size = '80kB'");
+        _database.Source.Clear();
+        Assert.Equal("80kB", await _database.ScalarAsync<string>("SHOW effective_cache_size"));
+        var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
         await SettleAsync(living, Many, Batches.Noon.AddHours(-1));
         // In turn, as instances do: that an owner's rows lie apart makes the index look expensive, too.
         for (var batch = 0; batch < Many / Page; batch++)
             foreach (var owner in (int[])[living, dead])
-                await database.Payments.StoreAsync(
+                await _database.Payments.StoreAsync(
                     Batches.ToStore(Batches.SortedIds(Page), owner, Batches.Noon.AddSeconds(batch)));
-        await database.Leases.CloseAsync(dead);
-        await database.ExecuteAsync("ANALYZE payments, settlements");
-        await using var older = new NpgsqlConnection(database.ConnectionString);
+        await _database.Leases.CloseAsync(dead);
+        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await using var older = new NpgsqlConnection(_database.ConnectionString);
         await older.OpenAsync();
         await using var seeing = await older.BeginTransactionAsync(IsolationLevel.RepeatableRead);
         await using (var look = new NpgsqlCommand("SELECT count(*) FROM payments", older, seeing))
             await look.ExecuteScalarAsync();
-        Task PageAsync() => database.Payments.UnsettledPageAsync(
+        Task PageAsync() => _database.Payments.UnsettledPageAsync(
             new UnsettledPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), Page));
-        Task AdoptAsync() => database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
+        Task AdoptAsync() => _database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
         File.AppendAllText("/tmp/tests5-plan.txt", $"{read[0]} {read[1]}\n");//TMP
@@ -91,15 +91,15 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_summary_of_everything_reads_a_row_for_hours_not_for_seconds()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(Many), await database.OpenEpochAsync());
-        await database.Payments.StoreAsync(batch);
+        var batch = Batches.ToStore(Batches.SortedIds(Many), await _database.OpenEpochAsync());
+        await _database.Payments.StoreAsync(batch);
         var outcomes = Batches.ToRecord(batch);
         for (var i = 0; i < Many; i++)
             outcomes.RequestedAts[i] = Batches.Noon.AddSeconds(5 * i);
-        await database.Ledger.RecordAsync(outcomes);
-        await database.ExecuteAsync("ANALYZE settlements, settlement_totals");
+        await _database.Ledger.RecordAsync(outcomes);
+        await _database.ExecuteAsync("ANALYZE settlements, settlement_totals");
 
-        var read = await CountReadAsync([() => database.Ledger.SumAsync(null, null)]);
+        var read = await CountReadAsync([() => _database.Ledger.SumAsync(null, null)]);
 
         Assert.InRange(read[0], Calls, Many / 10);
     }
@@ -107,9 +107,9 @@ public sealed class KeptPlanTests : IAsyncLifetime
     private async Task<RecordArgs> SettleAsync(int owner, int count, DateTime acceptedAt)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
-        await database.Payments.StoreAsync(batch);
+        await _database.Payments.StoreAsync(batch);
         var outcomes = Batches.ToRecord(batch);
-        Assert.Equal(count, await database.Ledger.RecordAsync(outcomes));
+        Assert.Equal(count, await _database.Ledger.RecordAsync(outcomes));
         return outcomes;
     }
 
@@ -132,15 +132,15 @@ public sealed class KeptPlanTests : IAsyncLifetime
     private async Task<long> RowsReadAsync()
     {
         const string Flush = "SELECT pg_stat_force_next_flush()";
-        await database.ExecuteAsync(Flush);
-        await database.Connections.RunAsync(
+        await _database.ExecuteAsync(Flush);
+        await _database.Connections.RunAsync(
             static async (connection, sql) =>
             {
                 await using var command = new NpgsqlCommand(sql, connection);
                 return await command.ExecuteNonQueryAsync();
             },
             Flush);
-        return await database.ScalarAsync<long>("""
+        return await _database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
                 SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
                 UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS scans

@@ -11,21 +11,21 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase database = new();
-    private long renewals;
+    private readonly TestDatabase _database = new();
+    private long _renewals;
 
-    private LeaseStore Leases => database.Leases;
+    private LeaseStore Leases => _database.Leases;
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
-        await database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
+        await _database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
         Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
-        var owner = await database.OpenEpochAsync();
+        var owner = await _database.OpenEpochAsync();
         await StoreAsync(owner, 1);
 
         await Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
@@ -72,7 +72,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var expired = await Leases.OpenAsync("one", Expired);
         await Leases.OpenAsync("two", Minute);
 
-        await Leases.RenewAsync(Renewal(await database.OpenEpochAsync()));
+        await Leases.RenewAsync(Renewal(await _database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
         await CloseExpiredAsync();
 
@@ -99,7 +99,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var renewal = await CloseExpiredAsync();
 
         Assert.Equal(
-            (true, true, await database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
+            (true, true, await _database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
         Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -107,7 +107,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task A_closed_epoch_closes_no_other()
     {
         await Leases.OpenAsync("one", Expired);
-        var lost = await database.OpenEpochAsync();
+        var lost = await _database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
         var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true });
@@ -120,7 +120,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task An_expired_lease_whose_row_is_locked_is_skipped_and_the_others_are_closed()
     {
         var (held, expired) = (await Leases.OpenAsync("one", Expired), await Leases.OpenAsync("two", Expired));
-        await using var other = await database.Source.OpenConnectionAsync();
+        await using var other = await _database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await using var hold = other.CreateCommand();
         hold.CommandText = $"SELECT FROM leases WHERE epoch = {held} FOR UPDATE";
@@ -143,7 +143,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await RenewAsync(adopter, Batches.Noon.AddHours(1));
         var late = Renewal(adopter) with { LowWaterMark = Batches.Noon.AddHours(1) };
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++renewals));
+        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++_renewals));
         var renewal = await Leases.RenewAsync(late);
 
         Assert.Equal((false, true), (renewal.Renewed, renewal.IsOpen));
@@ -158,7 +158,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
         var settled = Batches.ToStore(batch.Ids[..4], dead);
-        await database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        await _database.Ledger.RecordAsync(Batches.ToRecord(settled));
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
@@ -202,7 +202,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
-        var next = await database.OpenEpochAsync();
+        var next = await _database.OpenEpochAsync();
         Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
     }
 
@@ -238,7 +238,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
-        await using var connection = await database.Source.OpenConnectionAsync();
+        await using var connection = await _database.Source.OpenConnectionAsync();
         await using var transaction = await connection.BeginTransactionAsync();
         await using var locking = connection.CreateCommand();
         locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE";
@@ -261,7 +261,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
         Assert.Empty(adopted);
-        Assert.Equal(3, await database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
+        Assert.Equal(3, await _database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
     }
 
     [PostgresFact]
@@ -280,15 +280,15 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_releases_unsent_payments_as_unsent_and_payments_in_doubt_as_in_doubt()
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         var batch = await StoreAsync(epoch, 6);
-        await database.Ledger.RecordAsync(Batches.ToRecord(Batches.ToStore(batch.Ids[..2], epoch)));
+        await _database.Ledger.RecordAsync(Batches.ToRecord(Batches.ToStore(batch.Ids[..2], epoch)));
 
         var released = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
 
         Assert.Equal(4, released);
         Assert.False(await RenewAsync(epoch, Batches.Noon));
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
         Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, PaymentStates.Unsent));
         Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, PaymentStates.InDoubtAtDefault));
@@ -297,13 +297,13 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_payment_released_in_doubt_stays_in_doubt_and_one_that_an_adopter_may_have_sent_becomes_so()
     {
-        var first = await database.OpenEpochAsync();
+        var first = await _database.OpenEpochAsync();
         var batch = await StoreAsync(first, 2);
         await Leases.ReleaseAsync(new ReleaseArgs(first, Earliest, batch.Ids[1..]));
-        var second = await database.OpenEpochAsync();
+        var second = await _database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(0, second, Earliest, 100));
         await Leases.CloseAsync(second); // It dies, and nobody knows whether it has sent the first one.
-        var third = await database.OpenEpochAsync();
+        var third = await _database.OpenEpochAsync();
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(second, third, Earliest, 100));
 
@@ -314,7 +314,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_release_leaves_the_payments_of_other_epochs()
     {
-        var (one, other) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var (one, other) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
         await StoreAsync(other, 3);
 
         Assert.Equal(0, await Leases.ReleaseAsync(new ReleaseArgs(one, Earliest, [])));
@@ -337,7 +337,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Transactions_that_only_read_or_maintain_the_payments_are_no_writers()
     {
-        await using var reader = await database.Source.OpenConnectionAsync();
+        await using var reader = await _database.Source.OpenConnectionAsync();
         await using var transaction = await reader.BeginTransactionAsync();
         await using var command = reader.CreateCommand();
         command.CommandText = "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments";
@@ -350,7 +350,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         (await Leases.RenewAsync(Renewal(epoch) with { LowWaterMark = lowWaterMark })).Renewed;
 
     private RenewalArgs Renewal(int epoch) =>
-        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++renewals, "", CloseExpired: false);
+        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false);
 
     private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
         rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
@@ -359,7 +359,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     // Until all is taken: an adopter that finds the lease row locked by another one gets an empty page.
     private async Task AdoptPagesAsync(int dead, ConcurrentBag<Guid> taken, int all)
     {
-        var adopter = await database.OpenEpochAsync();
+        var adopter = await _database.OpenEpochAsync();
         while (taken.Count < all)
             foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)))
                 taken.Add(row.CorrelationId);
@@ -371,8 +371,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
     private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
     {
-        var (dead, adopter) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
-        await database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
+        var (dead, adopter) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
+        await _database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
         return (dead, adopter);
     }
 
@@ -380,13 +380,13 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private async Task<StoreArgs> StoreAsync(int owner, int count)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner);
-        Assert.Equal(count, await database.Payments.StoreAsync(batch));
+        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
         return batch;
     }
 
     private async Task<RenewalRow> CloseExpiredAsync() =>
-        await Leases.RenewAsync(Renewal(await database.OpenEpochAsync()) with { CloseExpired = true });
+        await Leases.RenewAsync(Renewal(await _database.OpenEpochAsync()) with { CloseExpired = true });
 
     private Task<long> CountOwnedAsync(int owner) =>
-        database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");
+        _database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");
 }

@@ -13,16 +13,16 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
 
     private static readonly TimeSpan HangGuard = TimeSpan.FromMinutes(1);
 
-    private readonly TestDatabase database = new();
+    private readonly TestDatabase _database = new();
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task A_new_ledger_is_intact()
     {
-        var state = await database.LedgerState.StateAsync();
+        var state = await _database.LedgerState.StateAsync();
 
         Assert.Equal(new LedgerState(1, 0, null, true), state);
     }
@@ -30,12 +30,12 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Of_many_instances_that_find_the_ledger_lost_one_counts_the_reset()
     {
-        await database.ExecuteAsync("TRUNCATE ledger_intact");
-        Assert.False((await database.LedgerState.StateAsync()).Intact);
+        await _database.ExecuteAsync("TRUNCATE ledger_intact");
+        Assert.False((await _database.LedgerState.StateAsync()).Intact);
 
-        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(database.LedgerState.MarkResetAsync)));
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(_database.LedgerState.MarkResetAsync)));
 
-        var state = await database.LedgerState.StateAsync();
+        var state = await _database.LedgerState.StateAsync();
         Assert.Equal((1, true), (state.Resets, state.Intact));
         Assert.NotNull(state.ResetAt);
     }
@@ -43,12 +43,12 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_purge_the_ledger_does_not_count_as_reset()
     {
-        await database.ExecuteAsync("TRUNCATE ledger_intact");
-        await database.LedgerState.MarkResetAsync();
+        await _database.ExecuteAsync("TRUNCATE ledger_intact");
+        await _database.LedgerState.MarkResetAsync();
 
-        await database.LedgerState.PurgeAsync();
+        await _database.LedgerState.PurgeAsync();
 
-        var state = await database.LedgerState.StateAsync();
+        var state = await _database.LedgerState.StateAsync();
         Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
         Assert.Null(state.ResetAt);
     }
@@ -57,8 +57,8 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     public async Task A_purge_past_its_deadline_empties_nothing()
     {
         await using var limited = new SharedConnections(
-            LedgerSetup.DataSource(database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
-        await using var other = await database.Source.OpenConnectionAsync();
+            LedgerSetup.DataSource(_database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
+        await using var other = await _database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
@@ -70,40 +70,40 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
         await transaction.CommitAsync();
 
         await Eventually.HoldsAsync(
-            async () => await database.ScalarAsync<long>("""
+            async () => await _database.ScalarAsync<long>("""
                 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                   AND (state <> 'idle' OR wait_event_type = 'Lock')
                 """) == 0,
             "the purge has had its locks and is over");
-        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await database.LedgerState.StateAsync()).Generation);
+        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await _database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
     public async Task A_purge_that_waits_for_its_locks_lets_others_pass_and_gives_up_before_its_caller()
     {
-        var epoch = await database.OpenEpochAsync();
-        await using var other = await database.Source.OpenConnectionAsync();
+        var epoch = await _database.OpenEpochAsync();
+        await using var other = await _database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        var purge = database.LedgerState.PurgeAsync();
+        var purge = _database.LedgerState.PurgeAsync();
         await Eventually.HoldsAsync(
-            async () => await database.ScalarAsync<long>(
+            async () => await _database.ScalarAsync<long>(
                 "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
             "the purge waits");
-        await database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
 
         var lost = await Assert.ThrowsAsync<PostgresException>(() => purge);
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
-        Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await database.LedgerState.StateAsync()).Generation);
+        Assert.Equal(3, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await _database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
     public async Task A_purge_beside_all_other_statements_breaks_none_and_empties_everything()
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         var failures = new ConcurrentBag<Exception>();
         var limit = Stopwatch.StartNew();
         var (purges, recorded, adopted) = (0, 0L, 0);
@@ -113,23 +113,23 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
             RepeatAsync(() => StoreAndRecordAsync(3)),
             RepeatAsync(async () =>
             {
-                var summary = await database.SummariseAsync(null, null);
+                var summary = await _database.SummariseAsync(null, null);
                 // One snapshot: whatever was purged, the sum is of whole payments of 19.90.
                 Assert.Equal(summary.Default.TotalRequests * 19.90m, summary.Default.TotalAmount);
             }),
             RepeatAsync(async () =>
             {
-                var adopter = await database.OpenEpochAsync();
-                adopted += (await database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
+                var adopter = await _database.OpenEpochAsync();
+                adopted += (await _database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
             }),
             RepeatAsync(async () =>
             {
-                await database.LedgerState.PurgeAsync();
+                await _database.LedgerState.PurgeAsync();
                 Interlocked.Increment(ref purges);
             }));
 
-        await database.LedgerState.PurgeAsync();
-        Assert.Equal(Empty, await database.SummariseAsync(null, null));
+        await _database.LedgerState.PurgeAsync();
+        Assert.Equal(Empty, await _database.SummariseAsync(null, null));
         Assert.Empty(failures);
         Assert.True(HasEnough(), $"{purges} purges, {recorded} recorded, {adopted} adopted");
 
@@ -138,10 +138,10 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
         async Task StoreAndRecordAsync(int instance)
         {
             var batch = Batches.ToStore(Batches.SortedIds(50), epoch);
-            await database.Payments.StoreAsync(batch);
-            var entered = await database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
+            await _database.Payments.StoreAsync(batch);
+            var entered = await _database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
             Interlocked.Add(ref recorded, entered);
-            await database.Payments.FindAsync(batch.Ids);
+            await _database.Payments.FindAsync(batch.Ids);
         }
 
         Task RepeatAsync(Func<Task> statement) => Task.Run(async () =>

@@ -7,13 +7,13 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 {
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase database = new();
+    private readonly TestDatabase _database = new();
 
-    private ParkedStore Parked => new(database.Shared);
+    private ParkedStore Parked => new(_database.Shared);
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task A_parked_payment_is_listed_with_its_reason_and_adopted_by_nobody()
@@ -24,10 +24,10 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
         var parked = Assert.Single(await ListAsync());
         Assert.Equal(new ParkedRow(batch.Ids[0], 1990, batch.AcceptedAts[0], "because"), parked);
-        var adopter = await database.OpenEpochAsync();
-        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Earliest, 100));
+        var adopter = await _database.OpenEpochAsync();
+        var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Earliest, 100));
         Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
-        Assert.Empty(await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
+        Assert.Empty(await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
     }
 
     [PostgresFact]
@@ -52,8 +52,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         Assert.False(await Parked.ReplayAsync(batch.Ids[1]));
 
         Assert.Empty(await ListAsync());
-        var adopter = await database.OpenEpochAsync();
-        var adopted = Assert.Single(await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
+        var adopter = await _database.OpenEpochAsync();
+        var adopted = Assert.Single(await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
         Assert.Equal((batch.Ids[0], (short)2), (adopted.CorrelationId, adopted.Handover));
     }
 
@@ -85,7 +85,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     public async Task Payments_with_the_same_acceptance_time_are_on_one_page_each()
     {
         var (epoch, batch) = await StoreAsync(6);
-        await database.ExecuteAsync("UPDATE payments SET accepted_at = '2025-07-15 12:00:00Z'");
+        await _database.ExecuteAsync("UPDATE payments SET accepted_at = '2025-07-15 12:00:00Z'");
         await ParkAllAsync(
             epoch, batch with { AcceptedAts = Array.ConvertAll(batch.Ids, _ => Batches.Noon) }, _ => "because");
 
@@ -106,8 +106,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
-        var adopter = await database.OpenEpochAsync();
-        var adopted = await database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
+        var adopter = await _database.OpenEpochAsync();
+        var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
         Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100))).Count);
     }
@@ -122,9 +122,9 @@ public sealed class ParkedStoreTests : IAsyncLifetime
 
     private async Task<(int Epoch, StoreArgs Batch)> StoreAsync(int payments = 2)
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         var batch = Batches.ToStore(Batches.SortedIds(payments), epoch);
-        await database.Payments.StoreAsync(batch);
+        await _database.Payments.StoreAsync(batch);
         return (epoch, batch);
     }
 }

@@ -7,13 +7,13 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>
 public sealed class RecordingOnceTests : IAsyncLifetime
 {
-    private readonly TestDatabase database = new();
+    private readonly TestDatabase _database = new();
 
-    private SettlementLedger Ledger => database.Ledger;
+    private SettlementLedger Ledger => _database.Ledger;
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task A_settlement_that_comes_again_changes_nothing()
@@ -60,7 +60,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var entered = await Task.WhenAll(instances);
 
         Assert.Equal(2_000, entered.Sum());
-        Assert.Equal(2_000, await database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        Assert.Equal(2_000, await _database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
@@ -77,7 +77,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         }));
         await Task.WhenAll(recorders);
 
-        Assert.True(await database.ScalarAsync<long>("SELECT count(*) FROM settlement_totals") > 10);
+        Assert.True(await _database.ScalarAsync<long>("SELECT count(*) FROM settlement_totals") > 10);
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
@@ -94,7 +94,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_ledger()
     {
         var batch = await StoreAsync(3);
-        await database.LedgerState.PurgeAsync();
+        await _database.LedgerState.PurgeAsync();
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(batch)));
         await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
@@ -104,9 +104,9 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     public async Task An_id_that_is_posted_again_after_the_purge_is_not_settled_by_its_old_outcome()
     {
         var old = await StoreAsync(3);
-        await database.LedgerState.PurgeAsync();
+        await _database.LedgerState.PurgeAsync();
         var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
-        await database.Payments.StoreAsync(anew);
+        await _database.Payments.StoreAsync(anew);
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
         Assert.Equal(3, await Ledger.RecordAsync(Batches.ToRecord(anew)));
@@ -117,13 +117,13 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_purge_begins_the_next_generation_of_the_ledger()
     {
-        var before = await database.ScalarAsync<int>("SELECT generation FROM ledger");
+        var before = await _database.ScalarAsync<int>("SELECT generation FROM ledger");
         await Ledger.RecordAsync(Batches.ToRecord(await StoreAsync(3)));
 
-        await database.LedgerState.PurgeAsync();
+        await _database.LedgerState.PurgeAsync();
 
-        Assert.Equal(before + 1, await database.ScalarAsync<int>("SELECT generation FROM ledger"));
-        Assert.Equal(0, await database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(before + 1, await _database.ScalarAsync<int>("SELECT generation FROM ledger"));
+        Assert.Equal(0, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
         await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
@@ -143,14 +143,14 @@ public sealed class RecordingOnceTests : IAsyncLifetime
 
     private async Task<StoreArgs> StoreAsync(int count)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(count), await database.OpenEpochAsync());
-        Assert.Equal(count, await database.Payments.StoreAsync(batch));
+        var batch = Batches.ToStore(Batches.SortedIds(count), await _database.OpenEpochAsync());
+        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
         return batch;
     }
 
     private async Task AssertLedgerAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
     {
-        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await database.SummariseAsync(null, null));
+        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await _database.SummariseAsync(null, null));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
@@ -169,6 +169,6 @@ public sealed class RecordingOnceTests : IAsyncLifetime
             SELECT count(*) FROM raw FULL JOIN summed USING (width, processor, bucket)
             WHERE raw.requests IS DISTINCT FROM summed.requests OR raw.cents IS DISTINCT FROM summed.cents
             """;
-        Assert.Equal(0, await database.ScalarAsync<long>(Differences));
+        Assert.Equal(0, await _database.ScalarAsync<long>(Differences));
     }
 }

@@ -8,11 +8,11 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 {
     private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, ledger";
 
-    private readonly EmptyDurableDatabase database = new();
+    private readonly EmptyDurableDatabase _database = new();
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task Instances_that_start_at_once_create_the_ledger_once()
@@ -22,21 +22,21 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Task.WhenAll(instances);
 
         Assert.Equal(6, await CountTablesAsync("true"));
-        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
-        Assert.Equal(2, await database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
+        Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
     }
 
     [PostgresFact]
     public async Task Applying_the_schema_again_keeps_what_is_in_the_ledger()
     {
         await Setup().EnsureAsync();
-        await database.ExecuteAsync("UPDATE ledger SET generation = 7");
-        await database.OpenEpochAsync();
+        await _database.ExecuteAsync("UPDATE ledger SET generation = 7");
+        await _database.OpenEpochAsync();
 
         await Setup().EnsureAsync();
 
-        Assert.Equal(7, await database.ScalarAsync<int>("SELECT generation FROM ledger"));
-        Assert.Equal(1, await database.ScalarAsync<long>("SELECT count(*) FROM leases WHERE epoch <> 0"));
+        Assert.Equal(7, await _database.ScalarAsync<int>("SELECT generation FROM ledger"));
+        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM leases WHERE epoch <> 0"));
     }
 
     [PostgresFact]
@@ -79,7 +79,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public async Task Tables_of_which_a_crash_would_empty_only_some_are_a_wrong_setting(string profile, string change)
     {
         await Setup(profile).EnsureAsync();
-        await database.ExecuteAsync($"ALTER TABLE {change}");
+        await _database.ExecuteAsync($"ALTER TABLE {change}");
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
 
@@ -116,7 +116,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         {
             await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
 
-            Assert.True(await database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
+            Assert.True(await _database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
         }
         finally
         {
@@ -134,7 +134,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
     {
         await Setup().EnsureAsync();
-        await database.ExecuteAsync(earlier);
+        await _database.ExecuteAsync(earlier);
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
 
@@ -148,30 +148,30 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         string earlier)
     {
         await Setup().EnsureAsync();
-        var epoch = await database.OpenEpochAsync();
-        await database.ExecuteAsync(earlier);
+        var epoch = await _database.OpenEpochAsync();
+        await _database.ExecuteAsync(earlier);
 
         await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
 
-        Assert.True(await database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
-        var renewal = await database.Leases.RenewAsync(new RenewalArgs(
+        Assert.True(await _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
+        var renewal = await _database.Leases.RenewAsync(new RenewalArgs(
             epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false));
         Assert.True(renewal.Renewed);
     }
 
     private SchemaSetup Setup(string profile = "Unlogged") =>
-        new(database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+        new(_database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
 
     // Of the whole server, which no other class uses; a connection hears of it at its next statement.
     private async Task SetAsync(string change, string setting, string expected)
     {
-        await database.ExecuteAsync($"ALTER SYSTEM {change}");
-        await database.ExecuteAsync("SELECT pg_reload_conf()");
+        await _database.ExecuteAsync($"ALTER SYSTEM {change}");
+        await _database.ExecuteAsync("SELECT pg_reload_conf()");
         await Eventually.HoldsAsync(
-            async () => await database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
+            async () => await _database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
             $"{setting} is {expected}");
     }
 
-    private Task<long> CountTablesAsync(string condition) => database.ScalarAsync<long>(
+    private Task<long> CountTablesAsync(string condition) => _database.ScalarAsync<long>(
         $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");
 }

@@ -13,12 +13,12 @@ public sealed class SummariseTests : IAsyncLifetime
     private static readonly TimeSpan LedgerSpan = TimeSpan.FromHours(4);
     private static readonly TimeSpan Microsecond = TimeSpan.FromMicroseconds(1);
 
-    private readonly TestDatabase database = new();
-    private readonly Random random = new(42);
+    private readonly TestDatabase _database = new();
+    private readonly Random _random = new(42);
 
-    public Task InitializeAsync() => database.InitializeAsync();
+    public Task InitializeAsync() => _database.InitializeAsync();
 
-    public Task DisposeAsync() => database.DisposeAsync();
+    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresFact]
     public async Task Every_window_has_the_sum_of_the_settlements_within_it()
@@ -31,7 +31,7 @@ public sealed class SummariseTests : IAsyncLifetime
             if (from > to)
                 (from, to) = (to, from);
 
-            var summary = await database.SummariseAsync(from, to);
+            var summary = await _database.SummariseAsync(from, to);
 
             var expected = new PaymentsSummary(
                 Expected(settled, Processor.Default, from, to), Expected(settled, Processor.Fallback, from, to));
@@ -76,7 +76,7 @@ public sealed class SummariseTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_summary_of_an_empty_ledger_is_zero_with_two_decimals_in_the_format_of_the_contract()
     {
-        var summary = await database.SummariseAsync(null, null);
+        var summary = await _database.SummariseAsync(null, null);
 
         Assert.Equal(
             """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
@@ -89,8 +89,8 @@ public sealed class SummariseTests : IAsyncLifetime
         const int Count = 92_300; // 92,234 payments of the largest amount overflow a bigint.
         await SettleAsync([.. Enumerable.Repeat(new Charge(Processor.Default, Money.MaxCents, Batches.Noon), Count)]);
 
-        var byTotals = await database.SummariseAsync(null, null);
-        var byRows = await database.SummariseAsync(Batches.Noon, Batches.Noon);
+        var byTotals = await _database.SummariseAsync(null, null);
+        var byRows = await _database.SummariseAsync(Batches.Noon, Batches.Noon);
 
         Assert.Equal(new ProcessorTotals(Count, Count * 999_999_999_999.99m), byTotals.Default);
         Assert.Equal(byTotals, byRows);
@@ -118,7 +118,7 @@ public sealed class SummariseTests : IAsyncLifetime
 
     private async Task<long> CountAsync(DateTime? from, DateTime? to)
     {
-        var summary = await database.SummariseAsync(from, to);
+        var summary = await _database.SummariseAsync(from, to);
         return summary.Default.TotalRequests + summary.Fallback.TotalRequests;
     }
 
@@ -128,45 +128,45 @@ public sealed class SummariseTests : IAsyncLifetime
         for (var i = 0; i < Settled; i++)
         {
             // Two fifths on the borders of buckets and beside them, where a sum goes wrong first.
-            var at = random.Next(5) switch
+            var at = _random.Next(5) switch
             {
-                0 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
-                1 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
+                0 => RandomBorder(5) + Microsecond * _random.Next(-1, 2),
+                1 => RandomBorder(3_600) + Microsecond * _random.Next(-1, 2),
                 _ => Within(LedgerSpan),
             };
-            var processor = random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
-            settled.Add(new Charge(processor, random.Next(1, 1_000_000), at));
+            var processor = _random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
+            settled.Add(new Charge(processor, _random.Next(1, 1_000_000), at));
         }
 
         await SettleAsync(settled);
         return settled;
     }
 
-    private DateTime? RandomBound(List<Charge> settled) => random.Next(6) switch
+    private DateTime? RandomBound(List<Charge> settled) => _random.Next(6) switch
     {
         0 => null,
-        1 => settled[random.Next(settled.Count)].RequestedAt,
-        2 => settled[random.Next(settled.Count)].RequestedAt + Microsecond * random.Next(-1, 2),
-        3 => RandomBorder(5) + Microsecond * random.Next(-1, 2),
-        4 => RandomBorder(3_600) + Microsecond * random.Next(-1, 2),
+        1 => settled[_random.Next(settled.Count)].RequestedAt,
+        2 => settled[_random.Next(settled.Count)].RequestedAt + Microsecond * _random.Next(-1, 2),
+        3 => RandomBorder(5) + Microsecond * _random.Next(-1, 2),
+        4 => RandomBorder(3_600) + Microsecond * _random.Next(-1, 2),
         _ => Within(LedgerSpan * 1.1) - LedgerSpan * 0.05,
     };
 
     private DateTime Within(TimeSpan span) =>
-        Batches.Noon + Microsecond * random.NextInt64(span.Ticks / Microsecond.Ticks);
+        Batches.Noon + Microsecond * _random.NextInt64(span.Ticks / Microsecond.Ticks);
 
     private DateTime RandomBorder(int seconds) =>
-        Batches.Noon.AddSeconds(seconds * random.Next((int)LedgerSpan.TotalSeconds / seconds + 1));
+        Batches.Noon.AddSeconds(seconds * _random.Next((int)LedgerSpan.TotalSeconds / seconds + 1));
 
     private async Task SettleAsync(IReadOnlyList<Charge> charges)
     {
-        var epoch = await database.OpenEpochAsync();
+        var epoch = await _database.OpenEpochAsync();
         for (var done = 0; done < charges.Count; done += 10_000)
         {
             var page = charges.Skip(done).Take(10_000).ToArray();
             var stored = Batches.ToStore(Batches.SortedIds(page.Length), epoch, Batches.Noon.AddSeconds(done));
-            await database.Payments.StoreAsync(stored);
-            Assert.Equal(page.Length, await database.Ledger.RecordAsync(new RecordArgs(
+            await _database.Payments.StoreAsync(stored);
+            Assert.Equal(page.Length, await _database.Ledger.RecordAsync(new RecordArgs(
                 stored.Ids,
                 Array.ConvertAll(page, charge => (short)charge.Processor),
                 Array.ConvertAll(page, charge => charge.Cents),

@@ -11,29 +11,29 @@ public sealed class SummaryQueriesTests : IDisposable
 
     private static readonly SummaryWindow Everything = new(null, null);
 
-    private readonly List<(SummaryWindow Window, TaskCompletionSource<PaymentsSummary> Answer)> begun = [];
-    private readonly FakeTimeProvider clock = new();
-    private readonly SummaryQueries queries;
+    private readonly List<(SummaryWindow Window, TaskCompletionSource<PaymentsSummary> Answer)> _begun = [];
+    private readonly FakeTimeProvider _clock = new();
+    private readonly SummaryQueries _queries;
 
-    public SummaryQueriesTests() => queries = new SummaryQueries(
+    public SummaryQueriesTests() => _queries = new SummaryQueries(
         window =>
         {
             var answer = new TaskCompletionSource<PaymentsSummary>();
-            lock (begun)
-                begun.Add((window, answer));
+            lock (_begun)
+                _begun.Add((window, answer));
             return answer.Task;
         },
-        clock);
+        _clock);
 
-    public void Dispose() => queries.Dispose();
+    public void Dispose() => _queries.Dispose();
 
     [Fact]
     public async Task A_caller_during_a_query_shares_the_next_query_and_never_the_running_one()
     {
-        var first = queries.AskAsync(Everything);
+        var first = _queries.AskAsync(Everything);
         await BegunAsync(1);
 
-        var later = Enumerable.Range(0, 100).Select(_ => queries.AskAsync(Everything)).ToList();
+        var later = Enumerable.Range(0, 100).Select(_ => _queries.AskAsync(Everything)).ToList();
         Assert.Equal(1, Begun());
         End(0, Summary(1));
         Assert.Equal(Summary(1), await first);
@@ -43,7 +43,7 @@ public sealed class SummaryQueriesTests : IDisposable
 
         Assert.All(await Task.WhenAll(later), summary => Assert.Equal(Summary(2), summary));
         Assert.Equal(2, Begun());
-        var after = queries.AskAsync(Everything);
+        var after = _queries.AskAsync(Everything);
         await BegunAsync(3);
         End(2, Summary(3));
         Assert.Equal(Summary(3), await after);
@@ -52,9 +52,9 @@ public sealed class SummaryQueriesTests : IDisposable
     [Fact]
     public async Task Four_windows_are_queried_at_once_and_too_many_are_refused_at_once()
     {
-        var asked = Enumerable.Range(0, InFlightMax + WaitingMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        var asked = Enumerable.Range(0, InFlightMax + WaitingMax).Select(at => _queries.AskAsync(Window(at))).ToList();
         await BegunAsync(InFlightMax);
-        var refused = queries.AskAsync(Window(asked.Count));
+        var refused = _queries.AskAsync(Window(asked.Count));
 
         Assert.Null(await refused);
         Assert.Equal(InFlightMax, Begun());
@@ -74,30 +74,30 @@ public sealed class SummaryQueriesTests : IDisposable
     [Fact]
     public async Task A_waiting_window_takes_one_permit_however_many_ask_for_it()
     {
-        var inFlight = Enumerable.Range(0, InFlightMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        var inFlight = Enumerable.Range(0, InFlightMax).Select(at => _queries.AskAsync(Window(at))).ToList();
         await BegunAsync(InFlightMax);
 
         var waiting = Enumerable.Range(0, 10 * WaitingMax)
-            .Select(at => queries.AskAsync(Window(InFlightMax + at % WaitingMax))).ToList();
+            .Select(at => _queries.AskAsync(Window(InFlightMax + at % WaitingMax))).ToList();
 
         Assert.All(inFlight.Concat(waiting), asked => Assert.False(asked.IsCompleted));
-        Assert.Null(await queries.AskAsync(Window(InFlightMax + WaitingMax)));
+        Assert.Null(await _queries.AskAsync(Window(InFlightMax + WaitingMax)));
     }
 
     [Fact]
     public async Task A_query_that_hangs_is_abandoned_but_keeps_its_permit_and_its_window_is_queried_again()
     {
-        var hanging = queries.AskAsync(Everything);
+        var hanging = _queries.AskAsync(Everything);
         await BegunAsync(1);
-        var next = queries.AskAsync(Everything);
+        var next = _queries.AskAsync(Everything);
 
-        clock.Advance(SummaryQueries.Limit);
+        _clock.Advance(SummaryQueries.Limit);
 
         await Assert.ThrowsAsync<TimeoutException>(() => hanging);
         await Assert.ThrowsAsync<TimeoutException>(() => next);
         await BegunAsync(2);
         End(1, Summary(2));
-        var others = Enumerable.Range(0, InFlightMax).Select(at => queries.AskAsync(Window(at))).ToList();
+        var others = Enumerable.Range(0, InFlightMax).Select(at => _queries.AskAsync(Window(at))).ToList();
         await BegunAsync(2 + InFlightMax - 1);
         Assert.Equal(2 + InFlightMax - 1, Begun());
         End(0, Summary(1));
@@ -108,11 +108,11 @@ public sealed class SummaryQueriesTests : IDisposable
     [Fact]
     public async Task The_failure_of_a_query_reaches_all_who_share_it_and_nobody_else()
     {
-        var first = queries.AskAsync(Everything);
+        var first = _queries.AskAsync(Everything);
         await BegunAsync(1);
-        var later = queries.AskAsync(Everything);
+        var later = _queries.AskAsync(Everything);
 
-        begun[0].Answer.SetException(new InvalidOperationException("broken"));
+        _begun[0].Answer.SetException(new InvalidOperationException("broken"));
 
         await Assert.ThrowsAsync<InvalidOperationException>(() => first);
         await BegunAsync(2);
@@ -125,12 +125,12 @@ public sealed class SummaryQueriesTests : IDisposable
     private static PaymentsSummary Summary(int requests) =>
         new(new ProcessorTotals(requests, 0.00m), new ProcessorTotals(0, 0.00m));
 
-    private void End(int at, PaymentsSummary summary) => begun[at].Answer.SetResult(summary);
+    private void End(int at, PaymentsSummary summary) => _begun[at].Answer.SetResult(summary);
 
     private int Begun()
     {
-        lock (begun)
-            return begun.Count;
+        lock (_begun)
+            return _begun.Count;
     }
 
     private Task BegunAsync(int count) => Support.Eventually.HoldsAsync(() => Begun() >= count, $"{count} queries");

@@ -9,17 +9,17 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
 {
     private static readonly TimeSpan Linger = TimeSpan.FromSeconds(1);
 
-    private readonly TestDatabase database = new();
-    private GatewayRig rig = null!;
+    private readonly TestDatabase _database = new();
+    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => rig = await GatewayRig.StartAsync(database);
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
 
-    public async Task DisposeAsync() => await rig.DisposeAsync();
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task A_summary_has_every_outcome_that_its_instance_knew_when_asked()
     {
-        var gateway = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
+        var gateway = await _rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         var outcomes = gateway.Part<UnwrittenOutcomes>();
 
         for (var paid = 1; paid <= 5; paid++)
@@ -34,16 +34,16 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_late_answer_to_another_instance_is_recorded_without_lingering()
     {
-        var asked = await rig.StartGatewayAsync();
-        var charging = await rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
-        await rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var asked = await _rig.StartGatewayAsync();
+        var charging = await _rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await charging.PayAsync();
         await Eventually.HoldsAsync(
-            async () => (await rig.Default.CallsAsync()).InFlight == 1, "the charge is in flight");
+            async () => (await _rig.Default.CallsAsync()).InFlight == 1, "the charge is in flight");
         var late = DateTimeOffset.UtcNow + TimeSpan.FromSeconds(1);
         await Eventually.HoldsAsync(() => DateTimeOffset.UtcNow >= late, "the charge is late");
 
-        await rig.Default.ClearFaultsAsync();
+        await _rig.Default.ClearFaultsAsync();
 
         await InTime.EndsAsync(
             Linger / 2, SeenAsync(), over => asked.GetAsync("healthz"), "the other instance's late outcome");

@@ -26,24 +26,24 @@ public sealed class AuditStorm(GatewaySystem system)
     private static readonly TimeSpan BehindMax = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan FollowedMax = TimeSpan.FromSeconds(5);
 
-    private readonly ConcurrentBag<AuditDifference> differences = [];
+    private readonly ConcurrentBag<AuditDifference> _differences = [];
 
     public int Count { get; private set; }
 
-    public IReadOnlyCollection<AuditDifference> Differences => differences;
+    public IReadOnlyCollection<AuditDifference> Differences => _differences;
 
     /// <summary>For people: how many differed, and by how long the ledger was behind.</summary>
     public string Report
     {
         get
         {
-            var behind = differences.Select(one => one.Behind).Order().ToList();
+            var behind = _differences.Select(one => one.Behind).Order().ToList();
             return behind.Count == 0
                 ? $"storm: {Count} audits, none differed"
                 : $"storm: {Count} audits, {behind.Count} differed; the ledger was behind by "
                     + $"{behind[behind.Count / 2].TotalMilliseconds:0.0} ms in the median, "
                     + $"{behind[^1].TotalMilliseconds:0.0} ms at worst; "
-                    + $"{differences.Count(one => one.Persists)} persist";
+                    + $"{_differences.Count(one => one.Persists)} persist";
         }
     }
 
@@ -68,7 +68,7 @@ public sealed class AuditStorm(GatewaySystem system)
         var (from, to) = LedgerAudit.OfficialWindow();
         var audit = await LedgerAudit.TakeAsync(system, from, to);
         if (!audit.Agrees)
-            differences.Add(await FollowAsync(audit, from, to));
+            _differences.Add(await FollowAsync(audit, from, to));
     }
 
     private async Task<AuditDifference> FollowAsync(LedgerAudit first, DateTimeOffset from, DateTimeOffset to)

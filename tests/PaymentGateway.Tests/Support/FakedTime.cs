@@ -6,19 +6,19 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public sealed class FakedTime : IDisposable
 {
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-clock");
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-clock");
 
     public FakedTime()
     {
         var real = PostgresServer.Binaries!;
-        var clock = Path.Combine(directory.FullName, "clock");
+        var clock = Path.Combine(_directory.FullName, "clock");
         // User postgres has to enter here.
         const UnixFileMode Everyone = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute
             | UnixFileMode.GroupRead | UnixFileMode.GroupExecute | UnixFileMode.OtherRead | UnixFileMode.OtherExecute;
-        directory.UnixFileMode = Everyone;
+        _directory.UnixFileMode = Everyone;
         foreach (var tool in new[] { "initdb", "psql" })
-            File.CreateSymbolicLink(Path.Combine(directory.FullName, tool), Path.Combine(real, tool));
-        var server = Path.Combine(directory.FullName, "postgres");
+            File.CreateSymbolicLink(Path.Combine(_directory.FullName, tool), Path.Combine(real, tool));
+        var server = Path.Combine(_directory.FullName, "postgres");
         File.WriteAllText(server, $"""
             #!/bin/sh
             exec env LD_PRELOAD={Library} FAKETIME_TIMESTAMP_FILE={clock} FAKETIME_NO_CACHE=1 \
@@ -35,19 +35,19 @@ public sealed class FakedTime : IDisposable
         : null;
 
     /// <summary>For a system's variable PG_BIN.</summary>
-    public string Binaries => directory.FullName;
+    public string Binaries => _directory.FullName;
 
     /// <summary>From now on the server's clock is so far from the others'.</summary>
     public void Jump(int seconds)
     {
         // Never half written where the server reads it each time that it reads its clock.
-        var next = Path.Combine(directory.FullName, "next");
+        var next = Path.Combine(_directory.FullName, "next");
         File.WriteAllText(next, $"{seconds:+0;-0;+0}\n");
         File.SetUnixFileMode(next, UnixFileMode.UserRead | UnixFileMode.GroupRead | UnixFileMode.OtherRead);
-        File.Move(next, Path.Combine(directory.FullName, "clock"), overwrite: true);
+        File.Move(next, Path.Combine(_directory.FullName, "clock"), overwrite: true);
     }
 
-    public void Dispose() => directory.Delete(recursive: true);
+    public void Dispose() => _directory.Delete(recursive: true);
 }
 
 /// <summary>A fact that needs a whole system and libfaketime; skipped on a machine that has not both.</summary>

@@ -10,15 +10,15 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>A gateway in this process, on a Unix socket of its own: the whole of it, as Program starts it.</summary>
 internal sealed class GatewayHost : IAsyncDisposable
 {
-    private readonly DirectoryInfo directory;
-    private readonly WebApplication app;
-    private readonly HttpClient client;
+    private readonly DirectoryInfo _directory;
+    private readonly WebApplication _app;
+    private readonly HttpClient _client;
 
     private GatewayHost(DirectoryInfo directory, WebApplication app)
     {
-        (this.directory, this.app) = (directory, app);
+        (_directory, _app) = (directory, app);
         var socket = SocketIn(directory);
-        client = new HttpClient(new SocketsHttpHandler
+        _client = new HttpClient(new SocketsHttpHandler
         {
             UseProxy = false,
             ConnectCallback = async (_, cancellation) =>
@@ -54,11 +54,11 @@ internal sealed class GatewayHost : IAsyncDisposable
     }
 
     /// <summary>A part of the gateway, to look at.</summary>
-    public T Part<T>() where T : notnull => app.Services.GetRequiredService<T>();
+    public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 
     public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)
     {
-        using var answer = await client.PostAsJsonAsync("payments", new { correlationId = id, amount });
+        using var answer = await _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
         return answer.StatusCode;
     }
 
@@ -72,28 +72,28 @@ internal sealed class GatewayHost : IAsyncDisposable
 
     public async Task<HttpStatusCode> PurgeAsync()
     {
-        using var answer = await client.PostAsync("purge-payments", null);
+        using var answer = await _client.PostAsync("purge-payments", null);
         return answer.StatusCode;
     }
 
-    public Task<HttpResponseMessage> AskAsync(string path) => client.GetAsync(path);
+    public Task<HttpResponseMessage> AskAsync(string path) => _client.GetAsync(path);
 
-    public Task<HttpResponseMessage> PostAsync(string path) => client.PostAsync(path, null);
+    public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
 
-    public Task<string> GetAsync(string path) => client.GetStringAsync(path);
+    public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
 
     public async Task<HttpStatusCode> ReadyAsync()
     {
-        using var answer = await client.GetAsync("readyz");
+        using var answer = await _client.GetAsync("readyz");
         return answer.StatusCode;
     }
 
     public async ValueTask DisposeAsync()
     {
-        client.Dispose();
-        await app.StopAsync();
-        await app.DisposeAsync();
-        directory.Delete(recursive: true);
+        _client.Dispose();
+        await _app.StopAsync();
+        await _app.DisposeAsync();
+        _directory.Delete(recursive: true);
     }
 
     private static string SocketIn(DirectoryInfo directory) => Path.Combine(directory.FullName, "api.sock");

@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>A database, both processors, and gateways on them: what a test of a state machine needs.</summary>
 internal sealed class GatewayRig : IAsyncDisposable
 {
-    private readonly List<GatewayHost> gateways = [];
+    private readonly List<GatewayHost> _gateways = [];
 
     private GatewayRig(TestDatabase database) => Database = database;
 
@@ -28,14 +28,14 @@ internal sealed class GatewayRig : IAsyncDisposable
     public async Task<GatewayHost> StartGatewayAsync(params string[] settings)
     {
         var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, settings);
-        gateways.Add(gateway);
+        _gateways.Add(gateway);
         return gateway;
     }
 
     /// <summary>Stops a gateway as SIGTERM does; what it could not end is handed over.</summary>
     public async Task StopGatewayAsync(GatewayHost gateway)
     {
-        gateways.Remove(gateway);
+        _gateways.Remove(gateway);
         await gateway.DisposeAsync();
     }
 
@@ -88,7 +88,7 @@ internal sealed class GatewayRig : IAsyncDisposable
             await Fallback.ClearFaultsAsync();
         }
 
-        foreach (var gateway in gateways)
+        foreach (var gateway in _gateways)
             await gateway.DisposeAsync();
         if (Default is not null)
         {

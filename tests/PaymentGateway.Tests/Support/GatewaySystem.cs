@@ -17,9 +17,9 @@ public sealed class GatewaySystem : IAsyncDisposable
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
     private static readonly ConcurrentDictionary<NativeSystem, bool> Running = new();
 
-    private readonly NativeSystem native;
-    private readonly GatewaySystemRelays? relays;
-    private IReadOnlyDictionary<string, int> pids = new Dictionary<string, int>();
+    private readonly NativeSystem _native;
+    private readonly GatewaySystemRelays? _relays;
+    private IReadOnlyDictionary<string, int> _pids = new Dictionary<string, int>();
 
     // A test run that is broken off stops its systems too.
     static GatewaySystem() => AppDomain.CurrentDomain.ProcessExit += (_, _) =>
@@ -27,8 +27,8 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     private GatewaySystem(NativeSystem native, GatewaySystemRelays? relays)
     {
-        this.native = native;
-        this.relays = relays;
+        _native = native;
+        _relays = relays;
     }
 
     /// <summary>Through nginx, as clients come.</summary>
@@ -48,12 +48,12 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     /// <summary>The relays of a system that was started with them.</summary>
     public GatewaySystemRelays Relays =>
-        relays ?? throw new InvalidOperationException("This system was started without relays.");
+        _relays ?? throw new InvalidOperationException("This system was started without relays.");
 
     public Uri Address => Client.BaseAddress!;
 
     /// <summary>Of the gateway to PostgreSQL, past a relay.</summary>
-    public string ConnectionString => native.ConnectionString;
+    public string ConnectionString => _native.ConnectionString;
 
     /// <summary>Starts a system and waits until it takes payments.</summary>
     /// <param name="settings">Variables of `make help` or of the gateway, such as
@@ -73,33 +73,33 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     public async Task StartAsync(params string[] parts)
     {
-        await native.StartAsync(parts).WaitAsync(TimeLimit);
-        pids = native.Pids();
+        await _native.StartAsync(parts).WaitAsync(TimeLimit);
+        _pids = _native.Pids();
     }
 
     public async Task StopAsync(params string[] parts)
     {
-        await native.StopAsync(parts).WaitAsync(TimeLimit);
-        pids = native.Pids();
+        await _native.StopAsync(parts).WaitAsync(TimeLimit);
+        _pids = _native.Pids();
     }
 
     /// <summary>kill -9, and it has terminated on return.</summary>
     public async Task KillAsync(string part)
     {
-        await native.KillAsync(part).WaitAsync(TimeLimit);
-        pids = native.Pids();
+        await _native.KillAsync(part).WaitAsync(TimeLimit);
+        _pids = _native.Pids();
     }
 
     /// <summary>As after the last start, stop or kill: what ended by itself since still counts.</summary>
-    public bool Runs(string part) => pids.ContainsKey(part);
+    public bool Runs(string part) => _pids.ContainsKey(part);
 
-    public int PidOf(string part) => pids[part];
+    public int PidOf(string part) => _pids[part];
 
     /// <summary>Where an instance listens.</summary>
-    public string SocketOf(string part) => native.SocketOf(part);
+    public string SocketOf(string part) => _native.SocketOf(part);
 
     /// <summary>What a part has logged so far.</summary>
-    public string ReadLog(string part) => File.ReadAllText(native.LogOf(part));
+    public string ReadLog(string part) => File.ReadAllText(_native.LogOf(part));
 
     /// <summary>The HTTP clients of the instances that run.</summary>
     public IEnumerable<HttpClient> RunningInstances()
@@ -114,7 +114,7 @@ public sealed class GatewaySystem : IAsyncDisposable
     public GatewaySystemInstance StartChild(string part) => GatewaySystemInstance.Start(ChildSettings(part));
 
     /// <summary>What this instance is told by its environment.</summary>
-    public Dictionary<string, string?> ChildSettings(string part) => new(native.EnvironmentOf(part));
+    public Dictionary<string, string?> ChildSettings(string part) => new(_native.EnvironmentOf(part));
 
     /// <summary>Healthy processors, empty ledgers everywhere, and both instances know that default is usable.</summary>
     public async Task ResetAsync()
@@ -156,11 +156,11 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     private static async Task<GatewaySystem> UpAsync(GatewaySystem system)
     {
-        Running[system.native] = true;
+        Running[system._native] = true;
         try
         {
             using var limit = new CancellationTokenSource(TimeLimit);
-            await system.native.UpAsync(limit.Token);
+            await system._native.UpAsync(limit.Token);
         }
         catch
         {
@@ -177,27 +177,27 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     private async Task EndAsync()
     {
-        await native.DownAsync().WaitAsync(TimeLimit);
-        Running.TryRemove(native, out _);
-        if (Directory.Exists(native.RunDirectory))
-            Directory.Delete(native.RunDirectory, recursive: true);
-        if (relays is not null)
-            await relays.DisposeAsync();
+        await _native.DownAsync().WaitAsync(TimeLimit);
+        Running.TryRemove(_native, out _);
+        if (Directory.Exists(_native.RunDirectory))
+            Directory.Delete(_native.RunDirectory, recursive: true);
+        if (_relays is not null)
+            await _relays.DisposeAsync();
     }
 
     private void Attach()
     {
-        pids = native.Pids();
+        _pids = _native.Pids();
         Client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
         {
-            BaseAddress = new Uri(native.Url),
+            BaseAddress = new Uri(_native.Url),
             Timeout = AnswerLimit,
         };
-        Api1 = Over(native.SocketOf(First));
-        Api2 = Over(native.SocketOf(Second));
-        Default = SimulatedProcessor.Attach(new Uri(native.DefaultUrl));
-        Fallback = SimulatedProcessor.Attach(new Uri(native.FallbackUrl));
-        Database = new GatewaySystemDatabase(native.ConnectionString, () => PidOf(PartNames.Postgres));
+        Api1 = Over(_native.SocketOf(First));
+        Api2 = Over(_native.SocketOf(Second));
+        Default = SimulatedProcessor.Attach(new Uri(_native.DefaultUrl));
+        Fallback = SimulatedProcessor.Attach(new Uri(_native.FallbackUrl));
+        Database = new GatewaySystemDatabase(_native.ConnectionString, () => PidOf(PartNames.Postgres));
     }
 
     private static HttpClient Over(string path) => new(new SocketsHttpHandler

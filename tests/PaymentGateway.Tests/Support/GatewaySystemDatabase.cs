@@ -10,14 +10,14 @@ public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime Requeste
 /// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>
 public sealed class GatewaySystemDatabase(string connectionString, Func<int> postmaster)
 {
-    private readonly string plain = new NpgsqlConnectionStringBuilder(connectionString)
+    private readonly string _plain = new NpgsqlConnectionStringBuilder(connectionString)
     {
         Multiplexing = false,
         Pooling = false,
         ApplicationName = "tests",
     }.ConnectionString;
 
-    private IReadOnlyList<int> frozen = [];
+    private IReadOnlyList<int> _frozen = [];
 
     public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync()
     {
@@ -97,16 +97,16 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
     {
-        frozen = ProcessTree.Of(postmaster());
-        foreach (var pid in frozen)
+        _frozen = ProcessTree.Of(postmaster());
+        foreach (var pid in _frozen)
             Posix.Send(pid, Signal.Stop);
     }
 
     public void Thaw()
     {
-        foreach (var pid in frozen)
+        foreach (var pid in _frozen)
             Posix.Send(pid, Signal.Continue);
-        frozen = [];
+        _frozen = [];
     }
 
     /// <summary>What kill -9 of all its processes at once leaves: no checkpoint, no goodbye.</summary>
@@ -124,7 +124,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
 
     private async Task<NpgsqlConnection> OpenAsync()
     {
-        var connection = new NpgsqlConnection(plain);
+        var connection = new NpgsqlConnection(_plain);
         await connection.OpenAsync();
         return connection;
     }

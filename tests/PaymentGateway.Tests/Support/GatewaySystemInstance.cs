@@ -11,15 +11,15 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
     public const int Continue = (int)PaymentGateway.Tools.Running.Signal.Continue;
     public const int Stop = (int)PaymentGateway.Tools.Running.Signal.Stop;
 
-    private readonly Process process;
-    private readonly Task<string> output;
-    private readonly Task<string> errors;
+    private readonly Process _process;
+    private readonly Task<string> _output;
+    private readonly Task<string> _errors;
 
     private GatewaySystemInstance(Process process)
     {
-        this.process = process;
-        output = process.StandardOutput.ReadToEndAsync();
-        errors = process.StandardError.ReadToEndAsync();
+        _process = process;
+        _output = process.StandardOutput.ReadToEndAsync();
+        _errors = process.StandardError.ReadToEndAsync();
     }
 
     public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string?> settings)
@@ -37,17 +37,17 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
     /// <summary>Sends a signal to a process that these tests have started.</summary>
     public static void Signal(int pid, int signal) => Posix.Send(pid, (Signal)signal);
 
-    public void Signal(int signal) => Signal(process.Id, signal);
+    public void Signal(int signal) => Signal(_process.Id, signal);
 
     /// <summary>The resident memory now, bytes.</summary>
     public long ResidentBytes()
     {
-        process.Refresh();
-        return process.WorkingSet64;
+        _process.Refresh();
+        return _process.WorkingSet64;
     }
 
     /// <summary>The libraries that it has loaded so far, by name.</summary>
-    public IReadOnlyList<string> Libraries() => File.ReadLines($"/proc/{process.Id}/maps")
+    public IReadOnlyList<string> Libraries() => File.ReadLines($"/proc/{_process.Id}/maps")
         .Select(line => Path.GetFileName(line)).Where(name => name.Contains(".so", StringComparison.Ordinal))
         .Distinct().ToList();
 
@@ -55,18 +55,18 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
     /// <exception cref="TimeoutException">It did not come in time.</exception>
     public async Task<(int ExitCode, string Output, string Errors)> EndAsync(TimeSpan within)
     {
-        await process.WaitForExitAsync().WaitAsync(within);
-        return (process.ExitCode, await output, await errors);
+        await _process.WaitForExitAsync().WaitAsync(within);
+        return (_process.ExitCode, await _output, await _errors);
     }
 
     public async ValueTask DisposeAsync()
     {
-        if (!process.HasExited)
+        if (!_process.HasExited)
         {
-            process.Kill();
-            await process.WaitForExitAsync();
+            _process.Kill();
+            await _process.WaitForExitAsync();
         }
 
-        process.Dispose();
+        _process.Dispose();
     }
 }

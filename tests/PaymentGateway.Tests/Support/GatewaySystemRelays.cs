@@ -11,7 +11,7 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     // The name of PostgreSQL's socket in its directory.
     private const string PostgresSocket = ".s.PGSQL.5432";
 
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-relays.");
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-relays.");
 
     /// <summary>Listens before the system is started, and tells it where.</summary>
     /// <param name="postgres">The directory of PostgreSQL's socket, which is made with the system.</param>
@@ -22,7 +22,7 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
         Default = ToProcessor(settings.DefaultPort);
         Fallback = ToProcessor(settings.FallbackPort);
         Settings = settings.With(
-            ("RELAY_DIR", directory.FullName),
+            ("RELAY_DIR", _directory.FullName),
             ("RELAY_DEFAULT_URL", UrlOf(Default)),
             ("RELAY_FALLBACK_URL", UrlOf(Fallback)));
     }
@@ -55,7 +55,7 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     {
         foreach (var relay in new[] { Database1, Database2, Default, Fallback })
             await relay.DisposeAsync();
-        directory.Delete(recursive: true);
+        _directory.Delete(recursive: true);
     }
 
     private static string UrlOf(Relay relay) => string.Create(
@@ -65,6 +65,6 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
         new IPEndPoint(IPAddress.Loopback, 0), () => new IPEndPoint(IPAddress.Loopback, port));
 
     private Relay ToPostgres(Func<string> postgres, string part) => new(
-        new UnixDomainSocketEndPoint(Path.Combine(directory.CreateSubdirectory(part).FullName, PostgresSocket)),
+        new UnixDomainSocketEndPoint(Path.Combine(_directory.CreateSubdirectory(part).FullName, PostgresSocket)),
         () => new UnixDomainSocketEndPoint(Path.Combine(postgres(), PostgresSocket)));
 }

@@ -9,15 +9,15 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>Both lanes as the gateway builds them, without the rest of it.</summary>
 internal sealed class Lanes : IAsyncDisposable
 {
-    private readonly ServiceProvider services;
+    private readonly ServiceProvider _services;
 
     private Lanes(ServiceCollection collection)
     {
         collection.AddSingleton<ILogger<CallGuardHandler>>(Log);
-        services = collection.BuildServiceProvider();
-        var lanes = services.GetRequiredService<ProcessorLanes>();
+        _services = collection.BuildServiceProvider();
+        var lanes = _services.GetRequiredService<ProcessorLanes>();
         (Default, Fallback) = (lanes.Default, lanes.Fallback);
-        Lease = services.GetRequiredService<Lease>();
+        Lease = _services.GetRequiredService<Lease>();
     }
 
     public ProcessorLane Default { get; }
@@ -53,5 +53,5 @@ internal sealed class Lanes : IAsyncDisposable
         RequestedAt = Batches.Noon.AddMicroseconds(123_456),
     };
 
-    public ValueTask DisposeAsync() => services.DisposeAsync();
+    public ValueTask DisposeAsync() => _services.DisposeAsync();
 }

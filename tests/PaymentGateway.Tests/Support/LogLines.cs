@@ -6,9 +6,9 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>Keeps what is logged, line by line.</summary>
 internal sealed class LogLines<T> : ILogger<T>
 {
-    private readonly ConcurrentQueue<string> lines = new();
+    private readonly ConcurrentQueue<string> _lines = new();
 
-    public IReadOnlyCollection<string> Lines => lines;
+    public IReadOnlyCollection<string> Lines => _lines;
 
     public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
@@ -16,5 +16,5 @@ internal sealed class LogLines<T> : ILogger<T>
 
     public void Log<TState>(
         LogLevel logLevel, EventId eventId, TState state, Exception? exception,
-        Func<TState, Exception?, string> formatter) => lines.Enqueue(formatter(state, exception));
+        Func<TState, Exception?, string> formatter) => _lines.Enqueue(formatter(state, exception));
 }

@@ -14,25 +14,25 @@ public sealed class MakeRun : IAsyncDisposable
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
     private static readonly string[] Ports = ["PORT", "DEFAULT_PORT", "FALLBACK_PORT"];
 
-    private readonly SystemSettings settings;
-    private readonly NativeSystem native;
-    private readonly Process make;
-    private readonly ConcurrentQueue<string> said = new();
-    private readonly Task hearing;
-    private readonly Task<string> errors;
-    private readonly Dictionary<int, string> descendants = [];
-    private DirectoryInfo? sockets;
+    private readonly SystemSettings _settings;
+    private readonly NativeSystem _native;
+    private readonly Process _make;
+    private readonly ConcurrentQueue<string> _said = new();
+    private readonly Task _hearing;
+    private readonly Task<string> _errors;
+    private readonly Dictionary<int, string> _descendants = [];
+    private DirectoryInfo? _sockets;
 
     private MakeRun(SystemSettings settings)
     {
-        this.settings = settings;
-        native = new NativeSystem(settings);
+        _settings = settings;
+        _native = new NativeSystem(settings);
         // A shell that started the tests in the background has them ignore Ctrl-C, and they their children. The outer
         // make, where the tests run in one, is none of this one's business.
-        make = Start(
+        _make = Start(
             "env", "--default-signal=INT", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "LC_ALL=C", "setsid", "make", "run");
-        hearing = HearAsync();
-        errors = make.StandardError.ReadToEndAsync();
+        _hearing = HearAsync();
+        _errors = _make.StandardError.ReadToEndAsync();
     }
 
     /// <param name="settings">Variables of `make help` or of the gateway.</param>
@@ -49,61 +49,61 @@ public sealed class MakeRun : IAsyncDisposable
     public async Task IsReadyAsync()
     {
         var waited = Stopwatch.StartNew();
-        while (!said.Any(line => line.Contains("Ctrl-C stops it", StringComparison.Ordinal)))
+        while (!_said.Any(line => line.Contains("Ctrl-C stops it", StringComparison.Ordinal)))
         {
-            Assert.False(make.HasExited, make.HasExited ? await errors : "");
-            Assert.True(waited.Elapsed < TimeLimit, $"not ready after {TimeLimit}: {string.Join('\n', said)}");
+            Assert.False(_make.HasExited, _make.HasExited ? await _errors : "");
+            Assert.True(waited.Elapsed < TimeLimit, $"not ready after {TimeLimit}: {string.Join('\n', _said)}");
             await Task.Delay(20);
         }
 
-        NoteDescendants(make.Id);
-        sockets = new FileInfo(native.SocketOf(GatewaySystem.First)).Directory!.Parent;
-        Assert.True(sockets!.Exists);
+        NoteDescendants(_make.Id);
+        _sockets = new FileInfo(_native.SocketOf(GatewaySystem.First)).Directory!.Parent;
+        Assert.True(_sockets!.Exists);
         Assert.All(Ports, port => Assert.True(Listens(port), $"{port} is taken"));
     }
 
     /// <summary>Where the gateway listens.</summary>
-    public Uri Address => new(native.Url);
+    public Uri Address => new(_native.Url);
 
     /// <summary>kill -9 of a part.</summary>
     public void Kill(string part) => GatewaySystemInstance.Signal(
-        native.PidOf(part)!.Value, GatewaySystemInstance.Kill);
+        _native.PidOf(part)!.Value, GatewaySystemInstance.Kill);
 
     /// <summary>Ctrl-C: the terminal tells the whole group.</summary>
-    public void PressControlC() => GatewaySystemInstance.Signal(-make.Id, Interrupt);
+    public void PressControlC() => GatewaySystemInstance.Signal(-_make.Id, Interrupt);
 
     /// <summary>Waits for its end.</summary>
     /// <returns>What it said is wrong, line by line: make's own line is the last one.</returns>
     public async Task<string[]> EndAsync()
     {
-        await make.WaitForExitAsync().WaitAsync(TimeLimit);
-        await hearing;
-        return (await errors).Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        await _make.WaitForExitAsync().WaitAsync(TimeLimit);
+        await _hearing;
+        return (await _errors).Split('\n', StringSplitOptions.RemoveEmptyEntries);
     }
 
     /// <summary>No process, no directory of sockets, no port but those that are somebody else's.</summary>
     public async Task LeavesNothingAsync(params string[] others)
     {
         await Eventually.HoldsAsync(
-            () => !descendants.Any(one => StartOf(one.Key) == one.Value), "no process of it is left");
+            () => !_descendants.Any(one => StartOf(one.Key) == one.Value), "no process of it is left");
         Assert.All(Ports.Except(others), port => Assert.False(Listens(port), $"{port} is taken still"));
-        sockets?.Refresh();
-        Assert.False(sockets?.Exists);
+        _sockets?.Refresh();
+        Assert.False(_sockets?.Exists);
     }
 
     public async ValueTask DisposeAsync()
     {
-        if (!make.HasExited)
+        if (!_make.HasExited)
         {
             PressControlC();
-            await make.WaitForExitAsync().WaitAsync(TimeLimit);
+            await _make.WaitForExitAsync().WaitAsync(TimeLimit);
         }
 
-        make.Dispose();
+        _make.Dispose();
         // What a run that is broken has left behind.
-        await native.DownAsync();
-        if (Directory.Exists(native.RunDirectory))
-            Directory.Delete(native.RunDirectory, recursive: true);
+        await _native.DownAsync();
+        if (Directory.Exists(_native.RunDirectory))
+            Directory.Delete(_native.RunDirectory, recursive: true);
     }
 
     /// <summary>A port, known before anything is there.</summary>
@@ -119,26 +119,26 @@ public sealed class MakeRun : IAsyncDisposable
             RedirectStandardError = true,
         };
         start.Environment.Clear();
-        foreach (var (name, value) in settings.Variables)
+        foreach (var (name, value) in _settings.Variables)
             start.Environment[name] = value;
         return Process.Start(start)!;
     }
 
     private async Task HearAsync()
     {
-        while (await make.StandardOutput.ReadLineAsync() is { } line)
-            said.Enqueue(line);
+        while (await _make.StandardOutput.ReadLineAsync() is { } line)
+            _said.Enqueue(line);
     }
 
     private bool Listens(string port) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners()
-        .Any(one => one.Port == PortOf(settings, port) && !one.Address.Equals(IPAddress.IPv6Any));
+        .Any(one => one.Port == PortOf(_settings, port) && !one.Address.Equals(IPAddress.IPv6Any));
 
     private void NoteDescendants(int parent)
     {
         foreach (var folder in Directory.GetDirectories("/proc"))
         {
             if (int.TryParse(Path.GetFileName(folder), null, out var pid) && Stat(pid) is { } stat
-                && stat[1] == $"{parent}" && descendants.TryAdd(pid, stat[19]))
+                && stat[1] == $"{parent}" && _descendants.TryAdd(pid, stat[19]))
                 NoteDescendants(pid);
         }
     }

@@ -52,11 +52,11 @@ public sealed class PostgresServer : IAsyncDisposable
     private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(() => StartAsync());
     private static readonly Lazy<Task<PostgresServer>> DurableOfThisRun = new(() => StartAsync(durable: true));
 
-    private readonly Process watcher;
+    private readonly Process _watcher;
 
     private PostgresServer(Process watcher, string directory)
     {
-        this.watcher = watcher;
+        _watcher = watcher;
         Directory = directory;
     }
 
@@ -110,21 +110,21 @@ public sealed class PostgresServer : IAsyncDisposable
     /// <summary>Stops it as an operator would; connections end.</summary>
     public async Task StopAsync()
     {
-        await watcher.StandardInput.WriteLineAsync("stop");
-        await watcher.StandardOutput.ReadLineAsync();
+        await _watcher.StandardInput.WriteLineAsync("stop");
+        await _watcher.StandardOutput.ReadLineAsync();
     }
 
     /// <summary>Ends it at once, without a word: what only its memory has is lost.</summary>
     public async Task CrashAsync()
     {
-        await watcher.StandardInput.WriteLineAsync("crash");
-        await watcher.StandardOutput.ReadLineAsync();
+        await _watcher.StandardInput.WriteLineAsync("crash");
+        await _watcher.StandardOutput.ReadLineAsync();
     }
 
     /// <summary>Starts it again with the same data.</summary>
     public async Task StartAgainAsync()
     {
-        await watcher.StandardInput.WriteLineAsync("start");
+        await _watcher.StandardInput.WriteLineAsync("start");
         await ReadProcessIdAsync();
     }
 
@@ -142,14 +142,14 @@ public sealed class PostgresServer : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        watcher.StandardInput.Close();
-        await watcher.WaitForExitAsync();
-        watcher.Dispose();
+        _watcher.StandardInput.Close();
+        await _watcher.WaitForExitAsync();
+        _watcher.Dispose();
     }
 
     private async Task ReadProcessIdAsync()
     {
-        ProcessId = int.Parse((await watcher.StandardOutput.ReadLineAsync())!, CultureInfo.InvariantCulture);
+        ProcessId = int.Parse((await _watcher.StandardOutput.ReadLineAsync())!, CultureInfo.InvariantCulture);
         await Eventually.HoldsAsync(AnswersAsync, "PostgreSQL answers");
     }
 

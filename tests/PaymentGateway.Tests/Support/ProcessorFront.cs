@@ -13,47 +13,47 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public sealed class ProcessorFront : IAsyncDisposable
 {
-    private readonly Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-    private readonly Socket filler = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-    private readonly List<Socket> accepted = [];
-    private readonly StringBuilder heard = new();
-    private readonly Uri processor;
-    private readonly X509Certificate2? certificate;
-    private int silent;
+    private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly Socket _filler = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly List<Socket> _accepted = [];
+    private readonly StringBuilder _heard = new();
+    private readonly Uri _processor;
+    private readonly X509Certificate2? _certificate;
+    private int _silent;
 
     private ProcessorFront(Uri processor, X509Certificate2? certificate, int backlog)
     {
-        (this.processor, this.certificate) = (processor, certificate);
-        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        listener.Listen(backlog);
+        (_processor, _certificate) = (processor, certificate);
+        _listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        _listener.Listen(backlog);
     }
 
-    public Uri BaseAddress => new($"{(certificate is null ? "http" : "https")}://127.0.0.1:{Port}");
+    public Uri BaseAddress => new($"{(_certificate is null ? "http" : "https")}://127.0.0.1:{Port}");
 
     /// <summary>How many connections were made so far.</summary>
     public int Connections
     {
         get
         {
-            lock (accepted)
-                return accepted.Count;
+            lock (_accepted)
+                return _accepted.Count;
         }
     }
 
     /// <summary>How many of them the client has closed without a byte.</summary>
-    public int Silent => Volatile.Read(ref silent);
+    public int Silent => Volatile.Read(ref _silent);
 
     /// <summary>Everything that came in, deciphered.</summary>
     public string Heard
     {
         get
         {
-            lock (heard)
-                return heard.ToString();
+            lock (_heard)
+                return _heard.ToString();
         }
     }
 
-    private int Port => ((IPEndPoint)listener.LocalEndPoint!).Port;
+    private int Port => ((IPEndPoint)_listener.LocalEndPoint!).Port;
 
     public static ProcessorFront Open(Uri processor, X509Certificate2? certificate = null)
     {
@@ -67,7 +67,7 @@ public sealed class ProcessorFront : IAsyncDisposable
     {
         // A listener whose backlog is full answers no further connection.
         var front = new ProcessorFront(processor, certificate: null, backlog: 0);
-        await front.filler.ConnectAsync(front.listener.LocalEndPoint!);
+        await front._filler.ConnectAsync(front._listener.LocalEndPoint!);
         return front;
     }
 
@@ -77,8 +77,8 @@ public sealed class ProcessorFront : IAsyncDisposable
     /// <summary>Ends all connections that are open, as a processor does with idle ones.</summary>
     public void HangUp()
     {
-        lock (accepted)
-            accepted.ForEach(socket => socket.Shutdown(SocketShutdown.Send));
+        lock (_accepted)
+            _accepted.ForEach(socket => socket.Shutdown(SocketShutdown.Send));
     }
 
     /// <summary>Whether a client has a connection to it in this state.</summary>
@@ -87,10 +87,10 @@ public sealed class ProcessorFront : IAsyncDisposable
 
     public ValueTask DisposeAsync()
     {
-        listener.Dispose();
-        filler.Dispose();
-        lock (accepted)
-            accepted.ForEach(socket => socket.Dispose());
+        _listener.Dispose();
+        _filler.Dispose();
+        lock (_accepted)
+            _accepted.ForEach(socket => socket.Dispose());
         return ValueTask.CompletedTask;
     }
 
@@ -98,16 +98,16 @@ public sealed class ProcessorFront : IAsyncDisposable
     {
         try
         {
-            while (await listener.AcceptAsync() is var socket)
+            while (await _listener.AcceptAsync() is var socket)
             {
-                if (socket.RemoteEndPoint!.Equals(filler.LocalEndPoint))
+                if (socket.RemoteEndPoint!.Equals(_filler.LocalEndPoint))
                 {
                     socket.Dispose();
                     continue;
                 }
 
-                lock (accepted)
-                    accepted.Add(socket);
+                lock (_accepted)
+                    _accepted.Add(socket);
                 _ = RelayAsync(socket);
             }
         }
@@ -123,16 +123,16 @@ public sealed class ProcessorFront : IAsyncDisposable
         {
             await using var client = await GreetAsync(new NetworkStream(socket, ownsSocket: true));
             using var upstream = new TcpClient();
-            await upstream.ConnectAsync(processor.Host, processor.Port);
+            await upstream.ConnectAsync(_processor.Host, _processor.Port);
             var answers = AnswerAsync(upstream.GetStream(), client, socket);
             var buffer = new byte[4096];
             var length = await client.ReadAsync(buffer);
             if (length == 0)
-                Interlocked.Increment(ref silent);
+                Interlocked.Increment(ref _silent);
             for (; length > 0; length = await client.ReadAsync(buffer))
             {
-                lock (heard)
-                    heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+                lock (_heard)
+                    _heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
                 await upstream.GetStream().WriteAsync(buffer.AsMemory(0, length));
             }
 
@@ -161,14 +161,14 @@ public sealed class ProcessorFront : IAsyncDisposable
 
     private async Task<Stream> GreetAsync(NetworkStream plain)
     {
-        if (certificate is null)
+        if (_certificate is null)
             return plain;
 
         var secure = new SslStream(plain);
         // Offline: else this end would fetch the certificate's issuer, as .NET's servers do.
         await secure.AuthenticateAsServerAsync(new SslServerAuthenticationOptions
         {
-            ServerCertificateContext = SslStreamCertificateContext.Create(certificate, null, offline: true),
+            ServerCertificateContext = SslStreamCertificateContext.Create(_certificate, null, offline: true),
         });
         return secure;
     }

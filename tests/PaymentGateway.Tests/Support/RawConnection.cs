@@ -15,10 +15,10 @@ public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
 /// <summary>A connection that sends bytes as they are, as no HTTP client would. One caller at a time.</summary>
 public sealed partial class RawConnection : IDisposable
 {
-    private readonly Socket socket;
-    private readonly StringBuilder heard = new();
+    private readonly Socket _socket;
+    private readonly StringBuilder _heard = new();
 
-    private RawConnection(Socket socket) => this.socket = socket;
+    private RawConnection(Socket socket) => _socket = socket;
 
     /// <summary>The statuses of the answers so far; complete once <see cref="ReadToEndAsync"/> has ended.</summary>
     public IReadOnlyList<int> Statuses =>
@@ -34,7 +34,7 @@ public sealed partial class RawConnection : IDisposable
         new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified),
         new UnixDomainSocketEndPoint(system.SocketOf(part)));
 
-    public async Task SendAsync(string text) => await socket.SendAsync(Encoding.Latin1.GetBytes(text));
+    public async Task SendAsync(string text) => await _socket.SendAsync(Encoding.Latin1.GetBytes(text));
 
     /// <summary>Sends a piece, waits for the pace, and so on, until the pieces or the connection end.</summary>
     /// <returns>What the server had said when it closed the connection.</returns>
@@ -66,9 +66,9 @@ public sealed partial class RawConnection : IDisposable
         var buffer = new byte[4096];
         try
         {
-            while (await socket.ReceiveAsync(buffer, limit.Token) is > 0 and var length)
-                lock (heard)
-                    heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+            while (await _socket.ReceiveAsync(buffer, limit.Token) is > 0 and var length)
+                lock (_heard)
+                    _heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
         }
         catch (SocketException)
         {
@@ -82,7 +82,7 @@ public sealed partial class RawConnection : IDisposable
         return new RawAnswers(Statuses, Heard());
     }
 
-    public void Dispose() => socket.Dispose();
+    public void Dispose() => _socket.Dispose();
 
     private static async Task<RawConnection> OpenAsync(Socket socket, EndPoint end)
     {
@@ -100,8 +100,8 @@ public sealed partial class RawConnection : IDisposable
 
     private string Heard()
     {
-        lock (heard)
-            return heard.ToString();
+        lock (_heard)
+            return _heard.ToString();
     }
 
     [GeneratedRegex(@"HTTP/1\.1 (\d{3}) ")]

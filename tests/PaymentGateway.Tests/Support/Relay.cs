@@ -30,52 +30,52 @@ public sealed class Relay : IAsyncDisposable
 {
     private static readonly TimeSpan SplitFor = TimeSpan.FromMilliseconds(1);
 
-    private readonly Socket listener;
-    private readonly Func<EndPoint> target;
-    private readonly ConcurrentDictionary<Pair, bool> pairs = new();
-    private readonly CancellationTokenSource ending = new();
-    private readonly Task accepting;
-    private volatile RelayFault fault = RelayFault.None;
-    private long dropped;
-    private int swallowedEnds;
-    private long delayed;
-    private int resets;
-    private int split;
+    private readonly Socket _listener;
+    private readonly Func<EndPoint> _target;
+    private readonly ConcurrentDictionary<Pair, bool> _pairs = new();
+    private readonly CancellationTokenSource _ending = new();
+    private readonly Task _accepting;
+    private volatile RelayFault _fault = RelayFault.None;
+    private long _dropped;
+    private int _swallowedEnds;
+    private long _delayed;
+    private int _resets;
+    private int _split;
 
     /// <param name="address">Where it listens; port 0 is any.</param>
     /// <param name="target">Asked at each connection, so the target may come later.</param>
     public Relay(EndPoint address, Func<EndPoint> target)
     {
-        this.target = target;
-        listener = NewSocket(address);
-        listener.Bind(address);
-        listener.Listen();
-        accepting = AcceptAllAsync();
+        _target = target;
+        _listener = NewSocket(address);
+        _listener.Bind(address);
+        _listener.Listen();
+        _accepting = AcceptAllAsync();
     }
 
     /// <summary>Where it listens.</summary>
-    public EndPoint Address => listener.LocalEndPoint!;
+    public EndPoint Address => _listener.LocalEndPoint!;
 
     /// <summary>Bytes that were swallowed so far.</summary>
-    public long Dropped => Interlocked.Read(ref dropped);
+    public long Dropped => Interlocked.Read(ref _dropped);
 
     /// <summary>Ends of connections that were swallowed so far.</summary>
-    public int SwallowedEnds => Volatile.Read(ref swallowedEnds);
+    public int SwallowedEnds => Volatile.Read(ref _swallowedEnds);
 
     /// <summary>Pieces that were delayed so far.</summary>
-    public long Delayed => Interlocked.Read(ref delayed);
+    public long Delayed => Interlocked.Read(ref _delayed);
 
     /// <summary>Connections that were reset so far.</summary>
-    public int Resets => Volatile.Read(ref resets);
+    public int Resets => Volatile.Read(ref _resets);
 
     /// <summary>Pieces that were split so far.</summary>
-    public int Split => Volatile.Read(ref split);
+    public int Split => Volatile.Read(ref _split);
 
     /// <summary>From now on it does this.</summary>
     public void Set(RelayFault next)
     {
-        fault = next;
-        foreach (var (pair, _) in pairs)
+        _fault = next;
+        foreach (var (pair, _) in _pairs)
             if (next.Cut || pair.HasHole)
                 Reset(pair);
     }
@@ -84,12 +84,12 @@ public sealed class Relay : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await ending.CancelAsync();
-        listener.Dispose();
-        foreach (var (pair, _) in pairs)
+        await _ending.CancelAsync();
+        _listener.Dispose();
+        foreach (var (pair, _) in _pairs)
             pair.Dispose();
-        await accepting;
-        ending.Dispose();
+        await _accepting;
+        _ending.Dispose();
     }
 
     private static Socket NewSocket(EndPoint address) => new(
@@ -98,11 +98,11 @@ public sealed class Relay : IAsyncDisposable
 
     private async Task AcceptAllAsync()
     {
-        while (!ending.IsCancellationRequested)
+        while (!_ending.IsCancellationRequested)
         {
             try
             {
-                var client = await listener.AcceptAsync(ending.Token);
+                var client = await _listener.AcceptAsync(_ending.Token);
                 _ = ServeAsync(client);
             }
             catch (Exception over) when (
@@ -116,18 +116,18 @@ public sealed class Relay : IAsyncDisposable
     private async Task ServeAsync(Socket client)
     {
         var pair = new Pair(client);
-        pairs[pair] = true;
+        _pairs[pair] = true;
         try
         {
-            if (fault.Cut)
+            if (_fault.Cut)
             {
                 Reset(pair);
                 return;
             }
 
-            var address = target();
+            var address = _target();
             pair.Server = NewSocket(address);
-            await pair.Server.ConnectAsync(address, ending.Token);
+            await pair.Server.ConnectAsync(address, _ending.Token);
             await Task.WhenAll(
                 PumpAsync(pair, client, pair.Server, isAnswer: false),
                 PumpAsync(pair, pair.Server, client, isAnswer: true));
@@ -140,7 +140,7 @@ public sealed class Relay : IAsyncDisposable
         }
         finally
         {
-            pairs.TryRemove(pair, out _);
+            _pairs.TryRemove(pair, out _);
             pair.Dispose();
         }
     }
@@ -153,7 +153,7 @@ public sealed class Relay : IAsyncDisposable
             int count;
             try
             {
-                count = await from.ReceiveAsync(buffer, ending.Token);
+                count = await from.ReceiveAsync(buffer, _ending.Token);
             }
             catch (SocketException)
             {
@@ -161,11 +161,11 @@ public sealed class Relay : IAsyncDisposable
                 throw;
             }
 
-            var now = fault;
+            var now = _fault;
             if (now.Delay > TimeSpan.Zero)
             {
-                Interlocked.Increment(ref delayed);
-                await Task.Delay(now.Delay, ending.Token);
+                Interlocked.Increment(ref _delayed);
+                await Task.Delay(now.Delay, _ending.Token);
             }
 
             if (count == 0)
@@ -177,15 +177,15 @@ public sealed class Relay : IAsyncDisposable
                 }
 
                 pair.HasHole = true;
-                Interlocked.Increment(ref swallowedEnds);
+                Interlocked.Increment(ref _swallowedEnds);
                 return;
             }
 
-            if (pair.HasHole || fault.Drops(isAnswer))
+            if (pair.HasHole || _fault.Drops(isAnswer))
             {
                 pair.HasHole = true;
-                Interlocked.Add(ref dropped, count);
-                if (!fault.Drops(isAnswer: true) && !fault.Drops(isAnswer: false))
+                Interlocked.Add(ref _dropped, count);
+                if (!_fault.Drops(isAnswer: true) && !_fault.Drops(isAnswer: false))
                     Reset(pair); // The fault ended meanwhile, and nobody saw the hole.
                 continue;
             }
@@ -194,9 +194,9 @@ public sealed class Relay : IAsyncDisposable
             if (now.Splits && isAnswer && count > 1)
             {
                 // Another place each time, so that in the end every place of every message has been one.
-                sent = 1 + Interlocked.Increment(ref split) % (count - 1);
+                sent = 1 + Interlocked.Increment(ref _split) % (count - 1);
                 await SendAsync(to, buffer.AsMemory(0, sent));
-                await Task.Delay(SplitFor, ending.Token);
+                await Task.Delay(SplitFor, _ending.Token);
             }
 
             await SendAsync(to, buffer.AsMemory(sent, count - sent));
@@ -206,26 +206,26 @@ public sealed class Relay : IAsyncDisposable
     private async Task SendAsync(Socket to, ReadOnlyMemory<byte> bytes)
     {
         while (bytes.Length > 0)
-            bytes = bytes[await to.SendAsync(bytes, ending.Token)..];
+            bytes = bytes[await to.SendAsync(bytes, _ending.Token)..];
     }
 
     private void Reset(Pair pair)
     {
-        Interlocked.Increment(ref resets);
+        Interlocked.Increment(ref _resets);
         pair.Reset();
     }
 
     /// <summary>A client's connection and ours to the target.</summary>
     private sealed class Pair(Socket client) : IDisposable
     {
-        private volatile bool hasHole;
+        private volatile bool _hasHole;
 
         public Socket? Server { get; set; }
 
         public bool HasHole
         {
-            get => hasHole;
-            set => hasHole = value;
+            get => _hasHole;
+            set => _hasHole = value;
         }
 
         /// <summary>Without lingering: the peers see a reset and not a polite end.</summary>

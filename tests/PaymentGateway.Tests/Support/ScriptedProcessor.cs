@@ -7,26 +7,26 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>Answers every request with the same bytes and then closes or leaves the connection open.</summary>
 public sealed class ScriptedProcessor : IDisposable
 {
-    private readonly TcpListener listener = new(IPAddress.Loopback, 0);
-    private readonly byte[] answer;
-    private readonly bool closes;
+    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
+    private readonly byte[] _answer;
+    private readonly bool _closes;
 
     public ScriptedProcessor(string answer, bool closes)
     {
-        (this.answer, this.closes) = (Encoding.Latin1.GetBytes(answer), closes);
-        listener.Start();
+        (_answer, _closes) = (Encoding.Latin1.GetBytes(answer), closes);
+        _listener.Start();
         _ = ServeAsync();
     }
 
-    public Uri BaseAddress => new($"http://{listener.LocalEndpoint}");
+    public Uri BaseAddress => new($"http://{_listener.LocalEndpoint}");
 
-    public void Dispose() => listener.Dispose();
+    public void Dispose() => _listener.Dispose();
 
     private async Task ServeAsync()
     {
         try
         {
-            while (await listener.AcceptTcpClientAsync() is var client)
+            while (await _listener.AcceptTcpClientAsync() is var client)
                 _ = AnswerAsync(client);
         }
         catch (Exception over) when (over is SocketException or ObjectDisposedException)
@@ -50,8 +50,8 @@ public sealed class ScriptedProcessor : IDisposable
                 length += more;
             }
 
-            await client.GetStream().WriteAsync(answer);
-            if (!closes)
+            await client.GetStream().WriteAsync(_answer);
+            if (!_closes)
                 _ = await client.GetStream().ReadAsync(buffer);
         }
         catch (IOException)

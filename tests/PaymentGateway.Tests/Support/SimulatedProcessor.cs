@@ -13,15 +13,15 @@ public sealed class SimulatedProcessor : IAsyncDisposable
 {
     public const string InitialToken = "123";
 
-    private readonly WebApplication? app;
-    private readonly HttpClient admin;
+    private readonly WebApplication? _app;
+    private readonly HttpClient _admin;
 
     private SimulatedProcessor(Uri baseAddress, string token, WebApplication? app)
     {
-        this.app = app;
+        _app = app;
         BaseAddress = baseAddress;
         Client = NewClient(baseAddress);
-        admin = NewClient(baseAddress);
+        _admin = NewClient(baseAddress);
         Token = token;
     }
 
@@ -33,11 +33,11 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     /// <summary>Goes with every admin call; a test that changes the processor's token changes it here too.</summary>
     public string Token
     {
-        get => admin.DefaultRequestHeaders.GetValues("X-Rinha-Token").Single();
+        get => _admin.DefaultRequestHeaders.GetValues("X-Rinha-Token").Single();
         set
         {
-            admin.DefaultRequestHeaders.Remove("X-Rinha-Token");
-            admin.DefaultRequestHeaders.Add("X-Rinha-Token", value);
+            _admin.DefaultRequestHeaders.Remove("X-Rinha-Token");
+            _admin.DefaultRequestHeaders.Add("X-Rinha-Token", value);
         }
     }
 
@@ -75,7 +75,7 @@ public sealed class SimulatedProcessor : IAsyncDisposable
 
     /// <summary>How many more payments the fault that is set would hit; null when it has no number.</summary>
     public async Task<int?> FaultTimesLeftAsync() =>
-        (await admin.GetFromJsonAsync<JsonElement>("admin/faults")).TryGetProperty("times", out var times)
+        (await _admin.GetFromJsonAsync<JsonElement>("admin/faults")).TryGetProperty("times", out var times)
         && times.ValueKind == JsonValueKind.Number ? times.GetInt32() : null;
 
     public Task ClearFaultsAsync() => PostAsync("admin/faults/reset");
@@ -86,7 +86,7 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     public async Task<ProcessorSummary> SummariseAsync(DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
         var bounds = string.Join('&', Bound("from", from), Bound("to", to));
-        return (await admin.GetFromJsonAsync<ProcessorSummary>($"admin/payments-summary?{bounds}"))!;
+        return (await _admin.GetFromJsonAsync<ProcessorSummary>($"admin/payments-summary?{bounds}"))!;
     }
 
     /// <summary>What is stored there, of all time or with a requestedAt within these bounds.</summary>
@@ -94,24 +94,24 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
         var bounds = string.Join('&', Bound("from", from), Bound("to", to));
-        var payments = await admin.GetFromJsonAsync<ProcessorPayment[]>($"admin/payments?{bounds}");
+        var payments = await _admin.GetFromJsonAsync<ProcessorPayment[]>($"admin/payments?{bounds}");
         return payments!.ToDictionary(payment => payment.CorrelationId);
     }
 
-    public async Task<ProcessorCalls> CallsAsync() => (await admin.GetFromJsonAsync<ProcessorCalls>("admin/calls"))!;
+    public async Task<ProcessorCalls> CallsAsync() => (await _admin.GetFromJsonAsync<ProcessorCalls>("admin/calls"))!;
 
     /// <summary>An admin call that this class has no method for; the token goes with it.</summary>
     public Task<HttpResponseMessage> SendAdminAsync(HttpMethod method, string path, HttpContent? body = null) =>
-        admin.SendAsync(new HttpRequestMessage(method, path) { Content = body });
+        _admin.SendAsync(new HttpRequestMessage(method, path) { Content = body });
 
     public async ValueTask DisposeAsync()
     {
         Client.Dispose();
-        admin.Dispose();
-        if (app is null)
+        _admin.Dispose();
+        if (_app is null)
             return;
-        await app.StopAsync();
-        await app.DisposeAsync();
+        await _app.StopAsync();
+        await _app.DisposeAsync();
     }
 
     private static HttpClient NewClient(Uri baseAddress) =>

@@ -6,26 +6,26 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>A small tmpfs that holds the tables which grow, and can be filled. Mounting it needs root.</summary>
 public sealed class SmallDisk : IAsyncDisposable
 {
-    private readonly DirectoryInfo directory = Directory.CreateTempSubdirectory("payment-gateway-disk.");
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-disk.");
 
     private SmallDisk()
     {
     }
 
-    private string Filler => Path.Combine(directory.FullName, "filler");
+    private string Filler => Path.Combine(_directory.FullName, "filler");
 
     /// <summary>A disk of this size, with nothing on it. It must outlive the system that uses it.</summary>
     public static async Task<SmallDisk> MountAsync(int megabytes)
     {
         var disk = new SmallDisk();
-        await RunAsync("mount", "-t", "tmpfs", "-o", $"size={megabytes}m,mode=755", "tmpfs", disk.directory.FullName);
+        await RunAsync("mount", "-t", "tmpfs", "-o", $"size={megabytes}m,mode=755", "tmpfs", disk._directory.FullName);
         return disk;
     }
 
     /// <summary>Moves payments and settlements of a running system here.</summary>
     public async Task TakeAsync(GatewaySystem system)
     {
-        var tables = directory.CreateSubdirectory("tables");
+        var tables = _directory.CreateSubdirectory("tables");
         await RunAsync("chown", "postgres:", tables.FullName);
         await MoveAsync(system, tables.FullName);
     }
@@ -53,8 +53,8 @@ public sealed class SmallDisk : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await RunAsync("umount", directory.FullName);
-        directory.Delete(recursive: true);
+        await RunAsync("umount", _directory.FullName);
+        _directory.Delete(recursive: true);
     }
 
     private static async Task MoveAsync(GatewaySystem system, string path)

@@ -17,10 +17,10 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 internal sealed class Stages : IAsyncDisposable
 {
-    private readonly ServiceProvider services;
-    private readonly List<BackgroundService> hosted = [];
+    private readonly ServiceProvider _services;
+    private readonly List<BackgroundService> _hosted = [];
 
-    private Stages(ServiceProvider services, TimeProvider clock) => (this.services, Clock) = (services, clock);
+    private Stages(ServiceProvider services, TimeProvider clock) => (_services, Clock) = (services, clock);
 
     /// <param name="ledger">The connection string.</param>
     /// <param name="clock">For every part.</param>
@@ -79,7 +79,7 @@ internal sealed class Stages : IAsyncDisposable
 
     public DoubtQueue Doubts => Part<DoubtQueue>();
 
-    public T Part<T>() where T : notnull => services.GetRequiredService<T>();
+    public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
     /// <summary>What a part has logged.</summary>
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
@@ -88,7 +88,7 @@ internal sealed class Stages : IAsyncDisposable
     public async Task<T> StartAsync<T>() where T : BackgroundService
     {
         var part = Part<T>();
-        hosted.Add(part);
+        _hosted.Add(part);
         await part.StartAsync(CancellationToken.None);
         return part;
     }
@@ -99,8 +99,8 @@ internal sealed class Stages : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        foreach (var part in hosted)
+        foreach (var part in _hosted)
             await part.StopAsync(new CancellationToken(canceled: true));
-        await services.DisposeAsync();
+        await _services.DisposeAsync();
     }
 }

@@ -12,15 +12,15 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public class TestDatabase : IAsyncLifetime
 {
-    private static int lastNumber;
+    private static int _lastNumber;
 
-    private readonly string name = $"tests_{Interlocked.Increment(ref lastNumber)}";
-    private PostgresServer? server;
+    private readonly string _name = $"tests_{Interlocked.Increment(ref _lastNumber)}";
+    private PostgresServer? _server;
 
     /// <summary>The server of this database.</summary>
-    public PostgresServer Server => server!;
+    public PostgresServer Server => _server!;
 
-    public string ConnectionString => Server.ConnectionString(name);
+    public string ConnectionString => Server.ConnectionString(_name);
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
@@ -54,8 +54,8 @@ public class TestDatabase : IAsyncLifetime
             return;
         }
 
-        server = await TakeServerAsync();
-        await ExecuteOnServerAsync($"CREATE DATABASE {name}");
+        _server = await TakeServerAsync();
+        await ExecuteOnServerAsync($"CREATE DATABASE {_name}");
         Source = LedgerSetup.DataSource(ConnectionString);
         Connections = LedgerSetup.Connections(ConnectionString, 4);
         await PrepareAsync();
@@ -63,11 +63,11 @@ public class TestDatabase : IAsyncLifetime
 
     public virtual async Task DisposeAsync()
     {
-        if (server is null)
+        if (_server is null)
             return;
         await Connections.DisposeAsync();
         await Source.DisposeAsync();
-        await ExecuteOnServerAsync($"DROP DATABASE {name} WITH (FORCE)");
+        await ExecuteOnServerAsync($"DROP DATABASE {_name} WITH (FORCE)");
     }
 
     public async Task ExecuteAsync(string sql)

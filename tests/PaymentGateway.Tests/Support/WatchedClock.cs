@@ -6,17 +6,17 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>The library's clock, which also says how many timers wait for it. Any thread may set them.</summary>
 public sealed class WatchedClock : FakeTimeProvider
 {
-    private readonly ConcurrentDictionary<ITimer, DateTimeOffset> wakeUps = new();
+    private readonly ConcurrentDictionary<ITimer, DateTimeOffset> _wakeUps = new();
 
     /// <summary>A test waits for this before it advances: the code must have begun to wait.</summary>
     /// <remarks>A periodic timer counts until it first fires; no code under test has one.</remarks>
-    public int ArmedTimers => wakeUps.Count(timer => timer.Value > GetUtcNow());
+    public int ArmedTimers => _wakeUps.Count(timer => timer.Value > GetUtcNow());
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
         var wakeUp = WakeUp(dueTime);
         var timer = new WatchedTimer(this, base.CreateTimer(callback, state, dueTime, period));
-        wakeUps[timer] = wakeUp;
+        _wakeUps[timer] = wakeUp;
         return timer;
     }
 
@@ -29,13 +29,13 @@ public sealed class WatchedClock : FakeTimeProvider
         {
             var wakeUp = clock.WakeUp(dueTime);
             var changed = timer.Change(dueTime, period);
-            clock.wakeUps[this] = wakeUp;
+            clock._wakeUps[this] = wakeUp;
             return changed;
         }
 
         public void Dispose()
         {
-            clock.wakeUps.TryRemove(this, out _);
+            clock._wakeUps.TryRemove(this, out _);
             timer.Dispose();
         }
 

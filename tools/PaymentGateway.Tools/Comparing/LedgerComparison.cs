@@ -15,8 +15,8 @@ public sealed class LedgerComparison(
     private const short Default = 1;
 
     // Not by id alone: a simulator that was started anew may have charged what the one before it had charged.
-    private readonly ILookup<Guid, ProcessorPayment> byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
-    private readonly ILookup<Guid, ProcessorPayment> byFallback = byFallback.ToLookup(stored => stored.CorrelationId);
+    private readonly ILookup<Guid, ProcessorPayment> _byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
+    private readonly ILookup<Guid, ProcessorPayment> _byFallback = byFallback.ToLookup(stored => stored.CorrelationId);
 
     /// <summary>All differences, none when the ledgers agree.</summary>
     public IReadOnlyList<Difference> Differences() => Those(
@@ -38,25 +38,25 @@ public sealed class LedgerComparison(
         .Select(row => $"{row.Key} {row.Value}, sent {sent.Find(row.Key)}").ToList());
 
     private Difference NotAtTheirProcessor() => new("in the ledger, and not so at their processor", ledger
-        .Where(row => !(row.Value.Processor == Default ? byDefault : byFallback)[row.Key]
+        .Where(row => !(row.Value.Processor == Default ? _byDefault : _byFallback)[row.Key]
             .Any(stored => IsSame(row.Value, stored)))
         .Select(row => $"{row.Key} {row.Value}, {Stored(row.Key)}").ToList());
 
-    private Difference NotInTheLedger() => new("charged, and not in the ledger", byDefault.Concat(byFallback)
+    private Difference NotInTheLedger() => new("charged, and not in the ledger", _byDefault.Concat(_byFallback)
         .SelectMany(stored => stored)
         .Where(stored => !ledger.ContainsKey(stored.CorrelationId))
         .Select(stored => $"{stored}, sent {sent.Find(stored.CorrelationId)}").ToList());
 
-    private Difference ChargedByBoth() => new("charged by both processors", byDefault
-        .Where(stored => byFallback.Contains(stored.Key))
+    private Difference ChargedByBoth() => new("charged by both processors", _byDefault
+        .Where(stored => _byFallback.Contains(stored.Key))
         .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
 
-    private Difference ChargedAgain() => new("charged twice by one processor", byDefault.Concat(byFallback)
+    private Difference ChargedAgain() => new("charged twice by one processor", _byDefault.Concat(_byFallback)
         .Where(stored => stored.Count() > 1)
         .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
 
     private string Stored(Guid id) =>
-        $"at default {string.Join(" and ", byDefault[id])}, at fallback {string.Join(" and ", byFallback[id])}";
+        $"at default {string.Join(" and ", _byDefault[id])}, at fallback {string.Join(" and ", _byFallback[id])}";
 
     private static bool WasSent(LoadEntry? sent, LedgerEntry row) =>
         sent is not null && sent.Outcome != LoadOutcome.Refused && sent.Amount == row.Amount;

@@ -11,15 +11,15 @@ internal sealed class EngineClients : IDisposable
 {
     public static readonly IReadOnlyList<int> Ports = [9999, 8001, 8002];
 
-    private readonly HttpClient patient;
-    private readonly HttpClient[] processors;
+    private readonly HttpClient _patient;
+    private readonly HttpClient[] _processors;
 
     public EngineClients(IEngine engine)
     {
         Clients = To(engine, Ports[0], TimeSpan.FromSeconds(3));
-        patient = To(engine, Ports[0], TimeSpan.FromSeconds(10));
-        processors = Ports.Skip(1).Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
-        foreach (var processor in processors)
+        _patient = To(engine, Ports[0], TimeSpan.FromSeconds(10));
+        _processors = Ports.Skip(1).Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
+        foreach (var processor in _processors)
             processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
     }
 
@@ -32,20 +32,20 @@ internal sealed class EngineClients : IDisposable
         return answer.IsSuccessStatusCode;
     });
 
-    public Task<string> SayReadyAsync() => patient.GetStringAsync("readyz");
+    public Task<string> SayReadyAsync() => _patient.GetStringAsync("readyz");
 
-    public Task<string> SummariseAsync() => patient.GetStringAsync("payments-summary");
+    public Task<string> SummariseAsync() => _patient.GetStringAsync("payments-summary");
 
     /// <summary>What both processors have stored.</summary>
     public async Task<ProcessorStores> StoresAsync() =>
-        new(await StoredAsync(processors[0]), await StoredAsync(processors[1]));
+        new(await StoredAsync(_processors[0]), await StoredAsync(_processors[1]));
 
     /// <summary>Empties all three.</summary>
     public async Task PurgeAsync()
     {
-        using var purged = await patient.PostAsync("purge-payments", null);
+        using var purged = await _patient.PostAsync("purge-payments", null);
         purged.EnsureSuccessStatusCode();
-        foreach (var processor in processors)
+        foreach (var processor in _processors)
         {
             using var forgotten = await processor.PostAsync("admin/purge-payments", null);
             forgotten.EnsureSuccessStatusCode();
@@ -54,7 +54,7 @@ internal sealed class EngineClients : IDisposable
 
     public async Task SetFailureAsync(bool failure)
     {
-        foreach (var processor in processors)
+        foreach (var processor in _processors)
         {
             using var set = await processor.PutAsJsonAsync("admin/configurations/failure", new { failure });
             set.EnsureSuccessStatusCode();
@@ -64,8 +64,8 @@ internal sealed class EngineClients : IDisposable
     public void Dispose()
     {
         Clients.Dispose();
-        patient.Dispose();
-        foreach (var processor in processors)
+        _patient.Dispose();
+        foreach (var processor in _processors)
             processor.Dispose();
     }
 

@@ -12,36 +12,36 @@ internal sealed class MemoryKills(Docker docker) : IDisposable
     /// <summary>The container that has to be killed, so that it is known that a kill is seen.</summary>
     public const string Proof = $"{Docker.Project}-oom";
 
-    private readonly ConcurrentQueue<string> killed = new();
-    private volatile bool proven;
-    private CancellationTokenSource? watch;
-    private Task watching = Task.CompletedTask;
+    private readonly ConcurrentQueue<string> _killed = new();
+    private volatile bool _proven;
+    private CancellationTokenSource? _watch;
+    private Task _watching = Task.CompletedTask;
 
-    public bool ProofWasSeen => proven;
+    public bool ProofWasSeen => _proven;
 
     /// <summary>Begins, and begins again after the engine was unavailable.</summary>
     public void Watch()
     {
-        watch?.Cancel();
-        watch?.Dispose();
-        watch = CancellationTokenSource.CreateLinkedTokenSource(docker.Cancellation);
-        watching = WatchAsync(watch.Token);
+        _watch?.Cancel();
+        _watch?.Dispose();
+        _watch = CancellationTokenSource.CreateLinkedTokenSource(docker.Cancellation);
+        _watching = WatchAsync(_watch.Token);
     }
 
     /// <summary>Those since the last look.</summary>
     public IReadOnlyList<string> Take()
     {
         var taken = new List<string>();
-        while (killed.TryDequeue(out var name))
+        while (_killed.TryDequeue(out var name))
             taken.Add(name);
         return taken;
     }
 
     public void Dispose()
     {
-        watch?.Cancel();
-        watching.Wait(TimeSpan.FromSeconds(5));
-        watch?.Dispose();
+        _watch?.Cancel();
+        _watching.Wait(TimeSpan.FromSeconds(5));
+        _watch?.Dispose();
     }
 
     private async Task WatchAsync(CancellationToken cancellation)
@@ -62,8 +62,8 @@ internal sealed class MemoryKills(Docker docker) : IDisposable
     private void Note(string name)
     {
         if (name == Proof)
-            proven = true;
+            _proven = true;
         else
-            killed.Enqueue(name);
+            _killed.Enqueue(name);
     }
 }

@@ -7,17 +7,17 @@ public sealed class MemoryPeaks
 {
     private const double Mebibyte = 1_048_576;
 
-    private readonly SortedDictionary<string, List<MemorySample>> samples = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, List<MemorySample>> _samples = new(StringComparer.Ordinal);
 
     public void Add(string service, MemorySample sample)
     {
-        if (!samples.TryGetValue(service, out var earlier))
-            samples.Add(service, earlier = []);
+        if (!_samples.TryGetValue(service, out var earlier))
+            _samples.Add(service, earlier = []);
         earlier.Add(sample);
     }
 
     /// <summary>A row for each: own and kernel at their common peak, these two, page cache, CPU s in between.</summary>
-    public IEnumerable<string> Rows() => samples.Select(pair => Row(pair.Key, pair.Value));
+    public IEnumerable<string> Rows() => _samples.Select(pair => Row(pair.Key, pair.Value));
 
     private static string Row(string service, List<MemorySample> seen)
     {

@@ -22,20 +22,20 @@ internal sealed class OwnEngine : IEngine
     private static readonly TimeSpan StartLimit = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
-    private readonly string scratch;
-    private readonly Dictionary<string, string?> variables;
-    private Task unshared = Task.CompletedTask;
-    private int? first;
+    private readonly string _scratch;
+    private readonly Dictionary<string, string?> _variables;
+    private Task _unshared = Task.CompletedTask;
+    private int? _first;
 
     public OwnEngine(string packages, string scratch)
     {
-        this.scratch = scratch;
+        _scratch = scratch;
         Client = $"{packages}/usr/bin/docker";
         var plugins = Directory.CreateDirectory(At("config/cli-plugins"));
         Directory.CreateDirectory(At("data"));
         foreach (var plugin in Directory.GetFiles($"{packages}/usr/libexec/docker/cli-plugins"))
             File.CreateSymbolicLink(Path.Combine(plugins.FullName, Path.GetFileName(plugin)), plugin);
-        variables = new Dictionary<string, string?>
+        _variables = new Dictionary<string, string?>
         {
             ["PATH"] = $"{packages}/usr/bin:{packages}/usr/sbin:{Programs.SearchPath}",
             ["DOCKER_HOST"] = $"unix://{At("docker.sock")}",
@@ -50,9 +50,9 @@ internal sealed class OwnEngine : IEngine
 
     public string Client { get; }
 
-    public IReadOnlyDictionary<string, string?> Variables => variables;
+    public IReadOnlyDictionary<string, string?> Variables => _variables;
 
-    private int First => first ?? throw new InvalidOperationException("The engine does not run.");
+    private int First => _first ?? throw new InvalidOperationException("The engine does not run.");
 
     public async Task StartAsync(CancellationToken cancellation)
     {
@@ -65,9 +65,9 @@ internal sealed class OwnEngine : IEngine
         var waited = Stopwatch.StartNew();
         while (waited.Elapsed < StartLimit && !started.HasExited)
         {
-            first ??= ProcessTree.ChildrenOf(started.Id).Cast<int?>().FirstOrDefault();
-            if (first is not null && (await Shell.RunAsync(
-                [Client, "version"], variables: variables, cancellation: cancellation)).Succeeded)
+            _first ??= ProcessTree.ChildrenOf(started.Id).Cast<int?>().FirstOrDefault();
+            if (_first is not null && (await Shell.RunAsync(
+                [Client, "version"], variables: _variables, cancellation: cancellation)).Succeeded)
                 return;
             await Task.Delay(PollInterval, cancellation);
         }
@@ -80,10 +80,10 @@ internal sealed class OwnEngine : IEngine
     /// <summary>Ends all of it at once, as a power cut does.</summary>
     public async Task KillAsync()
     {
-        if (first is { } pid)
+        if (_first is { } pid)
             Posix.Send(pid, Signal.Kill);
-        first = null;
-        await unshared;
+        _first = null;
+        await _unshared;
     }
 
     public IReadOnlyList<string> Inside(params string[] command) =>
@@ -98,7 +98,7 @@ internal sealed class OwnEngine : IEngine
             await Task.Delay(PollInterval);
     }
 
-    private string At(string path) => Path.Combine(scratch, path);
+    private string At(string path) => Path.Combine(_scratch, path);
 
     // The kernel takes a parent's death for that of the thread that made the child. So a thread of its own waits here.
     private Process Launch()
@@ -115,7 +115,7 @@ internal sealed class OwnEngine : IEngine
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
-        foreach (var (name, value) in variables)
+        foreach (var (name, value) in _variables)
             start.Environment[name] = value;
         var started = new TaskCompletionSource<Process>();
         var ended = new TaskCompletionSource();
@@ -136,7 +136,7 @@ internal sealed class OwnEngine : IEngine
                 ended.SetResult();
             }
         }) { IsBackground = true }.Start();
-        unshared = ended.Task;
+        _unshared = ended.Task;
         return started.Task.GetAwaiter().GetResult();
     }
 

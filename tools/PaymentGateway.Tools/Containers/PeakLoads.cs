@@ -12,7 +12,7 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
     private static readonly TimeSpan SettleLimit = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan DrainLimit = TimeSpan.FromMinutes(2);
 
-    private readonly Dictionary<string, string> containers = [];
+    private readonly Dictionary<string, string> _containers = [];
 
     public async Task<int> MeasureAsync()
     {
@@ -23,7 +23,7 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
         if (!await rig.UpAsync(new ContainerStep()))
             throw new ToolException("the stack did not start");
         foreach (var service in Watched)
-            containers[service] = await rig.Stack.IdOfAsync(service);
+            _containers[service] = await rig.Stack.IdOfAsync(service);
 
         Console.WriteLine("| container | own and kernel, MiB | own | kernel | page cache | CPU s |");
         Console.WriteLine("| --- | --- | --- | --- | --- | --- |");
@@ -58,7 +58,7 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
         {
             do
             {
-                foreach (var (service, container) in containers)
+                foreach (var (service, container) in _containers)
                     peaks.Add(service, MemorySample.Read(rig.Docker.Engine.Group, container));
             }
             while (await timer.WaitForNextTickAsync(over));

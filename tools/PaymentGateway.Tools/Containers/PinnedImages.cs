@@ -5,10 +5,10 @@ namespace PaymentGateway.Tools.Containers;
 /// <summary>The base images, under the names with which the files pin them.</summary>
 public sealed partial class PinnedImages
 {
-    private readonly List<string> names;
+    private readonly List<string> _names;
 
     /// <param name="files">The text of the Dockerfile and of the compose file.</param>
-    public PinnedImages(params string[] files) => names =
+    public PinnedImages(params string[] files) => _names =
         files.SelectMany(file => Pinned().Matches(file)).Select(match => match.Groups[1].Value).ToList();
 
     public string Sdk => Of("sdk");
@@ -25,7 +25,7 @@ public sealed partial class PinnedImages
         File.ReadAllText(Repository.PathOf("Dockerfile")), File.ReadAllText(Repository.PathOf("docker-compose.yml")));
 
     private string Of(string image) =>
-        names.Find(name => name.Contains($"{image}:", StringComparison.Ordinal))
+        _names.Find(name => name.Contains($"{image}:", StringComparison.Ordinal))
         ?? throw new ToolException($"no file pins an image {image}");
 
     [GeneratedRegex("^(?:ARG [A-Z]+_IMAGE=|    image: )([^ \n]+:[^ \n]+)$", RegexOptions.Multiline)]

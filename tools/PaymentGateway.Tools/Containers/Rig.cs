@@ -9,14 +9,14 @@ internal sealed class Rig : IDisposable
     public static readonly TimeSpan BackLimit = TimeSpan.FromSeconds(60);
     public static readonly TimeSpan ReadyLimit = TimeSpan.FromSeconds(30);
 
-    private EngineClients clients;
+    private EngineClients _clients;
 
     public Rig(Docker docker, StepTable table)
     {
         (Docker, Table) = (docker, table);
-        clients = new EngineClients(docker.Engine);
+        _clients = new EngineClients(docker.Engine);
         Stack = ComposeStack.WithSimulators(docker);
-        Ledger = new StackLedger(() => Stack, () => clients);
+        Ledger = new StackLedger(() => Stack, () => _clients);
     }
 
     public Docker Docker { get; }
@@ -28,13 +28,13 @@ internal sealed class Rig : IDisposable
 
     public StackLedger Ledger { get; }
 
-    public EngineClients Http => clients;
+    public EngineClients Http => _clients;
 
     /// <summary>Connections to an engine that was killed lead nowhere.</summary>
     public void Reconnect()
     {
-        clients.Dispose();
-        clients = new EngineClients(Docker.Engine);
+        _clients.Dispose();
+        _clients = new EngineClients(Docker.Engine);
     }
 
     /// <summary>Puts away the containers and data of the files in use, and goes on with others.</summary>
@@ -121,5 +121,5 @@ internal sealed class Rig : IDisposable
         await ComposeStack.Durable(docker).RunAsync("down", "-v");
     }
 
-    public void Dispose() => clients.Dispose();
+    public void Dispose() => _clients.Dispose();
 }

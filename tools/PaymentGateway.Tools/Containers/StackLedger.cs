@@ -15,22 +15,22 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1) * Clients / PerSecond;
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
 
-    private LoadLedger sent = new();
-    private ProcessorStores kept = ProcessorStores.Empty;
+    private LoadLedger _sent = new();
+    private ProcessorStores _kept = ProcessorStores.Empty;
 
     public void Begin()
     {
-        sent = new LoadLedger();
-        kept = ProcessorStores.Empty;
+        _sent = new LoadLedger();
+        _kept = ProcessorStores.Empty;
     }
 
     /// <summary>400 payments a second for so many seconds; a failed one is not repeated.</summary>
     /// <returns>How many were acknowledged, and how many sent.</returns>
     public async Task<(int Acknowledged, int Sent)> LoadAsync(int seconds)
     {
-        var (acknowledged, count) = (sent.Acknowledged, PerSecond * seconds);
-        await LoadDriver.RunClientsAsync(http().Clients, sent, Clients, count, Pause);
-        return (sent.Acknowledged - acknowledged, count);
+        var (acknowledged, count) = (_sent.Acknowledged, PerSecond * seconds);
+        await LoadDriver.RunClientsAsync(http().Clients, _sent, Clients, count, Pause);
+        return (_sent.Acknowledged - acknowledged, count);
     }
 
     /// <summary>Nothing is wrong meanwhile, so every payment is acknowledged.</summary>
@@ -43,7 +43,7 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     /// <summary>
     /// Simulators that are about to end forget; what they hold now still counts. Only while nothing is in flight.
     /// </summary>
-    public async Task KeepAsync() => kept = kept.With(await http().StoresAsync());
+    public async Task KeepAsync() => _kept = _kept.With(await http().StoresAsync());
 
     /// <summary>Begins new ledgers at all three.</summary>
     public async Task ForgetAsync()
@@ -85,16 +85,16 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     }
 
     private async Task<bool> IsDrainedAsync() =>
-        await stack().CountAsync() is { Unsettled: 0 } counts && counts.Settled >= sent.Acknowledged;
+        await stack().CountAsync() is { Unsettled: 0 } counts && counts.Settled >= _sent.Acknowledged;
 
     private async Task<(Dictionary<Guid, LedgerEntry> Ledger, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
     {
         if (await stack().SettlementsAsync() is { } ledger)
-            return (ledger, kept.With(await http().StoresAsync()));
+            return (ledger, _kept.With(await http().StoresAsync()));
         step.Must(false, "the gateway's ledger cannot be read");
         return null;
     }
 
     private LedgerComparison Comparison(Dictionary<Guid, LedgerEntry> ledger, ProcessorStores stored) =>
-        new(sent, ledger, stored.Default, stored.Fallback);
+        new(_sent, ledger, stored.Default, stored.Fallback);
 }

@@ -6,15 +6,15 @@ namespace PaymentGateway.Tools.Containers;
 /// <param name="killedForMemory">The containers that were, since the last look: a fault of whatever step it is.</param>
 public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> killedForMemory)
 {
-    private readonly Dictionary<StepOutcome, int> counts =
+    private readonly Dictionary<StepOutcome, int> _counts =
         Enum.GetValues<StepOutcome>().ToDictionary(outcome => outcome, _ => 0);
 
-    private string? ended;
+    private string? _ended;
 
-    public bool Succeeded => counts[StepOutcome.Failed] == 0;
+    public bool Succeeded => _counts[StepOutcome.Failed] == 0;
 
     /// <summary>The steps that follow are skipped; null lets them be played again.</summary>
-    public void End(string? why) => ended = why;
+    public void End(string? why) => _ended = why;
 
     public void WriteHead()
     {
@@ -27,14 +27,14 @@ public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> kil
         string name, Func<ContainerStep, Task> playAsync, CancellationToken cancellation = default)
     {
         var (step, took) = (new ContainerStep(), Stopwatch.StartNew());
-        if (ended is { } why)
+        if (_ended is { } why)
             step.Skip(why);
         else
             await TryAsync(step, playAsync, cancellation);
 
         var killed = killedForMemory();
         step.Must(killed.Count == 0, $"killed for memory: {string.Join(' ', killed)}");
-        counts[step.Outcome]++;
+        _counts[step.Outcome]++;
         output.WriteLine(step.Row(name, took.Elapsed));
         foreach (var line in step.Explanations.SelectMany(text => text.Split('\n')))
             output.WriteLine($"  {line}");
@@ -42,8 +42,8 @@ public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> kil
 
     public void WriteEnd(TimeSpan took)
     {
-        output.WriteLine($"{(int)took.TotalSeconds} s in all, {counts[StepOutcome.Skipped]} skipped");
-        output.WriteLine($"{counts[StepOutcome.Passed]} passed, {counts[StepOutcome.Failed]} failed");
+        output.WriteLine($"{(int)took.TotalSeconds} s in all, {_counts[StepOutcome.Skipped]} skipped");
+        output.WriteLine($"{_counts[StepOutcome.Passed]} passed, {_counts[StepOutcome.Failed]} failed");
     }
 
     private static async Task TryAsync(

@@ -5,11 +5,11 @@ internal sealed class ControlGroupsTwo : ControlGroups
 {
     private static readonly string[] Needed = ["cpu", "memory"];
 
-    private readonly string root;
+    private readonly string _root;
 
     public ControlGroupsTwo(string root)
     {
-        this.root = root;
+        _root = root;
         if (!Words("cgroup.controllers").Contains("cpu"))
             throw new ToolException($"LIMITS: the cpu controller is not available in {root}");
     }
@@ -26,11 +26,11 @@ internal sealed class ControlGroupsTwo : ControlGroups
         {
             try
             {
-                Write(root, "cgroup.subtree_control", $"+{controller}");
+                Write(_root, "cgroup.subtree_control", $"+{controller}");
             }
             catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
             {
-                throw Refusal($"the {controller} controller cannot be passed on in {root}");
+                throw Refusal($"the {controller} controller cannot be passed on in {_root}");
             }
 
             state.AddController(controller);
@@ -39,7 +39,7 @@ internal sealed class ControlGroupsTwo : ControlGroups
 
     public override PartGroup Make(string name, PartShare? share, LimitState state)
     {
-        var group = MakeGroup(root, name, state);
+        var group = MakeGroup(_root, name, state);
         if (share is not null)
         {
             Write(group, "cpu.max", FormattableString.Invariant($"{(int)(share.Cpus * Period)} {Period}"));
@@ -59,7 +59,7 @@ internal sealed class ControlGroupsTwo : ControlGroups
     {
         try
         {
-            Write(root, "cgroup.subtree_control", $"-{controller}");
+            Write(_root, "cgroup.subtree_control", $"-{controller}");
         }
         catch (IOException)
         {
@@ -68,5 +68,5 @@ internal sealed class ControlGroupsTwo : ControlGroups
     }
 
     private string[] Words(string file) =>
-        File.ReadAllText(Path.Combine(root, file)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
+        File.ReadAllText(Path.Combine(_root, file)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
 }

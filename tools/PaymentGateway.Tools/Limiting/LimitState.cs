@@ -8,14 +8,14 @@ internal sealed class LimitState(string? file)
     private const string Controller = "controller";
     private const string CpuFiles = "cpu_files";
 
-    private readonly List<(string What, string Value)> changes = [];
+    private readonly List<(string What, string Value)> _changes = [];
 
     /// <summary>Reads what an earlier call has written.</summary>
     public static LimitState Load(string file)
     {
         var state = new LimitState(file);
         foreach (var pair in File.ReadLines(file).Select(line => line.Split('=', 2)))
-            state.changes.Add((pair[0], pair[1]));
+            state._changes.Add((pair[0], pair[1]));
         return state;
     }
 
@@ -29,12 +29,12 @@ internal sealed class LimitState(string? file)
     /// <summary>The last change first.</summary>
     public void Undo(ControlGroups groups)
     {
-        foreach (var (what, value) in Enumerable.Reverse(changes))
+        foreach (var (what, value) in Enumerable.Reverse(_changes))
             if (what == Group)
                 RemoveGroup(value);
             else if (what == Controller)
                 groups.Disable(value);
-        changes.Clear();
+        _changes.Clear();
         if (file is not null)
             File.Delete(file);
     }
@@ -71,7 +71,7 @@ internal sealed class LimitState(string? file)
 
     private void Add(string what, string value)
     {
-        changes.Add((what, value));
+        _changes.Add((what, value));
         if (file is not null)
             File.AppendAllText(file, $"{what}={value}\n");
     }

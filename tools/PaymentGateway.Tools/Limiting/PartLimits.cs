@@ -9,22 +9,22 @@ public sealed class PartLimits : IDisposable
     // In the order of a payment; the simulators have no share and come after all others.
     private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
 
-    private readonly ControlGroups machine;
-    private readonly LimitState state;
-    private readonly Dictionary<string, PartGroup> groups = [];
-    private readonly List<string> lines = [];
+    private readonly ControlGroups _machine;
+    private readonly LimitState _state;
+    private readonly Dictionary<string, PartGroup> _groups = [];
+    private readonly List<string> _lines = [];
 
     private PartLimits(ControlGroups machine, LimitState state)
     {
-        this.machine = machine;
-        this.state = state;
+        _machine = machine;
+        _state = state;
     }
 
     /// <summary>Where each part's CPU time is counted, as the load tests take it: nginx=/sys/…,api1=/sys/…</summary>
-    public string CpuFiles => string.Join(',', groups.Select(one => $"{one.Key}={one.Value.CpuFile}"));
+    public string CpuFiles => string.Join(',', _groups.Select(one => $"{one.Key}={one.Value.CpuFile}"));
 
     /// <summary>A line for each part and what it got.</summary>
-    public IReadOnlyList<string> Lines => lines;
+    public IReadOnlyList<string> Lines => _lines;
 
     /// <param name="pids">The first process of each part: all of its processes are moved.</param>
     /// <exception cref="ToolException">The machine does not let us; nothing is left behind.</exception>
@@ -54,31 +54,31 @@ public sealed class PartLimits : IDisposable
     }
 
     /// <summary>The CPU time a part has used since it was put here.</summary>
-    public long CpuMilliseconds(string part) => ControlGroups.ReadCpuMilliseconds(groups[part].CpuFile);
+    public long CpuMilliseconds(string part) => ControlGroups.ReadCpuMilliseconds(_groups[part].CpuFile);
 
-    public void Dispose() => state.Undo(machine);
+    public void Dispose() => _state.Undo(_machine);
 
     private void PutAll(IReadOnlyDictionary<string, PartShare> shares, IReadOnlyDictionary<string, int> pids)
     {
-        machine.Enable(state);
+        _machine.Enable(_state);
         var tag = string.Create(CultureInfo.InvariantCulture, $"payment-gateway.{Guid.NewGuid():N}");
         foreach (var part in Order.Where(pids.ContainsKey))
         {
             var share = shares.GetValueOrDefault(part);
-            groups[part] = machine.Make($"{tag[..28]}.{part}", share, state);
+            _groups[part] = _machine.Make($"{tag[..28]}.{part}", share, _state);
             MoveIn(part, pids[part]);
-            lines.Add(Line(part, share));
+            _lines.Add(Line(part, share));
         }
 
-        state.AddCpuFiles(CpuFiles);
-        if (machine.Remark is { } remark)
-            lines.Add(remark);
+        _state.AddCpuFiles(CpuFiles);
+        if (_machine.Remark is { } remark)
+            _lines.Add(remark);
     }
 
     private string Line(string part, PartShare? share) => share switch
     {
         null => $"{part}: low weight",
-        _ when machine.LimitsMemory => FormattableString.Invariant(
+        _ when _machine.LimitsMemory => FormattableString.Invariant(
             $"{part}: {share.Cpus} CPU, {share.MemoryMegabytes} MB"),
         _ => FormattableString.Invariant($"{part}: {share.Cpus} CPU"),
     };
@@ -88,7 +88,7 @@ public sealed class PartLimits : IDisposable
     {
         for (var round = 0; round < 2; round++)
             foreach (var pid in ProcessTree.Of(first))
-                foreach (var group in groups[part].Directories)
+                foreach (var group in _groups[part].Directories)
                     Move(pid, part, group);
     }
 

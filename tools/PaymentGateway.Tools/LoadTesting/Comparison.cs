@@ -8,14 +8,14 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// </summary>
 internal sealed class Comparison(string[] sides, int rounds, IReadOnlyList<string> properties, SystemSettings settings)
 {
-    private readonly string folder =
+    private readonly string _folder =
         Repository.PathOf("artifacts", "gatling", $"compare-{DateTime.UtcNow:yyyyMMdd-HHmmss}");
 
-    private readonly List<(string Side, RunResult Result)> results = [];
+    private readonly List<(string Side, RunResult Result)> _results = [];
 
     public async Task<int> RunAsync(CancellationToken cancellation)
     {
-        Directory.CreateDirectory(folder);
+        Directory.CreateDirectory(_folder);
         var status = 0;
         for (var round = 1; round <= rounds; round++)
             foreach (var side in sides)
@@ -33,7 +33,7 @@ internal sealed class Comparison(string[] sides, int rounds, IReadOnlyList<strin
 
     private async Task<bool> IsRightAsync(string side, int round, CancellationToken cancellation)
     {
-        var log = Path.Combine(folder, $"{side}-{round}.log");
+        var log = Path.Combine(_folder, $"{side}-{round}.log");
         var right = false;
         await using (var output = TextWriter.Synchronized(File.CreateText(log)))
         {
@@ -52,18 +52,18 @@ internal sealed class Comparison(string[] sides, int rounds, IReadOnlyList<strin
             Console.WriteLine($"round {round}, {side}: not right; log: {log}");
         if (RunResult.In(FolderOf(side, round)) is { } result)
         {
-            results.Add((side, result));
+            _results.Add((side, result));
             Console.Write(await File.ReadAllTextAsync(Path.Combine(FolderOf(side, round), "row.md"), cancellation));
         }
 
         return right;
     }
 
-    private string FolderOf(string side, int round) => Path.Combine(folder, $"{side}-{round}");
+    private string FolderOf(string side, int round) => Path.Combine(_folder, $"{side}-{round}");
 
     private string Median(string side, string figure)
     {
-        var figures = results.Where(each => each.Side == side).Select(each => each.Result.Number(figure))
+        var figures = _results.Where(each => each.Side == side).Select(each => each.Result.Number(figure))
             .OfType<double>().ToList();
         return figures.Count == 0 ? "-" : Figure.Of(Statistics.Median(figures), 3);
     }

@@ -10,7 +10,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string fol
     private const string RowHead =
         "| date | commit | mode | p50 / p99 ms | lag | inconsistencies | score | CPU s / 1,000 | peak memory |";
 
-    private readonly string log = Path.Combine(folder, "gatling.log");
+    private readonly string _log = Path.Combine(folder, "gatling.log");
 
     private string Mode => plan.Mode + (settings.Limits ? ", limits" : "");
 
@@ -25,9 +25,9 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string fol
         KeepReport();
         if (RunResult.In(folder) is not { } result)
         {
-            foreach (var line in File.ReadLines(log).TakeLast(20))
+            foreach (var line in File.ReadLines(_log).TakeLast(20))
                 await Console.Error.WriteLineAsync(line);
-            throw new ToolException($"the run left no result; log: {log}");
+            throw new ToolException($"the run left no result; log: {_log}");
         }
 
         await Picture.DrawAsync(folder, result.Headline(plan.Simulation, Mode), output, cancellation);
@@ -37,7 +37,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string fol
 
     private async Task<int> SimulateAsync(LoadTarget target, CancellationToken cancellation)
     {
-        await using var lines = TextWriter.Synchronized(File.CreateText(log));
+        await using var lines = TextWriter.Synchronized(File.CreateText(_log));
         string[] properties =
         [
             $"-Dgatling.simulationClass=paymentgateway.{plan.Simulation}", $"-Durl={target.Url}",
@@ -67,7 +67,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string fol
 
     private void KeepReport()
     {
-        if (MavenLog.ReportFolderIn(File.ReadAllText(log)) is { } report && Directory.Exists(report))
+        if (MavenLog.ReportFolderIn(File.ReadAllText(_log)) is { } report && Directory.Exists(report))
             Directory.Move(report, Path.Combine(folder, "report"));
     }
 

@@ -8,12 +8,12 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// </summary>
 internal sealed class LoadTarget : IAsyncDisposable
 {
-    private readonly Side? side;
-    private readonly PartMeter? meter;
+    private readonly Side? _side;
+    private readonly PartMeter? _meter;
 
     private LoadTarget(Side side)
     {
-        this.side = side;
+        _side = side;
         var settings = side.System.Settings;
         (Url, DefaultUrl, FallbackUrl) = (settings.Url, settings.DefaultUrl, settings.FallbackUrl);
         (EnvironmentFile, CpuFiles) = (side.EnvironmentFile, side.Meter.CpuFiles);
@@ -27,8 +27,8 @@ internal sealed class LoadTarget : IAsyncDisposable
         if (settings.Limits && !File.Exists(EnvironmentFile))
             throw new ToolException("LIMITS=1 needs the pids: SYSTEM_ENV=…/system.env of the system at URL");
         if (settings.Limits)
-            meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), limited: true);
-        CpuFiles = meter?.CpuFiles ?? "";
+            _meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), limited: true);
+        CpuFiles = _meter?.CpuFiles ?? "";
     }
 
     public string Url { get; }
@@ -56,8 +56,8 @@ internal sealed class LoadTarget : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        meter?.Dispose();
-        if (side is not null)
-            await side.DisposeAsync();
+        _meter?.Dispose();
+        if (_side is not null)
+            await _side.DisposeAsync();
     }
 }

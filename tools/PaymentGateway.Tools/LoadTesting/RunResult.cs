@@ -5,13 +5,13 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// <summary>The figures that a simulation left in its folder.</summary>
 public sealed class RunResult
 {
-    private readonly JsonElement figures;
+    private readonly JsonElement _figures;
 
     private RunResult(string json)
     {
         Json = json;
         using var document = JsonDocument.Parse(json);
-        figures = document.RootElement.Clone();
+        _figures = document.RootElement.Clone();
     }
 
     public string Json { get; }
@@ -24,10 +24,10 @@ public sealed class RunResult
 
     /// <summary>A figure as it is written; null when the run has none of this name.</summary>
     public string? this[string name] =>
-        figures.TryGetProperty(name, out var figure) ? figure.ToString() : null;
+        _figures.TryGetProperty(name, out var figure) ? figure.ToString() : null;
 
     public double? Number(string name) =>
-        figures.TryGetProperty(name, out var figure) && figure.ValueKind == JsonValueKind.Number
+        _figures.TryGetProperty(name, out var figure) && figure.ValueKind == JsonValueKind.Number
             ? figure.GetDouble()
             : null;
 

@@ -5,27 +5,27 @@ namespace PaymentGateway.Tools.Measuring;
 /// <summary>Payments at a fixed rate beside what is measured, until they are ended.</summary>
 internal sealed class BackgroundLoad : IAsyncDisposable
 {
-    private readonly CancellationTokenSource end;
-    private readonly Task<LoadResult> load;
+    private readonly CancellationTokenSource _end;
+    private readonly Task<LoadResult> _load;
 
     public BackgroundLoad(Side side, int perSecond, int secondsMost, CancellationToken cancellation)
     {
-        end = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-        load = FixedRate.RunAsync(side.Url, perSecond, secondsMost, new PaymentCall(), end.Token);
+        _end = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
+        _load = FixedRate.RunAsync(side.Url, perSecond, secondsMost, new PaymentCall(), _end.Token);
     }
 
     /// <summary>When its time is over.</summary>
-    public Task<LoadResult> Result => load;
+    public Task<LoadResult> Result => _load;
 
     public async Task<LoadResult> EndAsync()
     {
-        await end.CancelAsync();
-        return await load;
+        await _end.CancelAsync();
+        return await _load;
     }
 
     public async ValueTask DisposeAsync()
     {
         await EndAsync();
-        end.Dispose();
+        _end.Dispose();
     }
 }

@@ -10,7 +10,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
     private const string SimulatorToken = "123";
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(0.2);
 
-    private readonly HttpClient http = new(new SocketsHttpHandler { UseProxy = false })
+    private readonly HttpClient _http = new(new SocketsHttpHandler { UseProxy = false })
     {
         Timeout = TimeSpan.FromSeconds(30),
         DefaultRequestHeaders = { { "X-Rinha-Token", SimulatorToken } },
@@ -21,7 +21,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
     {
         try
         {
-            return Totals.In(await http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation))
+            return Totals.In(await _http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation))
                 .Sum(total => total.Requests);
         }
         catch (Exception silent) when (silent is HttpRequestException or TaskCanceledException)
@@ -51,7 +51,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
         foreach (var processor in Processors)
         {
             using var content = new StringContent($"{{\"{what}\":{value}}}", Encoding.UTF8, "application/json");
-            using var answer = await http.PutAsync(
+            using var answer = await _http.PutAsync(
                 new Uri(processor, "admin/configurations/" + what), content, cancellation);
             answer.EnsureSuccessStatusCode();
         }
@@ -59,7 +59,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
 
     /// <summary>Payments and amount by processor, as the gateway says.</summary>
     public async Task<string> LedgerAsync(CancellationToken cancellation) =>
-        string.Join(' ', Totals.In(await http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation)));
+        string.Join(' ', Totals.In(await _http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation)));
 
     /// <summary>The same as the processors say.</summary>
     public async Task<string> ChargedAsync(CancellationToken cancellation)
@@ -67,11 +67,11 @@ internal sealed class GatewayClient(Side side) : IDisposable
         var charged = new List<Totals>();
         foreach (var processor in Processors)
             charged.AddRange(Totals.In(
-                await http.GetStringAsync(new Uri(processor, "admin/payments-summary"), cancellation)));
+                await _http.GetStringAsync(new Uri(processor, "admin/payments-summary"), cancellation)));
         return string.Join(' ', charged);
     }
 
-    public void Dispose() => http.Dispose();
+    public void Dispose() => _http.Dispose();
 
     private Uri[] Processors => [new(side.System.Settings.DefaultUrl), new(side.System.Settings.FallbackUrl)];
 

@@ -7,10 +7,10 @@ public sealed class MachineIdleness(bool refuses)
 {
     private const int BusyPercentMost = 10;
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
-    private readonly List<string> busy = [];
+    private readonly List<string> _busy = [];
 
     /// <summary>What was begun on a busy machine.</summary>
-    public IReadOnlyList<string> Busy => busy;
+    public IReadOnlyList<string> Busy => _busy;
 
     /// <summary>Waits a while for an idle machine, then says that it is not, or refuses.</summary>
     /// <param name="next">What is about to begin.</param>
@@ -24,8 +24,8 @@ public sealed class MachineIdleness(bool refuses)
             if (refuses)
                 throw new ToolException($"the machine is {percent} % busy with something else before '{next}'");
 
-            busy.Add($"the machine is {percent} % busy before '{next}'");
-            await Console.Error.WriteLineAsync(busy[^1]);
+            _busy.Add($"the machine is {percent} % busy before '{next}'");
+            await Console.Error.WriteLineAsync(_busy[^1]);
             return;
         }
     }

@@ -4,38 +4,38 @@ namespace PaymentGateway.Tools.Measuring;
 internal sealed class MemoryWatch : IAsyncDisposable
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(2);
-    private readonly CancellationTokenSource stop = new();
-    private readonly Side side;
-    private readonly Task watching;
-    private MemoryUse peak;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Side _side;
+    private readonly Task _watching;
+    private MemoryUse _peak;
 
     public MemoryWatch(Side side)
     {
-        this.side = side;
-        watching = Task.Run(WatchAsync);
+        _side = side;
+        _watching = Task.Run(WatchAsync);
     }
 
     /// <summary>The peaks, with a last look.</summary>
     public async Task<MemoryUse> StopAsync()
     {
-        await stop.CancelAsync();
-        await watching;
-        return peak.Peak(side.Meter.Memory());
+        await _stop.CancelAsync();
+        await _watching;
+        return _peak.Peak(_side.Meter.Memory());
     }
 
     public async ValueTask DisposeAsync()
     {
-        await stop.CancelAsync();
-        await watching;
-        stop.Dispose();
+        await _stop.CancelAsync();
+        await _watching;
+        _stop.Dispose();
     }
 
     private async Task WatchAsync()
     {
-        while (!stop.IsCancellationRequested)
+        while (!_stop.IsCancellationRequested)
         {
-            peak = peak.Peak(side.Meter.Memory());
-            await Task.Delay(Interval, stop.Token).ContinueWith(_ => { }, TaskScheduler.Default);
+            _peak = _peak.Peak(_side.Meter.Memory());
+            await Task.Delay(Interval, _stop.Token).ContinueWith(_ => { }, TaskScheduler.Default);
         }
     }
 }

@@ -8,19 +8,19 @@ internal sealed class NginxAlone : IAsyncDisposable
 {
     private const string Passes = "proxy_pass http://gateway;";
     private static readonly TimeSpan ReadyLimit = TimeSpan.FromSeconds(10);
-    private readonly CancellationTokenSource stop = new();
-    private readonly CommandTask<CommandResult> process;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly CommandTask<CommandResult> _process;
 
-    private NginxAlone(string folder, TextWriter log) => process = Cli
+    private NginxAlone(string folder, TextWriter log) => _process = Cli
         .Wrap(Programs.Find("nginx") ?? throw new ToolException("nginx is missing: eng/setup"))
         .WithArguments(["-p", folder + "/", "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"])
         .WithWorkingDirectory(folder)
         .WithValidation(CommandResultValidation.None)
         .WithStandardOutputPipe(PipeTarget.ToDelegate(log.WriteLine))
         .WithStandardErrorPipe(PipeTarget.ToDelegate(log.WriteLine))
-        .ExecuteAsync(CancellationToken.None, stop.Token);
+        .ExecuteAsync(CancellationToken.None, _stop.Token);
 
-    public int Pid => process.ProcessId;
+    public int Pid => _process.ProcessId;
 
     public static async Task<NginxAlone> StartAsync(
         string folder, int port, TextWriter log, CancellationToken cancellation)
@@ -50,17 +50,17 @@ internal sealed class NginxAlone : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await stop.CancelAsync();
+        await _stop.CancelAsync();
         try
         {
-            await process;
+            await _process;
         }
         catch (OperationCanceledException)
         {
             // It was told to end, and did.
         }
 
-        stop.Dispose();
+        _stop.Dispose();
     }
 
     private async Task AwaitReadyAsync(int port, CancellationToken cancellation)
@@ -69,7 +69,7 @@ internal sealed class NginxAlone : IAsyncDisposable
         limit.CancelAfter(ReadyLimit);
         while (true)
         {
-            if (process.Task.IsCompleted || limit.IsCancellationRequested)
+            if (_process.Task.IsCompleted || limit.IsCancellationRequested)
             {
                 cancellation.ThrowIfCancellationRequested();
                 throw new ToolException("nginx does not start");

@@ -6,13 +6,13 @@ namespace PaymentGateway.Tools.Measuring;
 /// <summary>CPU and memory of running parts; their limits, when they are asked for, until it is disposed.</summary>
 internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limited) : IDisposable
 {
-    private readonly PartLimits? limits = limited ? PartLimits.Put(pids) : null;
+    private readonly PartLimits? _limits = limited ? PartLimits.Put(pids) : null;
 
     /// <summary>Where CPU time is counted under limits; else nothing.</summary>
-    public string CpuFiles => limits?.CpuFiles ?? "";
+    public string CpuFiles => _limits?.CpuFiles ?? "";
 
     /// <summary>What each part may use; nothing without limits.</summary>
-    public IReadOnlyList<string> Limits => limits?.Lines ?? [];
+    public IReadOnlyList<string> Limits => _limits?.Lines ?? [];
 
     /// <summary>Of a system that somebody else started: key=value lines.</summary>
     public static Dictionary<string, int> PidsIn(string environmentFile) => File.ReadLines(environmentFile)
@@ -21,9 +21,9 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
 
     /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
     public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
-        : limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
+        : _limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
 
     public MemoryUse Memory() => MemoryUse.Of(pids);
 
-    public void Dispose() => limits?.Dispose();
+    public void Dispose() => _limits?.Dispose();
 }

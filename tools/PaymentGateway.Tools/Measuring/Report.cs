@@ -3,7 +3,7 @@ namespace PaymentGateway.Tools.Measuring;
 /// <summary>What a measurement says: raw rows as they come, then tables in the form of docs/measurements.</summary>
 internal sealed class Report(string folder)
 {
-    private readonly string rowsFile = Path.Combine(folder, "rows.txt");
+    private readonly string _rowsFile = Path.Combine(folder, "rows.txt");
 
     public string File { get; } = Path.Combine(folder, "report.md");
 
@@ -22,7 +22,7 @@ internal sealed class Report(string folder)
         Rows.Add(section, label, figures);
         var line = $"{section} {label} {string.Join(' ', figures)}";
         Console.WriteLine(line);
-        System.IO.File.AppendAllText(rowsFile, line + "\n");
+        System.IO.File.AppendAllText(_rowsFile, line + "\n");
     }
 
     /// <summary>A title and a head; the rows follow.</summary>

@@ -7,15 +7,15 @@ namespace PaymentGateway.Tools.Measuring;
 /// <summary>A running system of one's own with its limits, its CPU and its memory, until it is disposed.</summary>
 internal sealed class Side : IAsyncDisposable
 {
-    private readonly string folder;
-    private readonly TextWriter log;
-    private NginxAlone? nginx;
-    private PartMeter? meter;
+    private readonly string _folder;
+    private readonly TextWriter _log;
+    private NginxAlone? _nginx;
+    private PartMeter? _meter;
 
     private Side(SystemSettings settings, TextWriter log)
     {
-        folder = settings.RunDirectory;
-        this.log = log;
+        _folder = settings.RunDirectory;
+        _log = log;
         System = new NativeSystem(settings, log);
         (Url, Limited) = (new Uri(settings.Url), settings.Limits);
     }
@@ -27,7 +27,7 @@ internal sealed class Side : IAsyncDisposable
     /// <summary>key=value lines, for other programs.</summary>
     public string EnvironmentFile => System.EnvironmentFile;
 
-    public PartMeter Meter => meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
+    public PartMeter Meter => _meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
 
     private bool Limited { get; }
 
@@ -71,13 +71,13 @@ internal sealed class Side : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        if (nginx is not null)
-            await nginx.DisposeAsync();
+        if (_nginx is not null)
+            await _nginx.DisposeAsync();
         await System.DownAsync();
-        meter?.Dispose();
+        _meter?.Dispose();
         // A measurement's data may be gigabytes; the logs stay.
-        if (Directory.Exists(folder))
-            foreach (var data in Directory.GetDirectories(folder, "postgres-*"))
+        if (Directory.Exists(_folder))
+            foreach (var data in Directory.GetDirectories(_folder, "postgres-*"))
                 Directory.Delete(data, recursive: true);
     }
 
@@ -92,8 +92,8 @@ internal sealed class Side : IAsyncDisposable
                 await System.StartAsync([.. PartNames.Instances, PartNames.Nginx], cancellation);
                 break;
             default:
-                nginx = await NginxAlone.StartAsync(folder, Url.Port, log, cancellation);
-                var line = string.Create(CultureInfo.InvariantCulture, $"{PartNames.Nginx}_pid={nginx.Pid}\n");
+                _nginx = await NginxAlone.StartAsync(_folder, Url.Port, _log, cancellation);
+                var line = string.Create(CultureInfo.InvariantCulture, $"{PartNames.Nginx}_pid={_nginx.Pid}\n");
                 await File.WriteAllTextAsync(EnvironmentFile, $"url={Url}\n{line}", cancellation);
                 break;
         }
@@ -103,8 +103,8 @@ internal sealed class Side : IAsyncDisposable
 
     private void Measure(IReadOnlyDictionary<string, int> pids)
     {
-        meter = new PartMeter(pids, Limited);
-        foreach (var line in meter.Limits)
-            log.WriteLine(line);
+        _meter = new PartMeter(pids, Limited);
+        foreach (var line in _meter.Limits)
+            _log.WriteLine(line);
     }
 }

@@ -13,7 +13,7 @@ public static class LoadDriver
     // A load that cannot keep its rate is a broken test, not a slow one.
     private const int InFlightMax = 2_000;
 
-    private static int sequence;
+    private static int _sequence;
 
     /// <summary>A number of clients, each posting one payment after another with a pause between them.</summary>
     public static Task RunClientsAsync(
@@ -59,7 +59,7 @@ public static class LoadDriver
     {
         // Amounts differ, so that one that is swapped or rounded is seen.
         var entry = new LoadEntry(
-            id ?? Guid.NewGuid(), amount ?? 0.01m + Interlocked.Increment(ref sequence) % 9_973 / 100m,
+            id ?? Guid.NewGuid(), amount ?? 0.01m + Interlocked.Increment(ref _sequence) % 9_973 / 100m,
             LoadOutcome.Pending, 0, DateTimeOffset.UtcNow, TimeSpan.Zero, "");
         ledger.Note(entry);
         for (var attempt = 1; ; attempt++)

@@ -28,17 +28,17 @@ public sealed record LoadEntry(
 /// <summary>Every payment that was sent, with its outcome. Any thread may write.</summary>
 public sealed class LoadLedger
 {
-    private readonly ConcurrentDictionary<Guid, LoadEntry> entries = new();
+    private readonly ConcurrentDictionary<Guid, LoadEntry> _entries = new();
 
-    public int Count => entries.Count;
+    public int Count => _entries.Count;
 
     public int Acknowledged => CountOf(LoadOutcome.Acknowledged);
 
-    public IEnumerable<LoadEntry> Entries => entries.Select(entry => entry.Value);
+    public IEnumerable<LoadEntry> Entries => _entries.Select(entry => entry.Value);
 
-    public LoadEntry? Find(Guid id) => entries.GetValueOrDefault(id);
+    public LoadEntry? Find(Guid id) => _entries.GetValueOrDefault(id);
 
-    public void Note(LoadEntry entry) => entries[entry.Id] = entry;
+    public void Note(LoadEntry entry) => _entries[entry.Id] = entry;
 
     public int CountOf(LoadOutcome outcome) => Entries.Count(entry => entry.Outcome == outcome);
 

@@ -7,13 +7,13 @@ namespace PaymentGateway.Tools.Running;
 /// <param name="output">Who hears what was stopped; nobody without it.</param>
 public sealed class NativeSystem(SystemSettings given, TextWriter? output = null)
 {
-    private readonly TextWriter output = output ?? TextWriter.Null;
-    private readonly RunFolder folder = new(given.RunDirectory);
-    private readonly PartLauncher launcher = new();
-    private SystemLayout? started;
+    private readonly TextWriter _output = output ?? TextWriter.Null;
+    private readonly RunFolder _folder = new(given.RunDirectory);
+    private readonly PartLauncher _launcher = new();
+    private SystemLayout? _started;
 
     /// <summary>Those of the start, with the caller's on top.</summary>
-    public SystemSettings Settings => (started ?? Load())?.Settings ?? given;
+    public SystemSettings Settings => (_started ?? Load())?.Settings ?? given;
 
     public IReadOnlyList<string> Parts => Settings.Parts;
 
@@ -30,19 +30,19 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public string DataDirectory => Layout.DataDirectory;
 
-    public string RunDirectory => folder.Path;
+    public string RunDirectory => _folder.Path;
 
-    public string LogDirectory => folder.Logs;
+    public string LogDirectory => _folder.Logs;
 
     /// <summary>The file system.env, for programs: key=value lines.</summary>
-    public string EnvironmentFile => folder.EnvironmentFile;
+    public string EnvironmentFile => _folder.EnvironmentFile;
 
     // What was started here stays known after its end: somebody may still ask where it was.
-    private SystemLayout Layout => started ??= Load() ?? throw new ToolException($"nothing runs in {folder.Path}");
+    private SystemLayout Layout => _started ??= Load() ?? throw new ToolException($"nothing runs in {_folder.Path}");
 
     public string SocketOf(string instance) => Layout.SocketOf(instance);
 
-    public string LogOf(string part) => folder.LogOf(part);
+    public string LogOf(string part) => _folder.LogOf(part);
 
     /// <summary>What an instance is told by its environment, with the settings of the gateway.</summary>
     public IReadOnlyDictionary<string, string?> EnvironmentOf(string instance)
@@ -54,7 +54,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     }
 
     /// <summary>Null when it does not run.</summary>
-    public int? PidOf(string part) => folder.PidOf(part);
+    public int? PidOf(string part) => _folder.PidOf(part);
 
     /// <summary>The parts that run, with their pids.</summary>
     public IReadOnlyDictionary<string, int> Pids()
@@ -72,33 +72,33 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     /// <summary>Stops what runs and removes what only a running system needs. False when nothing ran.</summary>
     public async Task<bool> DownAsync()
     {
-        var ran = folder.HasPids();
-        if (folder.PidOf(RunFolder.Run) is { } run && run != Environment.ProcessId)
+        var ran = _folder.HasPids();
+        if (_folder.PidOf(RunFolder.Run) is { } run && run != Environment.ProcessId)
         {
             // `make run` in another terminal stops its own parts.
             Posix.Send(run, Signal.Terminate);
-            await Waiting.UntilAsync(() => folder.PidOf(RunFolder.Run) is null);
-            await output.WriteLineAsync("stopped make run");
+            await Waiting.UntilAsync(() => _folder.PidOf(RunFolder.Run) is null);
+            await _output.WriteLineAsync("stopped make run");
         }
 
-        await SystemStop.RemoveLeftoversAsync(folder, output);
+        await SystemStop.RemoveLeftoversAsync(_folder, _output);
         return ran;
     }
 
     /// <summary>Starts these parts; in an empty RUN_DIR a system that has only them.</summary>
     public async Task StartAsync(IReadOnlyList<string> parts, CancellationToken cancellation = default)
     {
-        if ((started ??= Load()) is not { } system || !Directory.Exists(system.ShortDirectory))
+        if ((_started ??= Load()) is not { } system || !Directory.Exists(system.ShortDirectory))
         {
             await WhileBegunAsync(
-                system => SystemStart.StartAsync(system, launcher, parts, cancellation), inForeground: false);
+                system => SystemStart.StartAsync(system, _launcher, parts, cancellation), inForeground: false);
             return;
         }
 
         foreach (var part in parts)
-            if (folder.PidOf(part) is not null)
+            if (_folder.PidOf(part) is not null)
                 throw new ToolException($"{part} runs already");
-        await SystemStart.StartAsync(system, launcher, parts, cancellation);
+        await SystemStart.StartAsync(system, _launcher, parts, cancellation);
     }
 
     public Task StartAsync(params string[] parts) => StartAsync(parts, CancellationToken.None);
@@ -106,7 +106,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     public async Task StopAsync(params string[] parts)
     {
         var system = LayoutOfRunning();
-        await SystemStop.StopAsync(folder, parts, output);
+        await SystemStop.StopAsync(_folder, parts, _output);
         Running.EnvironmentFile.Write(system);
     }
 
@@ -114,21 +114,21 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     public async Task KillAsync(string part, Signal signal = Signal.Kill)
     {
         var system = LayoutOfRunning();
-        var pid = folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
+        var pid = _folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
         if (signal != Signal.Kill)
         {
             Posix.Send(pid, signal);
             return;
         }
 
-        await SystemStop.KillAsync(folder, Part.Named(part), pid);
+        await SystemStop.KillAsync(_folder, Part.Named(part), pid);
         Running.EnvironmentFile.Write(system);
     }
 
     /// <summary>Stops every process of a part where it stands; the first forks no more from then on.</summary>
     public void Freeze(string part)
     {
-        var pid = folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
+        var pid = _folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
         Posix.Send(pid, Signal.Stop);
         foreach (var child in ProcessTree.Of(pid))
             Posix.Send(child, Signal.Stop);
@@ -137,19 +137,19 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     /// <summary>Lets them go on; nothing happens when the part does not run.</summary>
     public void Thaw(string part)
     {
-        if (folder.PidOf(part) is { } pid)
+        if (_folder.PidOf(part) is { } pid)
             foreach (var child in ProcessTree.Of(pid))
                 Posix.Send(child, Signal.Continue);
     }
 
     /// <exception cref="ToolException">A system runs here.</exception>
-    internal void RefuseIfRunning() => SystemStart.RefuseIfRunning(folder);
+    internal void RefuseIfRunning() => SystemStart.RefuseIfRunning(_folder);
 
     internal Task UpAsync(bool inForeground, CancellationToken cancellation) => WhileBegunAsync(
         async system =>
         {
             SystemStart.Check(system);
-            await SystemStart.StartAsync(system, launcher, system.Settings.Parts, cancellation);
+            await SystemStart.StartAsync(system, _launcher, system.Settings.Parts, cancellation);
         },
         inForeground);
 
@@ -157,36 +157,36 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     internal async Task<ToolException> FirstEndAsync(CancellationToken cancellation)
     {
         using var others = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-        var ends = Parts.ToDictionary(part => launcher.EndAsync(part, others.Token));
+        var ends = Parts.ToDictionary(part => _launcher.EndAsync(part, others.Token));
         var first = await Task.WhenAny(ends.Keys);
         await others.CancelAsync();
-        return PartReport.Of(folder, ends[first], $"ended with status {await first}, so everything stops");
+        return PartReport.Of(_folder, ends[first], $"ended with status {await first}, so everything stops");
     }
 
     private async Task WhileBegunAsync(Func<SystemLayout, Task> start, bool inForeground)
     {
-        SystemStart.RefuseIfRunning(folder);
-        using var held = folder.Lock();
+        SystemStart.RefuseIfRunning(_folder);
+        using var held = _folder.Lock();
         // Once more: another start may have ended since.
-        SystemStart.RefuseIfRunning(folder);
+        SystemStart.RefuseIfRunning(_folder);
         try
         {
-            started = await SystemStart.BeginAsync(given, folder, output);
+            _started = await SystemStart.BeginAsync(given, _folder, _output);
             if (inForeground)
-                folder.Remember(RunFolder.Run, Environment.ProcessId);
-            await start(started);
+                _folder.Remember(RunFolder.Run, Environment.ProcessId);
+            await start(_started);
         }
         catch
         {
-            await SystemStop.RemoveLeftoversAsync(folder, output);
+            await SystemStop.RemoveLeftoversAsync(_folder, _output);
             throw;
         }
     }
 
     private SystemLayout LayoutOfRunning() =>
-        folder.IsInUse ? Layout : throw new ToolException($"nothing runs in {folder.Path}");
+        _folder.IsInUse ? Layout : throw new ToolException($"nothing runs in {_folder.Path}");
 
-    private SystemLayout? Load() => folder.Load() is { } saved
-        ? new SystemLayout(given.Over(saved.Variables), folder, saved.ShortDirectory, saved.DataDirectory)
+    private SystemLayout? Load() => _folder.Load() is { } saved
+        ? new SystemLayout(given.Over(saved.Variables), _folder, saved.ShortDirectory, saved.DataDirectory)
         : null;
 }

@@ -8,7 +8,7 @@ internal sealed class PartLauncher
     // A session of its own: the terminal's Ctrl-C must reach only us, who stop the parts in order.
     private const string Detached = "log=$1; shift; exec setsid \"$@\" >>\"$log\" 2>&1 </dev/null";
 
-    private readonly Dictionary<string, Process> children = [];
+    private readonly Dictionary<string, Process> _children = [];
 
     /// <param name="variables">On top of the system's own; one that is null is taken away.</param>
     public void Launch(
@@ -31,13 +31,13 @@ internal sealed class PartLauncher
         var process = Process.Start(start)!;
         process.StandardInput.Close();
         system.Folder.Remember(part, process.Id);
-        children[part] = process;
+        _children[part] = process;
     }
 
     /// <summary>The end of a part that was started here: its status, as a shell counts it.</summary>
     public async Task<int> EndAsync(string part, CancellationToken cancellation)
     {
-        await children[part].WaitForExitAsync(cancellation);
-        return children[part].ExitCode;
+        await _children[part].WaitForExitAsync(cancellation);
+        return _children[part].ExitCode;
     }
 }

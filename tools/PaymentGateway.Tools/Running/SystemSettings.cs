@@ -18,11 +18,11 @@ public sealed class SystemSettings
         "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
-    private readonly Dictionary<string, string> variables;
+    private readonly Dictionary<string, string> _variables;
 
     private SystemSettings(IEnumerable<KeyValuePair<string, string>> variables)
     {
-        this.variables = new Dictionary<string, string>(variables);
+        _variables = new Dictionary<string, string>(variables);
         if (this["PROFILE"] is not (null or "unlogged" or "durable"))
             throw new ToolException($"PROFILE is '{this["PROFILE"]}'; it may be unlogged or durable");
         if (this["LIMITS"] is not (null or "0" or "1"))
@@ -30,7 +30,7 @@ public sealed class SystemSettings
     }
 
     /// <summary>The whole environment for a part that is started with these settings.</summary>
-    public IReadOnlyDictionary<string, string> Variables => variables;
+    public IReadOnlyDictionary<string, string> Variables => _variables;
 
     public string RunDirectory => Path.GetFullPath(this["RUN_DIR"] ?? Repository.PathOf(".run"), Repository.Root);
 
@@ -94,7 +94,7 @@ public sealed class SystemSettings
     ];
 
     /// <summary>A variable as it was given; null when it is not set, or set to nothing.</summary>
-    public string? this[string name] => variables.GetValueOrDefault(name) is { Length: > 0 } value ? value : null;
+    public string? this[string name] => _variables.GetValueOrDefault(name) is { Length: > 0 } value ? value : null;
 
     public static SystemSettings FromEnvironment() => new(Environment.GetEnvironmentVariables()
         .Cast<DictionaryEntry>().Select(pair => KeyValuePair.Create((string)pair.Key, (string)pair.Value!)));
@@ -104,7 +104,7 @@ public sealed class SystemSettings
     /// <summary>The same with these variables; one whose value is null is taken away.</summary>
     public SystemSettings With(params (string Name, string? Value)[] changes)
     {
-        var changed = new Dictionary<string, string>(variables);
+        var changed = new Dictionary<string, string>(_variables);
         foreach (var (name, value) in changes)
         {
             Remove(changed, name);
@@ -119,7 +119,7 @@ public sealed class SystemSettings
     public SystemSettings Over(IReadOnlyDictionary<string, string> saved)
     {
         var merged = new Dictionary<string, string>(saved);
-        foreach (var (name, value) in variables)
+        foreach (var (name, value) in _variables)
         {
             Remove(merged, name);
             merged[name] = value;
@@ -129,12 +129,12 @@ public sealed class SystemSettings
     }
 
     /// <summary>Those that the gateway itself reads.</summary>
-    public IEnumerable<KeyValuePair<string, string>> OfGateway() => variables.Where(pair => IsOfGateway(pair.Key));
+    public IEnumerable<KeyValuePair<string, string>> OfGateway() => _variables.Where(pair => IsOfGateway(pair.Key));
 
     /// <summary>What a later start of one part needs, with the defaults of today in it.</summary>
     public Dictionary<string, string> ToSave()
     {
-        var saved = variables.Where(pair => Saved.Contains(pair.Key) || IsOfGateway(pair.Key)).ToDictionary();
+        var saved = _variables.Where(pair => Saved.Contains(pair.Key) || IsOfGateway(pair.Key)).ToDictionary();
         (string Name, string? Value)[] resolved =
         [
             ("PORT", $"{Port}"), ("DEFAULT_PORT", $"{DefaultPort}"), ("FALLBACK_PORT", $"{FallbackPort}"),

@@ -7,9 +7,9 @@ internal sealed class Waiting(TimeSpan limit)
 {
     private static readonly TimeSpan Interval = TimeSpan.FromMilliseconds(10);
 
-    private readonly Stopwatch waited = Stopwatch.StartNew();
+    private readonly Stopwatch _waited = Stopwatch.StartNew();
 
-    public bool IsOver => waited.Elapsed >= limit;
+    public bool IsOver => _waited.Elapsed >= limit;
 
     public static Task PauseAsync(CancellationToken cancellation = default) => Task.Delay(Interval, cancellation);
 

@@ -6,16 +6,16 @@ public sealed class LedgerComparisonTests
     private static readonly Guid Id = Guid.Parse("11111111-1111-4111-8111-111111111111");
     private static readonly DateTime Stamp = new(2026, 11, 23, 6, 0, 0, DateTimeKind.Utc);
 
-    private readonly LoadLedger sent = new();
-    private readonly Dictionary<Guid, LedgerEntry> ledger = [];
-    private readonly List<ProcessorPayment> byDefault = [];
-    private readonly List<ProcessorPayment> byFallback = [];
+    private readonly LoadLedger _sent = new();
+    private readonly Dictionary<Guid, LedgerEntry> _ledger = [];
+    private readonly List<ProcessorPayment> _byDefault = [];
+    private readonly List<ProcessorPayment> _byFallback = [];
 
     public LedgerComparisonTests()
     {
         Send(LoadOutcome.Acknowledged);
-        ledger[Id] = new LedgerEntry(1, 9.90m, Stamp);
-        byDefault.Add(new ProcessorPayment(Id, 9.90m, Stamp));
+        _ledger[Id] = new LedgerEntry(1, 9.90m, Stamp);
+        _byDefault.Add(new ProcessorPayment(Id, 9.90m, Stamp));
     }
 
     [Fact]
@@ -24,8 +24,8 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void The_check_finds_an_acknowledged_payment_that_is_nowhere()
     {
-        ledger.Clear();
-        byDefault.Clear();
+        _ledger.Clear();
+        _byDefault.Clear();
 
         Finds("1 acknowledged, and not in the ledger");
     }
@@ -36,8 +36,8 @@ public sealed class LedgerComparisonTests
     public void One_without_an_answer_may_be_nowhere(LoadOutcome outcome)
     {
         Send(outcome);
-        ledger.Clear();
-        byDefault.Clear();
+        _ledger.Clear();
+        _byDefault.Clear();
 
         Finds();
     }
@@ -53,7 +53,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void A_settlement_that_its_processor_does_not_know_is_found()
     {
-        byDefault.Clear();
+        _byDefault.Clear();
 
         Finds("1 in the ledger, and not so at their processor");
     }
@@ -61,8 +61,8 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void A_settlement_at_the_other_processor_is_found()
     {
-        byFallback.AddRange(byDefault);
-        byDefault.Clear();
+        _byFallback.AddRange(_byDefault);
+        _byDefault.Clear();
 
         Finds("1 in the ledger, and not so at their processor");
     }
@@ -70,7 +70,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void Another_amount_at_the_processor_is_found()
     {
-        byDefault[0] = byDefault[0] with { Amount = 9.91m };
+        _byDefault[0] = _byDefault[0] with { Amount = 9.91m };
 
         Finds("1 in the ledger, and not so at their processor");
     }
@@ -78,7 +78,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void The_check_finds_another_requestedAt_at_the_processor()
     {
-        byDefault[0] = byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
+        _byDefault[0] = _byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
 
         Finds("1 in the ledger, and not so at their processor");
     }
@@ -86,7 +86,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void The_check_finds_a_charge_that_is_not_in_the_ledger()
     {
-        byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
+        _byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
 
         Finds("1 charged, and not in the ledger");
     }
@@ -94,7 +94,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void The_check_finds_a_payment_that_both_processors_charged()
     {
-        byFallback.AddRange(byDefault);
+        _byFallback.AddRange(_byDefault);
 
         Finds("1 charged by both processors");
     }
@@ -102,7 +102,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void A_payment_that_a_processor_charged_before_and_after_its_restart_is_found()
     {
-        byDefault.Add(byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) });
+        _byDefault.Add(_byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) });
 
         Finds("1 charged twice by one processor");
     }
@@ -110,7 +110,7 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void After_a_loss_what_is_missing_is_no_difference()
     {
-        ledger.Clear();
+        _ledger.Clear();
 
         Assert.Empty(Comparison().DifferencesAfterLoss());
     }
@@ -118,8 +118,8 @@ public sealed class LedgerComparisonTests
     [Fact]
     public void After_a_loss_a_settlement_without_a_charge_and_a_double_charge_are_found()
     {
-        ledger[Guid.NewGuid()] = ledger[Id];
-        byFallback.AddRange(byDefault);
+        _ledger[Guid.NewGuid()] = _ledger[Id];
+        _byFallback.AddRange(_byDefault);
 
         Assert.Equal(
             ["1 in the ledger, and not so at their processor", "1 charged by both processors"],
@@ -138,9 +138,9 @@ public sealed class LedgerComparisonTests
     }
 
     private void Send(LoadOutcome outcome) =>
-        sent.Note(new LoadEntry(Id, 9.90m, outcome, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
+        _sent.Note(new LoadEntry(Id, 9.90m, outcome, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
 
-    private LedgerComparison Comparison() => new(sent, ledger, byDefault, byFallback);
+    private LedgerComparison Comparison() => new(_sent, _ledger, _byDefault, _byFallback);
 
     private void Finds(params string[] expected) =>
         Assert.Equal(expected, Comparison().Differences().Select(difference => difference.Count));

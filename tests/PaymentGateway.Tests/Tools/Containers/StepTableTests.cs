@@ -5,21 +5,21 @@ namespace PaymentGateway.Tests.Tools.Containers;
 /// <summary>The table that `make compose-test` prints, and what it counts.</summary>
 public sealed class StepTableTests : IDisposable
 {
-    private readonly StringWriter written = new();
-    private readonly List<string> killed = [];
-    private readonly StepTable table;
+    private readonly StringWriter _written = new();
+    private readonly List<string> _killed = [];
+    private readonly StepTable _table;
 
-    public StepTableTests() => table = new StepTable(written, () =>
+    public StepTableTests() => _table = new StepTable(_written, () =>
     {
-        var taken = killed.ToList();
-        killed.Clear();
+        var taken = _killed.ToList();
+        _killed.Clear();
         return taken;
     });
 
     [Fact]
     public async Task A_step_without_a_fault_has_passed()
     {
-        await table.PlayAsync("2,000 payments", step =>
+        await _table.PlayAsync("2,000 payments", step =>
         {
             step.Note("ready after 3.0 s");
             step.Note("MB 3");
@@ -28,13 +28,13 @@ public sealed class StepTableTests : IDisposable
         });
 
         Assert.Equal(["| 2,000 payments | passed | equal (2000) | ready after 3.0 s MB 3 | 0 |"], Lines());
-        Assert.True(table.Succeeded);
+        Assert.True(_table.Succeeded);
     }
 
     [Fact]
     public async Task All_faults_of_a_step_are_in_its_row()
     {
-        await table.PlayAsync("some", step =>
+        await _table.PlayAsync("some", step =>
         {
             Assert.False(step.Must(false, "api1 is not down"));
             Assert.True(step.Must(true, "this holds"));
@@ -46,13 +46,13 @@ public sealed class StepTableTests : IDisposable
         Assert.Equal(
             ["| some | failed: api1 is not down; the ledgers differ |  |  | 0 |", "  1 charged twice:", "    that one"],
             Lines());
-        Assert.False(table.Succeeded);
+        Assert.False(_table.Succeeded);
     }
 
     [Fact]
     public async Task What_a_step_throws_is_its_fault()
     {
-        await table.PlayAsync("some", _ => throw new IOException("no answer"));
+        await _table.PlayAsync("some", _ => throw new IOException("no answer"));
 
         Assert.Equal("| some | failed: no answer |  |  | 0 |", Lines()[0]);
     }
@@ -63,7 +63,7 @@ public sealed class StepTableTests : IDisposable
         var over = new CancellationToken(canceled: true);
 
         await Assert.ThrowsAsync<OperationCanceledException>(() =>
-            table.PlayAsync("some", _ => throw new OperationCanceledException(over), over));
+            _table.PlayAsync("some", _ => throw new OperationCanceledException(over), over));
 
         Assert.Empty(Lines());
     }
@@ -71,7 +71,7 @@ public sealed class StepTableTests : IDisposable
     [Fact]
     public async Task A_kill_for_memory_is_a_fault_of_the_step_in_which_it_came()
     {
-        killed.AddRange(["nginx", "api1"]);
+        _killed.AddRange(["nginx", "api1"]);
 
         await PassAsync("first");
         await PassAsync("second");
@@ -83,9 +83,9 @@ public sealed class StepTableTests : IDisposable
     [Fact]
     public async Task Steps_after_the_end_are_skipped_until_it_is_taken_back()
     {
-        table.End("not without the `up` above");
-        await table.PlayAsync("first", _ => throw new InvalidOperationException("it is not played"));
-        table.End(null);
+        _table.End("not without the `up` above");
+        await _table.PlayAsync("first", _ => throw new InvalidOperationException("it is not played"));
+        _table.End(null);
         await PassAsync("second");
 
         Assert.Equal(
@@ -95,7 +95,7 @@ public sealed class StepTableTests : IDisposable
     [Fact]
     public async Task A_fault_counts_for_more_than_a_skip()
     {
-        await table.PlayAsync("some", step =>
+        await _table.PlayAsync("some", step =>
         {
             step.Skip("not here");
             step.Must(false, "broken");
@@ -109,18 +109,18 @@ public sealed class StepTableTests : IDisposable
     public async Task The_last_line_counts_passed_and_failed()
     {
         await PassAsync("first");
-        await table.PlayAsync("second", _ => throw new IOException("no answer"));
-        table.End("over");
+        await _table.PlayAsync("second", _ => throw new IOException("no answer"));
+        _table.End("over");
         await PassAsync("third");
 
-        table.WriteEnd(TimeSpan.FromSeconds(353.9));
+        _table.WriteEnd(TimeSpan.FromSeconds(353.9));
 
         Assert.Equal(["353 s in all, 1 skipped", "1 passed, 1 failed"], Lines()[^2..]);
     }
 
-    public void Dispose() => written.Dispose();
+    public void Dispose() => _written.Dispose();
 
-    private Task PassAsync(string name) => table.PlayAsync(name, _ => Task.CompletedTask);
+    private Task PassAsync(string name) => _table.PlayAsync(name, _ => Task.CompletedTask);
 
-    private string[] Lines() => $"{written}".Split('\n', StringSplitOptions.RemoveEmptyEntries);
+    private string[] Lines() => $"{_written}".Split('\n', StringSplitOptions.RemoveEmptyEntries);
 }

@@ -7,34 +7,34 @@ namespace PaymentGateway.Tools.Measuring.AbTesting;
 /// <summary>A variant that is up, started and stopped by its own clone's scripts, until it is disposed.</summary>
 internal sealed class AbSystem : IAsyncDisposable
 {
-    private readonly string folder;
-    private readonly Dictionary<string, string?> variables;
-    private readonly SystemSettings settings;
-    private PartMeter? meter;
+    private readonly string _folder;
+    private readonly Dictionary<string, string?> _variables;
+    private readonly SystemSettings _settings;
+    private PartMeter? _meter;
 
     /// <param name="folder">For everything of this run; PostgreSQL's user can enter it.</param>
     public AbSystem(AbVariant variant, SystemSettings common, string folder)
     {
         Variant = variant;
-        this.folder = Path.Combine(folder, variant.Name);
-        settings = FreePorts.Added(common.With(("PORT", null), ("DEFAULT_PORT", null), ("FALLBACK_PORT", null)));
-        variables = new Dictionary<string, string?>
+        _folder = Path.Combine(folder, variant.Name);
+        _settings = FreePorts.Added(common.With(("PORT", null), ("DEFAULT_PORT", null), ("FALLBACK_PORT", null)));
+        _variables = new Dictionary<string, string?>
         {
             ["NO_PUBLISH"] = "1",
-            ["RUN_DIR"] = this.folder,
-            ["PORT"] = Figure.Of(settings.Port),
-            ["DEFAULT_PORT"] = Figure.Of(settings.DefaultPort),
-            ["FALLBACK_PORT"] = Figure.Of(settings.FallbackPort),
+            ["RUN_DIR"] = _folder,
+            ["PORT"] = Figure.Of(_settings.Port),
+            ["DEFAULT_PORT"] = Figure.Of(_settings.DefaultPort),
+            ["FALLBACK_PORT"] = Figure.Of(_settings.FallbackPort),
         };
-        if (settings.Limits)
-            variables["HEAP_LIMIT"] = ComposeSplit.HeapLimit();
+        if (_settings.Limits)
+            _variables["HEAP_LIMIT"] = ComposeSplit.HeapLimit();
         foreach (var (name, value) in variant.Variables)
-            variables[name] = value;
+            _variables[name] = value;
     }
 
     public AbVariant Variant { get; }
 
-    private Uri Url => new(settings.Url);
+    private Uri Url => new(_settings.Url);
 
     // A clone from before the tools has a script of its own for this.
     private string Script => Path.Combine(Variant.Root, "eng", "tool") is var tool && File.Exists(tool)
@@ -43,25 +43,25 @@ internal sealed class AbSystem : IAsyncDisposable
 
     public async Task StartAsync(int perSecond, CancellationToken cancellation)
     {
-        var up = await Shell.RunAsync([Script, "up"], Variant.Root, variables, cancellation: cancellation);
+        var up = await Shell.RunAsync([Script, "up"], Variant.Root, _variables, cancellation: cancellation);
         if (!up.Succeeded)
         {
             await Console.Error.WriteLineAsync(up.Output + up.Errors);
             throw new ToolException($"{Variant.Name} did not start");
         }
 
-        meter = new PartMeter(PartMeter.PidsIn(Path.Combine(folder, "system.env")), settings.Limits);
+        _meter = new PartMeter(PartMeter.PidsIn(Path.Combine(_folder, "system.env")), _settings.Limits);
         await FixedRate.RunAsync(Url, perSecond, seconds: 4, new PaymentCall(), cancellation);
     }
 
     /// <summary>A short load and what a payment of it cost.</summary>
     public async Task<AbBurst> PayAsync(int round, int perSecond, int seconds, CancellationToken cancellation)
     {
-        var before = meter!.Cpu();
+        var before = _meter!.Cpu();
         var load = await FixedRate.RunAsync(Url, perSecond, seconds, new PaymentCall(), cancellation);
         // The last outcomes.
         await Task.Delay(TimeSpan.FromSeconds(0.5), cancellation);
-        var used = meter.Cpu() - before;
+        var used = _meter.Cpu() - before;
         return load.Failed == 0 && load.Accepted == load.Sent
             ? new AbBurst(Variant.Name, round, used.Per(load.Accepted), load.P50Ms, load.P99Ms)
             : throw new ToolException($"{Variant.Name} accepted only {load.Accepted} of {load.Sent}");
@@ -69,7 +69,7 @@ internal sealed class AbSystem : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await Shell.RunAsync([Script, "down"], Variant.Root, variables, cancellation: CancellationToken.None);
-        meter?.Dispose();
+        await Shell.RunAsync([Script, "down"], Variant.Root, _variables, cancellation: CancellationToken.None);
+        _meter?.Dispose();
     }
 }

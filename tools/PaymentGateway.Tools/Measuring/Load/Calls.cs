@@ -30,7 +30,7 @@ internal sealed record SummaryWindows(double From, double To, double Seconds);
 internal sealed class SummaryCall(SummaryWindows? windows) : ICall
 {
     // The same places in every run.
-    private readonly Random places = new(1);
+    private readonly Random _places = new(1);
 
     public HttpRequestMessage Make() => new(HttpMethod.Get, "payments-summary" + Bounds());
 
@@ -39,7 +39,7 @@ internal sealed class SummaryCall(SummaryWindows? windows) : ICall
         if (windows is not { } within)
             return "";
 
-        var from = within.From + places.NextDouble() * Math.Max(0, within.To - within.From - within.Seconds);
+        var from = within.From + _places.NextDouble() * Math.Max(0, within.To - within.From - within.Seconds);
         return $"?from={Text(from)}&to={Text(from + within.Seconds)}";
     }
 

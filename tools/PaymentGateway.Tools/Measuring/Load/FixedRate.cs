@@ -42,27 +42,27 @@ internal static class FixedRate
     /// <summary>One stretch of arrivals and what came of them.</summary>
     private sealed class Arrivals(HttpClient http, ICall call, double perSecond, double seconds)
     {
-        private readonly object gate = new();
-        private readonly List<double> latenciesMs = [];
-        private int inFlight;
-        private int sent;
-        private int failed;
-        private double elapsed;
+        private readonly object _gate = new();
+        private readonly List<double> _latenciesMs = [];
+        private int _inFlight;
+        private int _sent;
+        private int _failed;
+        private double _elapsed;
 
         public async Task RunAsync(CancellationToken end)
         {
             var pacer = new Thread(() => Pace(end)) { IsBackground = true, Name = "pacer" };
             pacer.Start();
-            while (pacer.IsAlive || Volatile.Read(ref inFlight) > 0)
+            while (pacer.IsAlive || Volatile.Read(ref _inFlight) > 0)
                 await Task.Delay(5, CancellationToken.None);
         }
 
         public LoadResult Result(Arrivals lead)
         {
-            latenciesMs.Sort();
-            return new LoadResult(sent + lead.sent, latenciesMs.Count + lead.latenciesMs.Count, failed + lead.failed,
-                Statistics.Percentile(latenciesMs, 0.50), Statistics.Percentile(latenciesMs, 0.99),
-                Statistics.Percentile(latenciesMs, 1), elapsed);
+            _latenciesMs.Sort();
+            return new LoadResult(_sent + lead._sent, _latenciesMs.Count + lead._latenciesMs.Count, _failed + lead._failed,
+                Statistics.Percentile(_latenciesMs, 0.50), Statistics.Percentile(_latenciesMs, 0.99),
+                Statistics.Percentile(_latenciesMs, 1), _elapsed);
         }
 
         // A thread of its own: a timer's millisecond would be read as the gateway's.
@@ -71,21 +71,21 @@ internal static class FixedRate
             var start = Now;
             while (!end.IsCancellationRequested)
             {
-                var due = start + sent / perSecond * 1000;
+                var due = start + _sent / perSecond * 1000;
                 if (due - start >= seconds * 1000)
                     break;
 
                 if (Pause.UntilMs(due - Now))
                     continue;
 
-                sent++;
-                if (Interlocked.Increment(ref inFlight) > InFlightMax)
+                _sent++;
+                if (Interlocked.Increment(ref _inFlight) > InFlightMax)
                     Note(null);
                 else
                     _ = SendAsync(due);
             }
 
-            elapsed = (Now - start) / 1000;
+            _elapsed = (Now - start) / 1000;
         }
 
         private async Task SendAsync(double due)
@@ -106,15 +106,15 @@ internal static class FixedRate
 
         private void Note(double? latencyMs)
         {
-            lock (gate)
+            lock (_gate)
             {
                 if (latencyMs is { } took)
-                    latenciesMs.Add(took);
+                    _latenciesMs.Add(took);
                 else
-                    failed++;
+                    _failed++;
             }
 
-            Interlocked.Decrement(ref inFlight);
+            Interlocked.Decrement(ref _inFlight);
         }
 
         private static double Now => Stopwatch.GetTimestamp() * 1000.0 / Stopwatch.Frequency;
