@@ -60,7 +60,8 @@ internal static class FixedRate
         public LoadResult Result(Arrivals lead)
         {
             _latenciesMs.Sort();
-            return new LoadResult(_sent + lead._sent, _latenciesMs.Count + lead._latenciesMs.Count, _failed + lead._failed,
+            return new LoadResult(
+                _sent + lead._sent, _latenciesMs.Count + lead._latenciesMs.Count, _failed + lead._failed,
                 Statistics.Percentile(_latenciesMs, 0.50), Statistics.Percentile(_latenciesMs, 0.99),
                 Statistics.Percentile(_latenciesMs, 1), _elapsed);
         }

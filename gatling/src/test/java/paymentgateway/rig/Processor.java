@@ -31,7 +31,8 @@ public final class Processor {
   }
 
   BigDecimal feePerTransaction() throws IOException {
-    return new BigDecimal(Totals.number(entryPoint.call("GET", SUMMARY + Window.ALL.query(), null), "feePerTransaction"));
+    String summary = entryPoint.call("GET", SUMMARY + Window.ALL.query(), null);
+    return new BigDecimal(Totals.number(summary, "feePerTransaction"));
   }
 
   CompletableFuture<Totals> ask(Window window) {
