@@ -69,8 +69,8 @@ public sealed class SystemSettingsTests
     [Fact]
     public void Settings_of_the_gateway_are_saved_in_any_case_of_their_name_and_replaced_in_any()
     {
-        var saved = Of(("GATEWAY__ROUTING__PATIENCE", "3s"), ("HOME", "/root")).ToSave();
-        Assert.Equal("3s", saved["GATEWAY__ROUTING__PATIENCE"]);
+        var saved = Of(("GATEWAY__ROUTING__FALLBACKAFTER", "3s"), ("HOME", "/root")).ToSave();
+        Assert.Equal("3s", saved["GATEWAY__ROUTING__FALLBACKAFTER"]);
         Assert.DoesNotContain("HOME", saved.Keys);
 
         var later = Of(("Gateway__Routing__FallbackAfter", "5s")).Over(saved);
