@@ -25,7 +25,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         var payment = _rig.Pay();
 
         var settlement = Assert.Single(await _rig.TakeOutcomesAsync(1));
-        var stored = Assert.Single(await _rig.Cheap.PaymentsAsync()).Value;
+        var stored = Assert.Single(await _rig.Default.PaymentsAsync()).Value;
         Assert.Equal(new Settlement(payment, Processor.Default, 1990, stored.RequestedAt.UtcDateTime), settlement);
         Assert.Equal(_rig.Clock.GetUtcNow().UtcDateTime, stored.RequestedAt.UtcDateTime);
         Assert.Equal((1, 0), await _rig.PostsAsync());
@@ -102,16 +102,17 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_lone_payment_waits_for_company_and_they_begin_together()
     {
         await _rig.StartAsync(("Gateway:Settling:Linger", "40ms"));
+        await _rig.SettleFirstAsync(TimeSpan.FromMilliseconds(40));
         _rig.Pay();
         await _rig.AdvanceAsync(TimeSpan.FromMilliseconds(39), armed: 1);
-        Assert.Equal((0, 0), await _rig.PostsAsync());
+        Assert.Equal((1, 0), await _rig.PostsAsync());
         _rig.Pay();
         _rig.Pay();
 
         await _rig.AdvanceAsync(TimeSpan.FromMilliseconds(1), armed: 1);
 
         await _rig.TakeOutcomesAsync(3);
-        Assert.Equal((3, 0), await _rig.PostsAsync());
+        Assert.Equal((4, 0), await _rig.PostsAsync());
     }
 
     [PostgresFact]
@@ -145,7 +146,8 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
         _rig.Add(adopted);
 
-        await Eventually.HoldsAsync(async () => (await _rig.Cheap.CallsAsync()).Lookups > 0, "default is asked for it");
+        await Eventually.HoldsAsync(
+            async () => (await _rig.Default.CallsAsync()).Lookups > 0, "default is asked for it");
         Assert.Equal(1, Stages.Doubts.Count);
         Assert.Equal((0, 0), await _rig.PostsAsync());
         Assert.Equal((0, 0), (Stages.Queue.Count, Stages.Outcomes.Count));
@@ -155,19 +157,19 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_refused_payment_is_tried_again_with_a_new_time_and_never_in_doubt()
     {
         await _rig.StartAsync();
-        await _rig.Cheap.SetFailureAsync(true);
+        await _rig.Default.SetFailureAsync(true);
         var payment = _rig.Pay();
         await _rig.RestsAsync(payment);
-        Assert.NotEqual(0, (await _rig.Cheap.CallsAsync()).Posts);
-        await _rig.Cheap.SetFailureAsync(false);
+        Assert.NotEqual(0, (await _rig.Default.CallsAsync()).Posts);
+        await _rig.Default.SetFailureAsync(false);
 
         while (Stages.Outcomes.Count == 0)
             await _rig.CheckAsync(payment);
 
         Assert.Equal(0, Stages.Doubts.Count);
-        var stored = Assert.Single(await _rig.Cheap.PaymentsAsync()).Value;
+        var stored = Assert.Single(await _rig.Default.PaymentsAsync()).Value;
         Assert.True(stored.RequestedAt > payment.AcceptedAt, $"{stored.RequestedAt}");
-        Assert.Equal(0, (await _rig.Dear.CallsAsync()).Posts);
+        Assert.Equal(0, (await _rig.Fallback.CallsAsync()).Posts);
     }
 
     // The simulator's 429 says Retry-After: 1.
@@ -175,7 +177,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_429_is_obeyed_to_the_look_with_one_call_for_each_pause()
     {
         await _rig.StartAsync();
-        await _rig.Cheap.SetFaultsAsync(new { tooMany = true });
+        await _rig.Default.SetFaultsAsync(new { tooMany = true });
         var began = _rig.Clock.GetUtcNow();
         var calls = new List<double>();
         var payment = _rig.Pay();
@@ -183,14 +185,14 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         for (var look = 0; look <= 100; look++)
         {
             await _rig.RestsAsync(payment);
-            while (calls.Count < (await _rig.Cheap.CallsAsync()).Posts)
+            while (calls.Count < (await _rig.Default.CallsAsync()).Posts)
                 calls.Add((_rig.Clock.GetUtcNow() - began).TotalSeconds);
             _rig.Clock.Advance(WorkerRig.PollInterval);
         }
 
         Assert.Equal([0, 1, 2, 3, 4, 5], calls);
-        Assert.Equal(6, (await _rig.Cheap.CallsAsync()).Refused429);
-        Assert.Equal(0, (await _rig.Dear.CallsAsync()).Posts);
+        Assert.Equal(6, (await _rig.Default.CallsAsync()).Refused429);
+        Assert.Equal(0, (await _rig.Fallback.CallsAsync()).Posts);
     }
 
     [PostgresFact]
@@ -198,7 +200,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     {
         var epoch = await _rig.Database.OpenEpochAsync();
         await _rig.StartAsync(epoch);
-        await _rig.Cheap.SetFaultsAsync(new { status = 400, times = 1 });
+        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var malformed = _rig.NewPayment(epoch);
         await _rig.Database.Payments.StoreAsync(Batches.ToStore([malformed.Id], epoch, malformed.AcceptedAt));
 
@@ -217,13 +219,13 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task What_may_be_stored_is_not_parked_whatever_the_processor_calls_it()
     {
         await _rig.StartAsync();
-        await _rig.Cheap.SetFaultsAsync(new { status = 400, times = 1 });
+        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var adopted = _rig.NewPayment();
         (adopted.InDoubt, adopted.ChargedAt, adopted.DoubtSince) = (true, Processor.Default, _rig.Clock.GetTimestamp());
 
         _rig.Add(adopted);
 
-        await Eventually.HoldsAsync(async () => (await _rig.Cheap.CallsAsync()).Lookups > 0, "it is looked up");
+        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).Lookups > 0, "it is looked up");
         Assert.DoesNotContain(
             Stages.LogOf<PaymentParking>(), line => line.Contains("is parked", StringComparison.Ordinal));
     }
@@ -232,7 +234,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_broken_answer_is_looked_up_and_not_charged_again()
     {
         await _rig.StartAsync();
-        await _rig.Cheap.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
 
         var payment = _rig.Pay();
 
@@ -245,16 +247,16 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task As_many_charges_are_in_flight_as_the_limit_says_and_the_rest_follows()
     {
         await _rig.StartAsync(("Gateway:Settling:MaxConcurrency", "2"));
-        await _rig.Cheap.SetFaultsAsync(new { beforeInsert = "hang" });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         for (var payment = 0; payment < 5; payment++)
             _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Cheap.CallsAsync()).InFlight == 2, "two are in flight");
+        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 2, "two are in flight");
         // Two time limits and the worker's next look.
         for (var look = 0; look < 5; look++)
             await _rig.AdvanceAsync(WorkerRig.PollInterval, armed: 3);
         Assert.Equal((2, 0), await _rig.PostsAsync());
 
-        await _rig.Cheap.ClearFaultsAsync();
+        await _rig.Default.ClearFaultsAsync();
 
         Assert.Equal(5, (await _rig.TakeOutcomesAsync(5)).Count);
         Assert.Equal((5, 0), await _rig.PostsAsync());
@@ -264,17 +266,18 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_stop_takes_no_more_and_charges_what_is_in_the_queue()
     {
         var worker = await _rig.StartAsync();
-        await _rig.Cheap.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         for (var payment = 0; payment < 3; payment++)
             _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Cheap.CallsAsync()).InFlight == 1, "one hangs");
+        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 1, "one hangs");
 
         var stop = worker.StopAsync(CancellationToken.None);
         Assert.False(Stages.Queue.TryAdd(_rig.NewPayment()));
-        await _rig.Cheap.ClearFaultsAsync();
+        Assert.False(stop.IsCompleted);
+        await _rig.Default.ClearFaultsAsync();
+        Assert.Equal(3, (await _rig.TakeOutcomesAsync(3)).Count);
         await _rig.StopsAsync(stop, within: TimeSpan.FromMinutes(1));
 
-        Assert.Equal(3, (await _rig.TakeOutcomesAsync(3)).Count);
         Assert.Empty(Stages.LogOf<SettlementWorker>());
     }
 
@@ -297,9 +300,9 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task A_charge_that_outlasts_the_drain_is_left_in_doubt_and_the_log_says_so()
     {
         var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "2s"));
-        await _rig.Cheap.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var payment = _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Cheap.CallsAsync()).InFlight == 1, "it hangs");
+        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 1, "it hangs");
         var began = _rig.Clock.GetUtcNow();
 
         await _rig.StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(2.1));

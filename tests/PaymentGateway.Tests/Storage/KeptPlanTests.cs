@@ -80,7 +80,6 @@ public sealed class KeptPlanTests : IAsyncLifetime
         Task AdoptAsync() => _database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
-        File.AppendAllText("/tmp/tests5-plan.txt", $"{read[0]} {read[1]}\n");//TMP
 
         // An adoption finds each of its rows again by the key, and passes those that the calls before it have moved, as
         // long as something older still sees them (here the transaction above): 0 + 1 + … + 11 pages.

@@ -88,7 +88,7 @@ public sealed class MakeRun : IAsyncDisposable
             () => !_descendants.Any(one => StartOf(one.Key) == one.Value), "no process of it is left");
         Assert.All(Ports.Except(others), port => Assert.False(Listens(port), $"{port} is taken still"));
         _sockets?.Refresh();
-        Assert.False(_sockets?.Exists);
+        Assert.False(_sockets?.Exists ?? false);
     }
 
     public async ValueTask DisposeAsync()

@@ -12,6 +12,10 @@ public sealed class WatchedClock : FakeTimeProvider
     /// <remarks>A periodic timer counts until it first fires; no code under test has one.</remarks>
     public int ArmedTimers => _wakeUps.Count(timer => timer.Value > GetUtcNow());
 
+    /// <summary>Whether a timer falls due within this time.</summary>
+    public bool WakesWithin(TimeSpan time) =>
+        _wakeUps.Any(timer => timer.Value > GetUtcNow() && timer.Value <= GetUtcNow() + time);
+
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
         var wakeUp = WakeUp(dueTime);

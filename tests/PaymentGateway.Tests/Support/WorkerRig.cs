@@ -19,26 +19,26 @@ internal sealed class WorkerRig
 
     public WatchedClock Clock { get; } = new();
 
-    public SimulatedProcessor Cheap { get; private set; } = null!;
+    public SimulatedProcessor Default { get; private set; } = null!;
 
-    public SimulatedProcessor Dear { get; private set; } = null!;
+    public SimulatedProcessor Fallback { get; private set; } = null!;
 
     public Stages Stages { get; private set; } = null!;
 
     public async Task InitializeAsync()
     {
         await Database.InitializeAsync();
-        Cheap = await SimulatedProcessor.StartAsync();
-        Dear = await SimulatedProcessor.StartAsync();
+        Default = await SimulatedProcessor.StartAsync();
+        Fallback = await SimulatedProcessor.StartAsync();
     }
 
     public async Task DisposeAsync()
     {
-        await Cheap.ClearFaultsAsync();
+        await Default.ClearFaultsAsync();
         if (Stages is not null)
             await Stages.DisposeAsync();
-        await Cheap.DisposeAsync();
-        await Dear.DisposeAsync();
+        await Default.DisposeAsync();
+        await Fallback.DisposeAsync();
         await Database.DisposeAsync();
     }
 
@@ -49,25 +49,27 @@ internal sealed class WorkerRig
 
     public Task<SettlementWorker> StartAsync(int epoch) => StartAsync(epoch, isHeld: true, []);
 
-    private Task<SettlementWorker> StartAsync(int epoch, bool isHeld, (string Key, string? Value)[] settings)
+    private async Task<SettlementWorker> StartAsync(int epoch, bool isHeld, (string Key, string? Value)[] settings)
     {
         Stages = Stages.Build(
             Database.ConnectionString, Clock, urls: null,
         [
-            ("Gateway:Processors:Default:BaseUrl", Cheap.BaseAddress.AbsoluteUri),
-            ("Gateway:Processors:Fallback:BaseUrl", Dear.BaseAddress.AbsoluteUri),
+            ("Gateway:Processors:Default:BaseUrl", Default.BaseAddress.AbsoluteUri),
+            ("Gateway:Processors:Fallback:BaseUrl", Fallback.BaseAddress.AbsoluteUri),
             ("Gateway:Settling:Linger", "0s"), .. settings,
         ]);
         if (isHeld)
             Stages.HoldLease(epoch);
         else
             Stages.Lease.Confirm(epoch, Clock.GetTimestamp() - Clock.TicksOf(TimeSpan.FromHours(1)));
-        return Stages.StartAsync<SettlementWorker>();
+        await Stages.StartAsync<DoubtResolver>();
+        return await Stages.StartAsync<SettlementWorker>();
     }
 
     public Payment NewPayment(int epoch = Epoch) =>
         new(Guid.NewGuid(), 1990, Timestamps.Truncate(Clock.GetUtcNow().UtcDateTime), epoch);
 
+    /// <summary>A new payment, in the queue.</summary>
     public Payment Pay()
     {
         var payment = NewPayment();
@@ -81,12 +83,28 @@ internal sealed class WorkerRig
         Assert.True(Stages.Queue.TryAdd(payment));
     }
 
+    /// <summary>
+    /// Settles a payment that may have been there before the worker began to wait. Afterwards the worker waits.
+    /// </summary>
+    public async Task SettleFirstAsync(TimeSpan linger)
+    {
+        Pay();
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                Clock.Advance(linger);
+                return Stages.Outcomes.Count > 0;
+            },
+            "the first one is settled");
+        await TakeOutcomesAsync(1);
+    }
+
     /// <summary>Then it is not usable, nor is it tried, for longer than any of these tests.</summary>
     public void DefaultSaysSlow() => Stages.Part<ProcessorLanes>().Default.Health.Observe(
         new HealthReport(Failing: false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
 
     public async Task<(long Default, long Fallback)> PostsAsync() =>
-        ((await Cheap.CallsAsync()).Posts, (await Dear.CallsAsync()).Posts);
+        ((await Default.CallsAsync()).Posts, (await Fallback.CallsAsync()).Posts);
 
     public async Task<List<Settlement>> TakeOutcomesAsync(int count)
     {
@@ -108,13 +126,14 @@ internal sealed class WorkerRig
         Clock.Advance(time);
     }
 
-    /// <summary>The worker waits with a payment in its hand, and looks again.</summary>
+    /// <summary>The worker holds a payment that no processor takes, and polls.</summary>
     public async Task CheckAsync(int times)
     {
-        for (var look = 0; look < times; look++)
+        for (var poll = 0; poll < times; poll++)
             await AdvanceAsync(PollInterval, armed: 1);
     }
 
+    /// <summary>The next poll with a payment that was refused, unless it is settled.</summary>
     public async Task CheckAsync(Payment payment)
     {
         await Eventually.HoldsAsync(
@@ -122,19 +141,21 @@ internal sealed class WorkerRig
         Clock.Advance(PollInterval);
     }
 
+    /// <summary>Waits until the worker waits with this payment, and no call is in flight.</summary>
     public Task RestsAsync(Payment payment) => Eventually.HoldsAsync(() => Rests(payment), "the payment waits");
 
-    // No call is in flight, whose time limit is a timer as well.
+    // A call in flight has a timer as well.
     private bool Rests(Payment payment) => !payment.InDoubt && Clock.ArmedTimers == 1;
 
+    /// <summary>Lets time pass, poll by poll of the stop, until it has ended.</summary>
     public async Task StopsAsync(Task stop, TimeSpan within)
     {
-        var until = Clock.GetUtcNow() + within;
+        var (poll, until) = (PollInterval / 5, Clock.GetUtcNow() + within);
         while (!stop.IsCompleted)
         {
             Assert.True(Clock.GetUtcNow() < until, $"it has not stopped within {within}");
-            await Eventually.HoldsAsync(() => Clock.ArmedTimers > 0 || stop.IsCompleted, "the stop waits or is over");
-            Clock.Advance(TimeSpan.FromMilliseconds(10));
+            await Eventually.HoldsAsync(() => Clock.WakesWithin(poll) || stop.IsCompleted, "the stop waits or is over");
+            Clock.Advance(poll);
         }
 
         await stop;
