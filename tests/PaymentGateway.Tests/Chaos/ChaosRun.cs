@@ -343,7 +343,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Garbage => new { garbage = true, times = step.Amount },
         ChaosKind.LookUpsFail => new
         {
-            afterInsert = "reset", lookUp = ChaosSchedule.LookUpFaults[step.Amount!.Value],
+            afterInsert = "reset",
+            lookUp = ChaosSchedule.LookUpFaults[step.Amount!.Value],
         },
         ChaosKind.StatusStorm => new { status = step.Amount },
         ChaosKind.Trickle => new { trickle = true, times = step.Amount },

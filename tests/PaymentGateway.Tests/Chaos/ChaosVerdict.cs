@@ -39,8 +39,8 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
     /// <param name="kills">Those of a run; only where the database was steady, a limit can be held.</param>
     public ChaosVerdict Judge(
         IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills, IEnumerable<ChaosDeadCalls> deadCalls) => this with
-    {
-        Problems =
+        {
+            Problems =
         [
             .. Problems,
             .. kills.Where(one => IsJudged(one.Kill, one.DatabaseWasSteady) && IsLate(one.Kill)).Select(one =>
@@ -50,7 +50,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
                 .Select(one => $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
                     + string.Join(' ', one.BySecond)),
         ],
-    };
+        };
 
     /// <summary>Whether the limit on adoption says anything of a kill.</summary>
     public static bool IsJudged(ChaosKill kill, bool databaseWasSteady) => databaseWasSteady && kill.Left > 0;

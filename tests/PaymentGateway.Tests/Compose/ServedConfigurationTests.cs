@@ -73,7 +73,8 @@ public sealed class ServedConfigurationTests : IDisposable
         }
 
         var address = new NpgsqlConnectionStringBuilder(
-            ComposeProject.Challenge["api1"].Environment["ConnectionStrings__Ledger"]) { Host = server.Directory };
+            ComposeProject.Challenge["api1"].Environment["ConnectionStrings__Ledger"])
+        { Host = server.Directory };
         await using var gateway = new NpgsqlConnection(address.ConnectionString);
         await gateway.OpenAsync();
         await using var table = new NpgsqlCommand("CREATE UNLOGGED TABLE proof (id integer)", gateway);

@@ -75,7 +75,9 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
         var stamp = (requestedAt ?? DateTimeOffset.UtcNow).UtcDateTime;
         using var charged = await processor.Client.PostAsJsonAsync("payments", new
         {
-            correlationId = id, amount, requestedAt = stamp.ToString("O", CultureInfo.InvariantCulture),
+            correlationId = id,
+            amount,
+            requestedAt = stamp.ToString("O", CultureInfo.InvariantCulture),
         });
         charged.EnsureSuccessStatusCode();
     }

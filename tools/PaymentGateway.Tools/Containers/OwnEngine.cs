@@ -135,7 +135,8 @@ internal sealed class OwnEngine : IEngine
             {
                 ended.SetResult();
             }
-        }) { IsBackground = true }.Start();
+        })
+        { IsBackground = true }.Start();
         _unshared = ended.Task;
         return started.Task.GetAwaiter().GetResult();
     }

@@ -8,7 +8,9 @@ internal sealed class PostgresPart() : Part(PartNames.Postgres)
 {
     private static readonly Dictionary<string, string?> NothingInherited = new()
     {
-        ["PGDATA"] = null, ["PGPORT"] = null, ["PGHOST"] = null,
+        ["PGDATA"] = null,
+        ["PGPORT"] = null,
+        ["PGHOST"] = null,
     };
 
     // A fast shutdown: sessions end, a checkpoint is written.

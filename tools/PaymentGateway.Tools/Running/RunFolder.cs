@@ -92,7 +92,9 @@ internal sealed class RunFolder(string path)
         // The token is in it.
         var options = new FileStreamOptions
         {
-            Mode = FileMode.Create, Access = FileAccess.Write, UnixCreateMode = OwnerOnly,
+            Mode = FileMode.Create,
+            Access = FileAccess.Write,
+            UnixCreateMode = OwnerOnly,
         };
         File.Delete(Settings);
         using var file = new FileStream(Settings, options);

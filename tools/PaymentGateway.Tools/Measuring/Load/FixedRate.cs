@@ -30,7 +30,8 @@ internal static class FixedRate
             MaxConnectionsPerServer = InFlightMax,
         })
         {
-            BaseAddress = gateway, Timeout = TimeSpan.FromSeconds(10),
+            BaseAddress = gateway,
+            Timeout = TimeSpan.FromSeconds(10),
         };
         var lead = new Arrivals(http, call, perSecond, LeadSeconds);
         await lead.RunAsync(end);
