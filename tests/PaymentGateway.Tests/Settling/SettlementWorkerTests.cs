@@ -265,7 +265,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_stop_takes_no_more_and_charges_what_is_in_the_queue()
     {
-        var worker = await _rig.StartAsync();
+        var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "5m"));
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         for (var payment = 0; payment < 3; payment++)
             _rig.Pay();
@@ -276,7 +276,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.False(stop.IsCompleted);
         await _rig.Default.ClearFaultsAsync();
         Assert.Equal(3, (await _rig.TakeOutcomesAsync(3)).Count);
-        await _rig.StopsAsync(stop, within: TimeSpan.FromMinutes(1));
+        await _rig.StopsAsync(stop, within: TimeSpan.FromMinutes(5));
 
         Assert.Empty(Stages.LogOf<SettlementWorker>());
     }
