@@ -35,7 +35,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
 
     public Task InitializeAsync() => System.ResetAsync();
 
-    // A test that failed held them still, and the next one would find no room.
+    // A test that failed would still hold them, and the next one would find none left.
     public async Task DisposeAsync()
     {
         foreach (var connection in _opened)
