@@ -155,7 +155,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         Assert.False(await IsAdoptedAsync(owner));
         while (small.Queue.TryTake(out _))
         {
-            // Room for the rest.
+            // Capacity for the rest.
         }
 
         await adoption.AdoptAllAsync();
