@@ -50,7 +50,7 @@ public sealed class HealthMonitorTests : IAsyncLifetime
             await HasAskedAsync(call);
             await PolledAtAsync(NotDue);
             for (var look = 1; look <= 3; look++)
-                await LookAsync(milliseconds: (10 * call) + look);
+                await CheckAsync(milliseconds: (10 * call) + look);
             Assert.Equal(call, (await _processor.CallsAsync()).HealthCalls);
             await PolledAtAsync(Due);
         }
@@ -68,7 +68,7 @@ public sealed class HealthMonitorTests : IAsyncLifetime
         _database.ExecuteAsync($"UPDATE processor_health SET polled_at = {time}");
 
     /// <summary>The monitor has read what another instance found, and has looked before for what is due.</summary>
-    private Task LookAsync(int milliseconds) => Eventually.HoldsAsync(
+    private Task CheckAsync(int milliseconds) => Eventually.HoldsAsync(
         async () =>
         {
             // Again and again, as an answer of the processor's own may come between.
