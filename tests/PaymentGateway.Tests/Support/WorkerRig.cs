@@ -6,7 +6,7 @@ using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>A settlement worker with both processors, whose time passes by hand.</summary>
+/// <summary>A settlement worker with both processors, whose clock the test advances.</summary>
 internal sealed class WorkerRig
 {
     public const int Epoch = 1;
