@@ -51,7 +51,7 @@ public sealed class FolderTests
     }
 
     [Fact]
-    public void No_folder_uses_itself_by_way_of_others()
+    public void No_folder_uses_itself_through_others()
     {
         var uses = Uses();
 
@@ -80,7 +80,7 @@ public sealed class FolderTests
     [InlineData("a>b b>a", "a b a")]
     [InlineData("a>b b>c c>d d>b", "b c d b")]
     [InlineData("a> b>ca c>d d>ab", "b c d b")]
-    public void A_circle_is_found_where_there_is_one(string graph, string? expected)
+    public void A_cycle_of_dependencies_is_found(string graph, string? expected)
     {
         var uses = graph.Split(' ').Select(entry => entry.Split('>')).ToDictionary(
             entry => entry[0],

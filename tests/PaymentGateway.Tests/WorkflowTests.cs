@@ -13,7 +13,7 @@ public sealed class WorkflowTests
     private IEnumerable<YamlMappingNode> Steps => ((YamlSequenceNode)Job["steps"]).Cast<YamlMappingNode>();
 
     [Fact]
-    public void It_runs_our_script_and_nothing_else()
+    public void The_workflow_runs_our_script_and_nothing_else()
     {
         var commands = Steps.Where(step => step.Children.ContainsKey("run")).Select(step => step["run"].ToString());
 
@@ -22,7 +22,7 @@ public sealed class WorkflowTests
     }
 
     [Fact]
-    public void It_may_only_read_and_has_an_end()
+    public void The_workflow_may_only_read_and_has_a_time_limit()
     {
         var permission = Assert.Single(((YamlMappingNode)_workflow["permissions"]).Children);
 
@@ -31,7 +31,7 @@ public sealed class WorkflowTests
     }
 
     [Fact]
-    public void Its_SDK_is_of_the_version_that_global_json_asks_for()
+    public void The_SDK_of_the_workflow_is_the_one_in_global_json()
     {
         var setup = Steps.Single(step => step.Children.TryGetValue("uses", out var action)
             && action.ToString().StartsWith("actions/setup-dotnet@", StringComparison.Ordinal));

@@ -15,7 +15,7 @@ public sealed class ShortLoadTests : IDisposable
     [InlineData("Could not find artifact io.gatling:gatling-app:jar:0 in central (https://repo.maven.apache.org)")]
     [InlineData("Non-parseable POM gatling/pom.xml: unexpected markup")]
     [InlineData("COMPILATION ERROR :")]
-    public async Task A_pom_or_a_simulation_that_is_wrong_is_red(string said)
+    public async Task A_wrong_pom_or_simulation_fails_the_run(string said)
     {
         Write("javac", Java);
         Write("mvn", $"echo '[ERROR] {said}'; exit 1");

@@ -18,7 +18,7 @@ public sealed class BothInstancesKilledTests : IAsyncLifetime
     [GatewaySystemTheory]
     [InlineData(GatewaySystem.First)]
     [InlineData(GatewaySystem.Second)]
-    public async Task With_both_instances_killed_503_comes_at_once_and_goes_on_with_the_first_to_return(string first)
+    public async Task With_both_instances_killed_503_comes_at_once_until_the_first_is_back(string first)
     {
         await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero);
         foreach (var part in Both)

@@ -11,7 +11,7 @@ public sealed class MakeRunTests
     private const string Ours = "payment-gateway: ";
 
     [GatewaySystemFact]
-    public async Task Ctrl_C_ends_it_and_leaves_nothing()
+    public async Task Ctrl_C_ends_a_run_and_leaves_nothing_behind()
     {
         await using var run = MakeRun.Start([]);
         await run.IsReadyAsync();
@@ -31,7 +31,7 @@ public sealed class MakeRunTests
     [InlineData("postgres")]
     [InlineData(GatewaySystem.Second)]
     [InlineData("nginx")]
-    public async Task A_part_that_dies_ends_it_with_a_line_that_names_the_part(string part)
+    public async Task A_part_that_dies_ends_the_run_with_a_line_that_names_it(string part)
     {
         await using var run = MakeRun.Start([]);
         await run.IsReadyAsync();
@@ -49,7 +49,7 @@ public sealed class MakeRunTests
     [InlineData("PORT")]
     [InlineData("DEFAULT_PORT")]
     [InlineData("FALLBACK_PORT")]
-    public async Task A_port_in_use_is_one_line(string variable)
+    public async Task A_port_in_use_ends_the_start_with_one_line(string variable)
     {
         TcpListener? taken = null;
         var port = 0;

@@ -51,7 +51,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Without_PostgreSQL_the_start_goes_on_and_the_lease_comes_with_it_and_one_line_says_so()
+    public async Task Without_PostgreSQL_the_start_goes_on_with_one_log_line_and_the_lease_comes_once_it_answers()
     {
         await AllowAsync(false);
 
@@ -67,7 +67,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Tables_that_are_gone_with_their_server_are_made_again()
+    public async Task Tables_lost_with_their_server_are_created_again()
     {
         await _stages.StartAsync<LeaseKeeper>();
         await _database.ExecuteAsync(
@@ -82,7 +82,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_turn_comes_with_each_interval_and_renews_for_a_whole_lease()
+    public async Task The_lease_is_renewed_at_each_interval_and_for_its_whole_duration()
     {
         await _stages.StartAsync<LeaseKeeper>();
         var epoch = _stages.Lease.Epoch;
@@ -102,7 +102,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_bound_of_a_turn_is_the_oldest_of_what_is_not_settled_wherever_it_is()
+    public async Task The_low_water_mark_of_a_renewal_is_the_oldest_unsettled_payment_wherever_it_is()
     {
         await _stages.StartAsync<LeaseKeeper>();
         var acceptances = _stages.Part<AcceptanceClock>();
@@ -127,7 +127,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_database_hears_of_fallback_when_it_is_wanted_and_not_before()
+    public async Task The_mark_of_fallback_is_sent_when_it_is_requested_and_not_before()
     {
         await _stages.StartAsync<LeaseKeeper>();
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch);
@@ -141,7 +141,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_epoch_that_another_closed_is_given_up_and_a_new_one_begins()
+    public async Task An_epoch_that_another_instance_closed_is_abandoned_and_a_new_one_begins()
     {
         await _stages.StartAsync<LeaseKeeper>();
         var lost = _stages.Lease.Epoch;
@@ -161,7 +161,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
     // Its process is proven to be gone by the lock beside the socket; another identity's is not.
     [PostgresFact]
-    public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_anothers_is_left_its_lease()
+    public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_that_of_another_keeps_its_lease()
     {
         var identity = _stages.Part<InstanceLock>().Identity;
         var before = await _database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
@@ -175,7 +175,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
     // After an outage every lease has expired, and the others get the time to renew theirs.
     [PostgresFact]
-    public async Task A_lapsed_lease_is_closed_after_a_steady_lease_and_no_pause_counts_as_steady()
+    public async Task An_expired_lease_is_closed_only_after_a_lease_of_renewals_without_a_pause()
     {
         var expired = await _database.Leases.OpenAsync("another", TimeSpan.Zero);
         await _stages.StartAsync<LeaseKeeper>();
@@ -194,7 +194,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_clean_stop_closes_the_epoch_and_frees_what_is_open_the_unsent_and_the_doubtful_as_such()
+    public async Task A_clean_stop_closes_the_epoch_and_releases_unsent_payments_and_payments_in_doubt_as_such()
     {
         var keeper = await _stages.StartAsync<LeaseKeeper>();
         var stored = Batches.ToStore(Batches.SortedIds(3), _stages.Lease.Epoch);
@@ -217,7 +217,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_lapse()
+    public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_expire()
     {
         var keeper = await _stages.StartAsync<LeaseKeeper>();
         var epoch = _stages.Lease.Epoch;

@@ -45,7 +45,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_clean_stop_freed_unsent_is_queued_as_new()
+    public async Task A_payment_that_a_clean_stop_released_unsent_is_queued_as_new()
     {
         var (owner, left) = await LeaveAsync(count: 3, close: false);
         await _database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
@@ -57,7 +57,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_an_owner_without_fallback_left_is_queued_as_charged_at_default()
+    public async Task Payments_of_an_owner_that_never_used_fallback_are_queued_as_charged_at_default()
     {
         var (_, left) = await LeaveAsync(count: 3);
 
@@ -68,7 +68,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_an_owner_with_fallback_left_is_looked_up_anywhere_and_not_queued()
+    public async Task Payments_of_an_owner_that_used_fallback_are_looked_up_at_both_and_not_queued()
     {
         await LeaveAsync(count: 3, usedFallback: true);
 
@@ -80,7 +80,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
     // The owner sends until its own lease ends, whenever its epoch was closed.
     [PostgresFact]
-    public async Task Doubt_begins_a_lease_after_the_first_look_that_found_the_epoch_closed()
+    public async Task The_horizon_begins_a_lease_after_the_first_search_that_found_the_epoch_closed()
     {
         var seenAt = _clock.GetTimestamp();
         await using (await LockPaymentsOfAsync((await LeaveAsync(count: 1)).Owner))
@@ -95,7 +95,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Doubt_that_a_clean_stop_freed_begins_a_lease_after_its_adoption()
+    public async Task The_horizon_of_a_payment_released_in_doubt_begins_a_lease_after_its_adoption()
     {
         var (owner, left) = await LeaveAsync(count: 1, close: false);
         // Settled, and so never adopted: the released ones are there from the first look on.
@@ -111,7 +111,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Without_the_lease_nothing_is_adopted_and_with_it_everything()
+    public async Task Without_the_lease_nothing_is_adopted_and_with_it_all_orphans_are()
     {
         await LeaveAsync(count: 3);
         _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
@@ -125,7 +125,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_page_is_bounded_asks_for_the_next_turn_and_the_end_is_written_down()
+    public async Task A_full_page_asks_for_the_next_renewal_at_once_and_the_end_of_a_search_is_stored()
     {
         var (owner, left) = await LeaveAsync(PageMax + 1);
 
@@ -141,7 +141,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_does_not_fit_into_the_queue_stays_in_the_table()
+    public async Task Payments_that_do_not_fit_into_the_queue_stay_in_the_table()
     {
         await using var small = Stages.Build(
             _database.ConnectionString, _clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
@@ -165,7 +165,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Doubts_that_wait_for_fallback_leave_room_for_what_default_alone_can_settle()
+    public async Task Payments_in_doubt_at_fallback_leave_capacity_for_those_that_default_alone_can_settle()
     {
         // Not held, so that they wait without asking anybody.
         _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
@@ -201,7 +201,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_cannot_be_adopted_now_is_said_and_costs_neither_other_epochs_nor_the_lease()
+    public async Task A_failed_adoption_is_logged_and_costs_neither_other_epochs_nor_the_lease()
     {
         var (held, _) = await LeaveAsync(count: 1);
         var (_, free) = await LeaveAsync(count: 3);
@@ -220,7 +220,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
     // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
     [PostgresFact]
-    public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_its_bound_until_it_is_closed()
+    public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_the_low_water_mark_until_its_end()
     {
         await LeaveAsync(count: 3);
         await using var other = await _database.Source.OpenConnectionAsync();

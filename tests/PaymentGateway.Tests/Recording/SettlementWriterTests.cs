@@ -49,7 +49,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_is_written_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
+    public async Task A_written_outcome_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
     {
         var (paid, other) = (await StoreAsync(), await StoreAsync());
         await _stages.StartAsync<SettlementWriter>();
@@ -67,7 +67,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task An_outcome_is_tried_again_after_growing_waits_until_the_ledger_takes_it_once()
+    public async Task An_outcome_is_written_again_after_growing_delays_until_the_ledger_has_it_once()
     {
         var payment = await StoreAsync();
         await _stages.StartAsync<SettlementWriter>();
@@ -95,7 +95,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task While_the_ledger_is_behind_there_is_no_room_for_charges_and_afterwards_there_is()
+    public async Task While_the_ledger_is_behind_there_is_no_capacity_for_charges_and_afterwards_there_is()
     {
         var (first, second) = (await StoreAsync(), await StoreAsync());
         await _stages.StartAsync<SettlementWriter>();
@@ -136,7 +136,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_outcome_of_a_purged_payment_waits_for_the_keepers_word_and_enters_no_ledger()
+    public async Task The_outcome_of_a_purged_payment_waits_for_a_check_of_the_keeper_and_enters_no_ledger()
     {
         var purged = NewPayment(await _database.OpenEpochAsync());
         await _stages.StartAsync<SettlementWriter>();
@@ -150,7 +150,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_crash_has_taken_and_the_keeper_stores_again_enters_at_the_second_try()
+    public async Task The_outcome_of_a_payment_stored_again_after_a_crash_enters_at_the_second_try()
     {
         var payment = NewPayment(await _database.OpenEpochAsync());
         await _stages.StartAsync<SettlementWriter>();
@@ -182,7 +182,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Past_the_hosts_limit_a_stop_leaves_what_is_not_written_to_the_next_owner()
+    public async Task A_stop_past_the_limit_of_the_host_leaves_unwritten_outcomes_to_the_next_owner()
     {
         var payment = await StoreAsync();
         var writer = await _stages.StartAsync<SettlementWriter>();

@@ -18,7 +18,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public Task DisposeAsync() => _rig.DisposeAsync();
 
     [PostgresFact]
-    public async Task A_payment_is_charged_once_and_its_outcome_goes_on_as_it_was_sent()
+    public async Task A_payment_is_charged_once_and_recorded_with_what_was_sent()
     {
         await _rig.StartAsync();
 
@@ -48,7 +48,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task While_the_ledger_is_behind_nothing_is_charged_and_with_room_everything_goes_on()
+    public async Task While_the_ledger_is_behind_nothing_is_charged_and_with_capacity_charging_goes_on()
     {
         await _rig.StartAsync(("Gateway:Recording:MaxBuffered", "1"));
         var unwritten = new Settlement(_rig.NewPayment(), Processor.Default, 1990, Batches.Noon);
@@ -66,7 +66,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
     // Were they to take part in the pace, a hundred of them would be a second.
     [PostgresFact]
-    public async Task What_is_purged_or_anothers_is_dropped_and_keeps_nobody_waiting()
+    public async Task A_payment_that_is_purged_or_not_ours_is_dropped_and_delays_no_other()
     {
         await _rig.StartAsync(("Gateway:Settling:MaxRate", "100"));
         var dropped = Enumerable.Range(0, 100).Select(number => _rig.NewPayment(Epoch + (number % 2)));
@@ -84,7 +84,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Charges_begin_no_faster_than_the_pace()
+    public async Task Charges_begin_no_faster_than_the_rate_limit()
     {
         await _rig.StartAsync(("Gateway:Settling:MaxRate", "100"));
         for (var payment = 0; payment < 5; payment++)
@@ -99,7 +99,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_lone_payment_waits_for_company_and_they_begin_together()
+    public async Task A_lone_payment_lingers_for_others_and_they_are_charged_together()
     {
         await _rig.StartAsync(("Gateway:Settling:Linger", "40ms"));
         await _rig.SettleFirstAsync(TimeSpan.FromMilliseconds(40));
@@ -116,7 +116,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Past_its_patience_a_payment_goes_to_fallback_once_the_database_knows_that_fallback_is_used()
+    public async Task After_the_fallback_delay_a_payment_goes_to_fallback_once_the_mark_is_committed()
     {
         await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
         _rig.DefaultSaysSlow();
@@ -136,7 +136,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_may_be_at_default_is_looked_up_there_and_not_charged_at_fallback()
+    public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback()
     {
         await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "0s"));
         Stages.Lease.FallbackMarked(Epoch);
@@ -174,7 +174,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
     // The simulator's 429 says Retry-After: 1.
     [PostgresFact]
-    public async Task A_429_is_obeyed_to_the_look_with_one_call_for_each_pause()
+    public async Task After_a_429_one_call_follows_at_the_first_poll_past_each_pause()
     {
         await _rig.StartAsync();
         await _rig.Default.SetFaultsAsync(new { tooMany = true });
@@ -196,7 +196,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_a_processor_calls_malformed_is_parked_and_in_nobodys_way()
+    public async Task A_payment_that_a_processor_calls_malformed_is_parked_and_delays_no_other()
     {
         var epoch = await _rig.Database.OpenEpochAsync();
         await _rig.StartAsync(epoch);
@@ -216,7 +216,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_may_be_stored_is_not_parked_whatever_the_processor_calls_it()
+    public async Task A_payment_in_doubt_is_not_parked_even_if_the_processor_calls_it_malformed()
     {
         await _rig.StartAsync();
         await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
@@ -244,7 +244,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task As_many_charges_are_in_flight_as_the_limit_says_and_the_rest_follows()
+    public async Task As_many_charges_are_in_flight_as_there_are_permits_and_the_others_follow()
     {
         await _rig.StartAsync(("Gateway:Settling:MaxConcurrency", "2"));
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
@@ -263,7 +263,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_stop_takes_no_more_and_charges_what_is_in_the_queue()
+    public async Task A_stop_accepts_no_more_and_charges_the_queued_payments()
     {
         var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "5m"));
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
@@ -282,7 +282,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_stop_hands_over_at_once_what_no_processor_takes()
+    public async Task A_stop_hands_over_at_once_the_payments_that_no_processor_takes()
     {
         var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "5s"));
         _rig.DefaultSaysSlow();
@@ -297,7 +297,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_charge_that_outlasts_the_drain_is_left_in_doubt_and_the_log_says_so()
+    public async Task A_charge_that_outlasts_the_drain_is_left_in_doubt_and_logged()
     {
         var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "2s"));
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });

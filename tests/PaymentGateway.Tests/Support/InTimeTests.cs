@@ -69,7 +69,7 @@ public sealed class InTimeTests
     }
 
     [Fact]
-    public async Task A_pause_of_the_whole_machine_is_not_the_calls_time()
+    public async Task A_pause_of_the_whole_machine_does_not_count_as_time_of_the_call()
     {
         var clock = new WatchedClock();
         var call = new TaskCompletionSource<int>();

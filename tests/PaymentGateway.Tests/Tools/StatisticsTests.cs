@@ -11,7 +11,7 @@ public sealed class StatisticsTests
         Assert.Equal(expected, Statistics.Median(values));
 
     [Fact]
-    public void There_is_no_median_of_nothing() =>
+    public void The_median_of_no_values_is_undefined() =>
         Assert.Throws<ArgumentException>(() => Statistics.Median([]));
 
     [Theory]
@@ -45,7 +45,7 @@ public sealed class StatisticsTests
     }
 
     [Fact]
-    public void One_round_alone_has_no_error_to_say()
+    public void One_round_alone_has_no_standard_error()
     {
         var ratio = Statistics.RatioOf([(3, 2)]);
 

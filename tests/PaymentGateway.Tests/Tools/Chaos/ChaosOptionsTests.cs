@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Tools.Chaos;
 public sealed class ChaosOptionsTests
 {
     [Fact]
-    public void Nothing_is_seed_1_in_both_profiles_for_280_s()
+    public void Without_arguments_chaos_plays_seed_1_in_both_profiles_for_280_s()
     {
         var options = ChaosOptions.Parse([]);
 
@@ -15,7 +15,7 @@ public sealed class ChaosOptionsTests
     }
 
     [Fact]
-    public void All_three_can_be_said()
+    public void Seed_profile_and_seconds_can_be_given()
     {
         var options = ChaosOptions.Parse(["7", "unlogged", "60"]);
 
@@ -29,6 +29,6 @@ public sealed class ChaosOptionsTests
     [InlineData("1", "logged")]
     [InlineData("1", "both", "1.5")]
     [InlineData("1", "both", "60", "more")]
-    public void Anything_else_is_refused(params string[] arguments) => Assert.StartsWith(
+    public void Any_other_text_is_refused(params string[] arguments) => Assert.StartsWith(
         "usage:", Assert.Throws<ToolException>(() => ChaosOptions.Parse(arguments)).Message, StringComparison.Ordinal);
 }

@@ -19,7 +19,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void Nothing_is_found_where_all_agree() => Finds();
+    public void The_check_finds_nothing_where_all_agree() => Finds();
 
     [Fact]
     public void The_check_finds_an_acknowledged_payment_that_is_nowhere()
@@ -33,7 +33,7 @@ public sealed class LedgerComparisonTests
     [Theory]
     [InlineData(LoadOutcome.Unavailable)]
     [InlineData(LoadOutcome.Failed)]
-    public void One_without_an_answer_may_be_nowhere(LoadOutcome outcome)
+    public void A_payment_without_an_answer_may_be_nowhere(LoadOutcome outcome)
     {
         Send(outcome);
         _ledger.Clear();
@@ -43,7 +43,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_refused_payment_that_is_settled_is_found()
+    public void The_check_finds_a_refused_payment_that_is_settled()
     {
         Send(LoadOutcome.Refused);
 
@@ -51,7 +51,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_settlement_that_its_processor_does_not_know_is_found()
+    public void The_check_finds_a_settlement_that_its_processor_does_not_have()
     {
         _byDefault.Clear();
 
@@ -59,7 +59,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_settlement_at_the_other_processor_is_found()
+    public void The_check_finds_a_settlement_at_the_other_processor()
     {
         _byFallback.AddRange(_byDefault);
         _byDefault.Clear();
@@ -68,7 +68,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void Another_amount_at_the_processor_is_found()
+    public void The_check_finds_another_amount_at_the_processor()
     {
         _byDefault[0] = _byDefault[0] with { Amount = 9.91m };
 
@@ -100,7 +100,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void A_payment_that_a_processor_charged_before_and_after_its_restart_is_found()
+    public void The_check_finds_a_payment_charged_before_and_after_a_restart_of_its_processor()
     {
         _byDefault.Add(_byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) });
 
@@ -108,7 +108,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void After_a_loss_what_is_missing_is_no_difference()
+    public void After_a_loss_missing_payments_are_no_difference()
     {
         _ledger.Clear();
 
@@ -116,7 +116,7 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
-    public void After_a_loss_a_settlement_without_a_charge_and_a_double_charge_are_found()
+    public void After_a_loss_the_check_finds_a_settlement_without_a_charge_and_a_double_charge()
     {
         _ledger[Guid.NewGuid()] = _ledger[Id];
         _byFallback.AddRange(_byDefault);

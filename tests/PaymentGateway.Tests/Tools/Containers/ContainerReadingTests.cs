@@ -11,7 +11,7 @@ public sealed class ContainerReadingTests
         """;
 
     [Fact]
-    public void A_container_that_runs_is_read()
+    public void The_state_of_a_running_container_is_read()
     {
         var state = ContainerState.Parse(Running);
 
@@ -21,7 +21,7 @@ public sealed class ContainerReadingTests
     }
 
     [Fact]
-    public void A_container_that_ended_and_has_no_health_check_is_read()
+    public void The_state_of_a_terminated_container_without_a_health_check_is_read()
     {
         var state = ContainerState.Parse("""[{"Id":"abc","RestartCount":0,"State":{"Status":"exited","Pid":0}}]""");
 
@@ -41,7 +41,7 @@ public sealed class ContainerReadingTests
     }
 
     [Fact]
-    public void A_summary_is_expected_to_the_letter()
+    public void A_summary_must_equal_the_expected_one_byte_for_byte()
     {
         var stores = new ProcessorStores([Stored(1.1m), Stored(2m)], []);
 
@@ -51,7 +51,7 @@ public sealed class ContainerReadingTests
     }
 
     [Fact]
-    public void Stores_of_simulators_that_have_ended_are_added()
+    public void Payments_of_terminated_simulators_are_counted()
     {
         var stores = new ProcessorStores([Stored(1m)], []).With(new ProcessorStores([Stored(2m)], [Stored(3m)]));
 
@@ -70,7 +70,7 @@ public sealed class ContainerReadingTests
     }
 
     [Fact]
-    public void An_image_that_nothing_pins_is_missed()
+    public void An_image_without_a_pin_is_found()
     {
         var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "services:\n  nginx:\n    image: nginx:2\n");
 

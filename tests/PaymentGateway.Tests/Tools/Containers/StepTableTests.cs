@@ -50,7 +50,7 @@ public sealed class StepTableTests : IDisposable
     }
 
     [Fact]
-    public async Task What_a_step_throws_is_its_fault()
+    public async Task An_exception_in_a_step_is_its_fault()
     {
         await _table.PlayAsync("some", _ => throw new IOException("no answer"));
 
@@ -58,7 +58,7 @@ public sealed class StepTableTests : IDisposable
     }
 
     [Fact]
-    public async Task A_run_that_is_broken_off_has_no_row()
+    public async Task A_cancelled_run_has_no_row()
     {
         var over = new CancellationToken(canceled: true);
 
@@ -81,7 +81,7 @@ public sealed class StepTableTests : IDisposable
     }
 
     [Fact]
-    public async Task Steps_after_the_end_are_skipped_until_it_is_taken_back()
+    public async Task Steps_after_an_end_are_skipped_until_the_end_is_taken_back()
     {
         _table.End("not without the `up` above");
         await _table.PlayAsync("first", _ => throw new InvalidOperationException("it is not played"));
@@ -93,7 +93,7 @@ public sealed class StepTableTests : IDisposable
     }
 
     [Fact]
-    public async Task A_fault_counts_for_more_than_a_skip()
+    public async Task A_step_with_a_fault_and_a_skip_has_failed()
     {
         await _table.PlayAsync("some", step =>
         {

@@ -61,7 +61,7 @@ public sealed class ComposeSplitTests
     [InlineData("")]
     [InlineData("M")]
     [InlineData("20 apples")]
-    public void What_is_no_size_is_refused(string text) =>
+    public void A_text_that_is_no_size_is_refused(string text) =>
         Assert.Throws<ToolException>(() => MemorySize.Megabytes(text));
 
     [Fact]

@@ -20,7 +20,7 @@ public sealed class MavenLogTests
     [InlineData(NoNetwork)]
     [InlineData("[ERROR] Cannot access central (https://repo.maven.apache.org/maven2) in offline mode")]
     [InlineData("[ERROR] Could not transfer artifact a:b:pom:1 from/to central: status code: 503, reason phrase: busy")]
-    public void Where_no_repository_answers_it_is_the_machine(string log) =>
+    public void Where_no_repository_answers_the_machine_is_to_blame(string log) =>
         Assert.Equal(MavenFailure.NoRepositoryReachable, MavenLog.ReasonIn(log));
 
     [Theory]
@@ -30,15 +30,15 @@ public sealed class MavenLogTests
     [InlineData("[FATAL] Non-parseable POM gatling/pom.xml: end tag name </project> must match start tag name <build>")]
     [InlineData("[FATAL] Non-resolvable parent POM: Could not find artifact a:parent:pom:1 in central")]
     [InlineData("[ERROR] Unknown lifecycle phase \"test-compiled\".")]
-    public void Where_one_answers_or_the_pom_is_wrong_it_is_ours(string log) =>
+    public void Where_a_repository_answers_or_the_pom_is_wrong_the_project_is_to_blame(string log) =>
         Assert.Equal(MavenFailure.Other, MavenLog.ReasonIn(log));
 
     [Fact]
-    public void A_simulation_that_does_not_compile_is_ours_whatever_else_is_said() =>
+    public void A_simulation_that_does_not_compile_is_a_failure_of_ours_whatever_else_Maven_prints() =>
         Assert.Equal(MavenFailure.DoesNotCompile, MavenLog.ReasonIn($"{NoNetwork}\n[ERROR] COMPILATION ERROR :"));
 
     [Fact]
-    public void Progress_is_what_the_simulation_says_of_itself()
+    public void Progress_is_read_from_the_output_of_the_simulation()
     {
         Assert.Equal("  10 s: 50 accepted", MavenLog.ProgressIn("run:   10 s: 50 accepted"));
         Assert.Null(MavenLog.ProgressIn("[INFO] run: something"));

@@ -18,12 +18,12 @@ public sealed class RunResultTests
         Official.Headline("OfficialLoad", "Stored"));
 
     [Fact]
-    public void What_keeps_no_ledger_has_no_lag_in_its_headline() => Assert.Equal(
+    public void A_side_without_a_ledger_has_no_lag_in_its_headline() => Assert.Equal(
         "OfficialLoad (stub): 10 payments, p50 0.2 ms, p99 1 ms",
         RunResult.Of("""{"accepted": 10, "p50Ms": 0.2, "p99Ms": 1}""").Headline("OfficialLoad", "stub"));
 
     [Fact]
-    public void A_figure_that_a_run_does_not_have_is_none()
+    public void A_figure_that_a_run_does_not_have_is_left_out()
     {
         Assert.Equal(3.5, Official.Number("p99Ms"));
         Assert.Null(Official.Number("cpuSecondsPer1000"));

@@ -12,7 +12,7 @@ public sealed class StageShapesTests
     [InlineData("30.00,40.00,2000,1,1000,1", "#f2c4c8", @"default fails\nfallback fails")]
     [InlineData("10.00,20.00,100,0,0,0", "#fdf1d8", @"default 100 ms\nfallback ok")]
     [InlineData("50.00,60.00,0,0,5000,0", "#eef3fa", @"default ok\nfallback 5000 ms")]
-    public void A_stage_that_hurts_has_a_colour_and_its_words(string stage, string colour, string words)
+    public void A_stage_with_trouble_has_a_colour_and_a_label(string stage, string colour, string words)
     {
         var times = stage.Split(',');
 
@@ -27,11 +27,11 @@ public sealed class StageShapesTests
     }
 
     [Fact]
-    public void A_calm_stage_has_words_only() =>
+    public void A_stage_without_trouble_has_a_label_and_no_colour() =>
         Assert.StartsWith("set label", Assert.Single(StageShapes.Of([Head, "1.00,10.00,20,0,20,0"])));
 
     [Fact]
-    public void Only_the_first_round_of_stages_has_words()
+    public void Only_the_first_round_of_stages_has_labels()
     {
         var table = Enumerable.Range(0, 12).Select(at => $"{at}.00,{at + 1}.00,0,0,0,0").Prepend(Head);
 
@@ -39,5 +39,5 @@ public sealed class StageShapesTests
     }
 
     [Fact]
-    public void A_run_without_stages_has_no_shapes() => Assert.Empty(StageShapes.Of([Head]));
+    public void A_run_without_stages_draws_no_bands() => Assert.Empty(StageShapes.Of([Head]));
 }

@@ -36,7 +36,7 @@ public sealed class MachineReadingTests
     }
 
     [Fact]
-    public void A_wrk_that_says_nothing_has_no_result() => Assert.Null(WrkResult.In("unable to connect\n"));
+    public void A_wrk_without_output_has_no_result() => Assert.Null(WrkResult.In("unable to connect\n"));
 
     [Fact]
     public void Of_BenchmarkDotNet_only_the_tables_are_kept_one_for_each_class()

@@ -29,7 +29,7 @@ public sealed class RowsTests
     }
 
     [Fact]
-    public void A_verdict_is_said_and_two_different_ones_both()
+    public void One_verdict_is_printed_and_of_two_different_ones_both()
     {
         _rows.Add("overload", "stored", ["agree"]);
         _rows.Add("overload", "stored", ["agree"]);
@@ -40,7 +40,7 @@ public sealed class RowsTests
     }
 
     [Fact]
-    public void What_was_not_measured_is_left_empty()
+    public void A_figure_that_was_not_measured_is_left_empty()
     {
         Assert.Equal("", _rows.MedianOf("saturation", "stub", 0));
         Assert.Empty(_rows.Medians("saturation", "stub", ..));

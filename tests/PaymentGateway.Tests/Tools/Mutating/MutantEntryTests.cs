@@ -8,7 +8,7 @@ public sealed class MutantEntryTests
     private static readonly Mutant Some = new("some", "An invariant.", [".SomeTests."]);
 
     [Fact]
-    public void Three_tests_are_named_and_the_others_counted()
+    public void Three_failed_tests_are_named_and_the_others_counted()
     {
         var entry = MutantEntry.CaughtBy(Some, ["A.B", "C.D", "E.F", "G.H", "I.J"]);
 
@@ -17,7 +17,7 @@ public sealed class MutantEntryTests
     }
 
     [Fact]
-    public void One_that_survives_says_so()
+    public void A_mutant_that_survives_is_reported()
     {
         var entry = MutantEntry.Missed(Some, "SURVIVES");
 

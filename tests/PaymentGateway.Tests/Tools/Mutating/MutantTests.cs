@@ -22,12 +22,12 @@ public sealed class MutantTests
     }
 
     [Fact]
-    public void The_filter_takes_any_of_the_tests() => Assert.Equal(
+    public void The_filter_matches_any_of_the_named_tests() => Assert.Equal(
         "FullyQualifiedName~.LookUpTests.A_422|FullyQualifiedName~.ProcessorClientTests.",
         Mutant.Parse("some", Patch).Filter);
 
     [Fact]
-    public void The_filter_of_several_names_each_test_once()
+    public void The_filter_of_several_mutants_names_each_test_once()
     {
         var one = new Mutant("one", "", [".BTests.", ".ATests."]);
         var two = new Mutant("two", "", [".ATests.", ".CTests."]);

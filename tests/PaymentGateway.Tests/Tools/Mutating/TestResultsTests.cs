@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.Tools.Mutating;
 public sealed class TestResultsTests
 {
     [Fact]
-    public void The_failed_ones_are_named_once_by_class_and_method()
+    public void Failed_tests_are_named_once_by_class_and_method()
     {
         var failed = TestResults.Failed(Trx(
             """<UnitTestResult testName="A.B.SomeTests.Fails_for(part: &quot;a.b&quot;)" outcome="Failed" />""",
@@ -19,14 +19,14 @@ public sealed class TestResultsTests
     }
 
     [Fact]
-    public void Where_all_pass_there_is_none() =>
+    public void Where_all_tests_pass_no_failure_is_named() =>
         Assert.Empty(TestResults.Failed(Trx("""<UnitTestResult testName="A.B.C" outcome="Passed" />"""))!);
 
     [Fact]
-    public void Where_no_test_ended_nothing_is_known() => Assert.Null(TestResults.Failed(Trx()));
+    public void Where_no_test_ended_there_is_no_result() => Assert.Null(TestResults.Failed(Trx()));
 
     [Fact]
-    public void Without_a_file_nothing_is_known() =>
+    public void Without_a_result_file_no_failure_is_known() =>
         Assert.Null(TestResults.FailedIn(Path.Combine(Path.GetTempPath(), Path.GetRandomFileName())));
 
     private static string Trx(params string[] results) => $"""

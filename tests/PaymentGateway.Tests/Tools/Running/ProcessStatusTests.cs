@@ -35,7 +35,7 @@ public sealed class ProcessStatusTests
     }
 
     [Fact]
-    public async Task What_has_ended_is_not_alive_any_more()
+    public async Task A_terminated_process_is_not_alive()
     {
         using var process = Process.Start("true");
         await process.WaitForExitAsync();

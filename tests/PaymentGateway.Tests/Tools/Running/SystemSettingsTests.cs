@@ -8,7 +8,7 @@ public sealed class SystemSettingsTests
     private static readonly string[] AllParts = ["default", "fallback", "postgres", "api1", "api2", "nginx"];
 
     [Fact]
-    public void Without_any_variable_it_is_the_system_of_make_run()
+    public void Without_variables_the_settings_are_those_of_make_run()
     {
         var settings = Of();
 
@@ -25,7 +25,7 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
-    public void Set_to_nothing_is_as_not_set() =>
+    public void An_empty_variable_counts_as_not_set() =>
         Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
 
     [Fact]
@@ -42,7 +42,7 @@ public sealed class SystemSettingsTests
     [Theory]
     [InlineData("PROFILE", "quick", "unlogged or durable")]
     [InlineData("LIMITS", "2", "1, or 0")]
-    public void A_value_that_means_nothing_is_refused(string name, string value, string allowed)
+    public void A_meaningless_value_is_refused(string name, string value, string allowed)
     {
         var refused = Assert.Throws<ToolException>(() => Of((name, value)));
 
@@ -55,7 +55,7 @@ public sealed class SystemSettingsTests
         Assert.Throws<ToolException>(() => Of(("PORT", "http")).Port);
 
     [Fact]
-    public void A_later_call_has_the_last_word_over_what_was_saved_and_also_when_it_says_nothing()
+    public void A_variable_of_a_later_call_overrides_the_saved_one_also_when_it_is_empty()
     {
         var saved = Of(("PORT", "7000"), ("POOL", "4"), ("TOKEN", "secret")).ToSave();
 
@@ -79,7 +79,7 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
-    public void What_is_saved_has_the_defaults_of_the_start_in_it()
+    public void Saved_settings_include_the_defaults_of_the_start()
     {
         var saved = Of(("DEFAULT_URL", "http://elsewhere")).ToSave();
 
@@ -90,7 +90,7 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
-    public void A_variable_that_is_taken_away_is_gone()
+    public void A_removed_variable_is_not_passed_on()
     {
         var settings = Of(("TOKEN", "secret")).With(("TOKEN", null), ("PORT", "5"));
 

@@ -18,10 +18,10 @@ public sealed class TestCountsTests
     }
 
     [Fact]
-    public void Nothing_but_skipped_tests_is_no_run() => Assert.False(TestCounts.Add([File(3, 0, 0)]).AnyRan);
+    public void A_run_of_skipped_tests_only_does_not_count() => Assert.False(TestCounts.Add([File(3, 0, 0)]).AnyRan);
 
     [Fact]
-    public void No_result_file_is_a_failure() =>
+    public void A_missing_result_file_is_a_failure() =>
         Assert.Throws<ToolException>(() => TestCounts.Read("/nowhere/at/all"));
 
     private static XDocument File(int total, int executed, int passed) => XDocument.Parse($"""
