@@ -3,8 +3,8 @@ using System.Threading.Channels;
 namespace PaymentGateway.Queueing;
 
 /// <summary>
-/// The way of payments in doubt to the resolver, from this instance's calls and from what it adopts. Any thread may
-/// add; one reader takes.
+/// Payments in doubt for the resolver, from this instance's own calls and from what it adopts. Any thread may add; one
+/// reader takes.
 /// </summary>
 internal sealed class DoubtQueue
 {
