@@ -54,6 +54,6 @@ internal static class SimulatorApp
         new HealthEndpoints(window, switches, ledger, faults, calls).Map(app);
         new AdminEndpoints(ledger, switches, calls, options.FeePerTransaction).Map(app, token);
         new FaultEndpoints(faults).Map(app, token);
-        new AuditEndpoints(ledger, calls, limiter).Map(app, token);
+        new AuditEndpoints(ledger, calls, limiter, faults).Map(app, token);
     }
 }

@@ -4,11 +4,7 @@ using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
 using PaymentGateway.Settling;
-using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Hosting;
@@ -39,7 +35,7 @@ internal static partial class GatewayApp
         var options = GatewayOptions.Read(builder.Configuration);
         var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
         ConfigureHost(builder, options);
-        AddStages(builder.Services, options, instance);
+        builder.Services.AddStages(options, instance, TimeProvider.System);
 
         var app = builder.Build();
         app.UseErrorAnswers();
@@ -96,48 +92,6 @@ internal static partial class GatewayApp
         });
         builder.Services.Configure<HostOptions>(
             host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
-    }
-
-    // Hosted parts stop in the reverse order: the listener, the intake, the worker, doubts, the writer, the lease.
-    private static void AddStages(IServiceCollection services, GatewayOptions options, InstanceLock instance)
-    {
-        services.AddSingleton(TimeProvider.System);
-        services.AddSingleton(instance);
-        services.AddSingleton<AdminToken>();
-        services.AddSingleton(options);
-        services.AddSingleton(options.Intake);
-        services.AddSingleton(options.Routing);
-        services.AddSingleton(options.Settling);
-        services.AddSingleton(options.Recording);
-        services.AddSingleton(options.Leasing);
-
-        services.AddLedger(options);
-        services.AddSingleton<Lease>();
-        services.AddSingleton<AcceptanceClock>();
-        services.AddSingleton<UnsettledPayments>();
-        services.AddSingleton<StoredBacklog>();
-        services.AddSingleton<PaymentQueue>();
-        services.AddSingleton<IntakeWriter>();
-        services.AddSingleton<Intake>();
-        services.AddProcessors(options);
-        services.AddSingleton<DoubtQueue>();
-        services.AddSingleton<PaymentParking>();
-        services.AddSingleton<UnwrittenOutcomes>();
-        services.AddSingleton<SettlementWriter>();
-
-        services.AddSingleton<LedgerSummary>();
-        services.AddSingleton(provider => new SummaryQueries(
-            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton<LedgerWatch>();
-        services.AddSingleton<BrokenInserts>();
-        services.AddSingleton<OrphanAdoption>();
-        services.AddHostedService<LeaseKeeper>();
-        services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
-        services.AddHostedService<HealthMonitor>();
-        services.AddHostedService<DoubtResolver>();
-        services.AddHostedService<SettlementWorker>();
-        services.AddHostedService<BacklogSweep>();
-        services.AddHostedService(provider => provider.GetRequiredService<Intake>());
     }
 
     // nginx runs as another user; Kestrel leaves the socket writable for its owner only.

@@ -8,7 +8,8 @@ namespace ProcessorSimulator.Auditing;
 /// GET /admin/payments (all, or between from and to) and GET /admin/calls: an auditor's extras for our own rig, ours
 /// and not the contract's.
 /// </summary>
-internal sealed class AuditEndpoints(PaymentLedger ledger, CallCounters calls, PaymentLimiter limiter)
+internal sealed class AuditEndpoints(
+    PaymentLedger ledger, CallCounters calls, PaymentLimiter limiter, Faults faults)
 {
     private const int FlushSizeBytes = 32 * 1024;
 
@@ -50,5 +51,5 @@ internal sealed class AuditEndpoints(PaymentLedger ledger, CallCounters calls, P
     }
 
     private Task CountAsync(HttpContext context) => JsonBody.WriteAsync(
-        context, calls.Read(limiter.InFlight, limiter.Queued), SimulatorJsonContext.Default.CallCount);
+        context, calls.Read(limiter.InFlight, limiter.Queued, faults.Held), SimulatorJsonContext.Default.CallCount);
 }

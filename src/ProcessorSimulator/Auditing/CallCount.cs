@@ -1,7 +1,8 @@
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>
-/// The answer of GET /admin/calls: 429 and in flight are those of the limiter that payments and look-ups share.
+/// The answer of GET /admin/calls: 429 and in flight are those of the limiter that payments and look-ups share; held
+/// are the calls that wait for a fault to be cleared, past every switch.
 /// </summary>
 internal sealed record CallCount(
     long Posts,
@@ -11,4 +12,5 @@ internal sealed record CallCount(
     long Duplicates422,
     int MaxInFlight,
     int InFlight,
-    int Queued);
+    int Queued,
+    int Held);

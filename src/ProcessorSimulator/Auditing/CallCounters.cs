@@ -37,7 +37,7 @@ internal sealed class CallCounters
         Volatile.Write(ref _maxInFlight, 0);
     }
 
-    public CallCount Read(int inFlight, int queued) => new(
+    public CallCount Read(int inFlight, int queued, int held) => new(
         Volatile.Read(ref _posts),
         Volatile.Read(ref _lookUps),
         Volatile.Read(ref _healthCalls),
@@ -45,5 +45,6 @@ internal sealed class CallCounters
         Volatile.Read(ref _duplicates),
         Volatile.Read(ref _maxInFlight),
         inFlight,
-        queued);
+        queued,
+        held);
 }

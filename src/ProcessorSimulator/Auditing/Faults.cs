@@ -7,8 +7,12 @@ internal sealed class Faults(CancellationToken stopping)
     private volatile FaultSettings _current = FaultSettings.None;
     private TaskCompletionSource _changed = NewSignal();
     private int? _timesLeft;
+    private int _held;
 
     public FaultSettings Current => _current;
+
+    /// <summary>How many calls wait now until a fault is cleared.</summary>
+    public int Held => Volatile.Read(ref _held);
 
     /// <summary>The same with the number of POSTs that it still hits.</summary>
     public FaultSettings Remaining
@@ -52,18 +56,23 @@ internal sealed class Faults(CancellationToken stopping)
     public async Task HoldWhileAsync(Predicate<FaultSettings> isSet, CancellationToken cancellation)
     {
         using var ending = CancellationTokenSource.CreateLinkedTokenSource(stopping, cancellation);
-        while (true)
+        Interlocked.Increment(ref _held);
+        try
         {
-            Task next;
-            lock (_gate)
-            {
-                if (!isSet(_current))
-                    return;
-                next = _changed.Task;
-            }
-
-            await next.WaitAsync(ending.Token);
+            while (NextChange(isSet) is { } next)
+                await next.WaitAsync(ending.Token);
         }
+        finally
+        {
+            Interlocked.Decrement(ref _held);
+        }
+    }
+
+    /// <summary>Null when it is not set any more.</summary>
+    private Task? NextChange(Predicate<FaultSettings> isSet)
+    {
+        lock (_gate)
+            return isSet(_current) ? _changed.Task : null;
     }
 
     private static TaskCompletionSource NewSignal() => new(TaskCreationOptions.RunContinuationsAsynchronously);

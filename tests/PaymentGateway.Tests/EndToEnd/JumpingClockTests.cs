@@ -24,8 +24,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         await system.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
         for (var i = 0; i < 5; i++)
             await LoadDriver.PostAsync(system.Api1, _ledger);
-        await Eventually.HoldsAsync(
-            async () => (await system.Default.CallsAsync()).InFlight == 5, "five charges hang at default");
+        await system.Default.HoldsAsync(5);
         await system.Default.SetFailureAsync(true);
         var (atDefault, atFallback) = await LookupsAsync(system);
 

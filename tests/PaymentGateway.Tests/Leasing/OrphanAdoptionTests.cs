@@ -82,8 +82,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var left = await LeaveAsync(usedFallback: false, 5);
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
         var late = ChargeAsync(_rig.Default, left);
-        await Eventually.HoldsAsync(
-            async () => (await _rig.Default.CallsAsync()).InFlight == 5, "the calls of the dead owner hang");
+        await _rig.Default.HoldsAsync(5);
         await _rig.Default.SetFailureAsync(true);
 
         var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);

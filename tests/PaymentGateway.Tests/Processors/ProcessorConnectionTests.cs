@@ -123,8 +123,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         for (var round = 1; round <= 3; round++)
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
-            await Eventually.HoldsAsync(
-                async () => (await _processor.CallsAsync()).InFlight == 20, "all charges are in flight");
+            await _processor.HoldsAsync(20);
             await _processor.ClearFaultsAsync();
             Assert.All(await Task.WhenAll(charges), one => Assert.Equal(ChargeResult.Settled, one.Result));
             await _processor.SetFaultsAsync(new { beforeInsert = "hang" });

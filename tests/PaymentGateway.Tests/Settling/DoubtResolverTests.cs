@@ -49,10 +49,10 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_payment_in_doubt_never_goes_to_the_other_processor_before_the_horizon()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=1800s");
         await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
+        await _rig.Default.HoldsAsync(1);
         await _rig.Default.SetFailureAsync(true);
         await Eventually.HoldsAsync(
             async () => (await _rig.Default.CallsAsync()).Lookups >= 3, "default was asked three times");
@@ -68,10 +68,10 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_payment_that_is_stored_nowhere_after_the_horizon_may_go_to_the_other_processor()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s");
         var id = await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
+        await _rig.Default.HoldsAsync(1);
         await _rig.Default.SetFailureAsync(true);
 
         await _rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
@@ -88,7 +88,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         var gateway = await StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=1800s");
 
         var id = await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
+        await _rig.Default.HoldsAsync(1);
         var firstCallSeen = DateTime.UtcNow;
 
         await _rig.LedgersReachAsync(byDefault: 1);
@@ -107,7 +107,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await StartGatewayAsync("Settling:InDoubtHorizon=1800s");
         await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
+        await _rig.Default.HoldsAsync(1);
         await _rig.Default.SetFailureAsync(true);
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 1, "it is in doubt");
 
@@ -124,10 +124,10 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_instance_that_lost_its_epoch_leaves_its_payments_to_whoever_adopts_them()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         var gateway = await StartGatewayAsync();
         var doubtful = await gateway.PayAsync();
-        await DefaultHasPostsAsync(1);
+        await _rig.Default.HoldsAsync(1);
         await _rig.Default.SetFailureAsync(true);
         for (var i = 0; i < 9; i++)
             await gateway.PayAsync();

@@ -250,7 +250,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         for (var payment = 0; payment < 5; payment++)
             _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 2, "two are in flight");
+        await _rig.Default.HoldsAsync(2);
         // Two time limits and the worker's next look.
         for (var look = 0; look < 5; look++)
             await _rig.AdvanceAsync(WorkerRig.PollInterval, armed: 3);
@@ -269,7 +269,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         for (var payment = 0; payment < 3; payment++)
             _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 1, "one hangs");
+        await _rig.Default.HoldsAsync(1);
 
         var stop = worker.StopAsync(CancellationToken.None);
         Assert.False(Stages.Queue.TryAdd(_rig.NewPayment()));
@@ -302,7 +302,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         var worker = await _rig.StartAsync(("Gateway:Settling:DrainTimeout", "2s"));
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var payment = _rig.Pay();
-        await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).InFlight == 1, "it hangs");
+        await _rig.Default.HoldsAsync(1);
         var began = _rig.Clock.GetUtcNow();
 
         await _rig.StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(2.1));

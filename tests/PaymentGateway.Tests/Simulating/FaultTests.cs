@@ -112,7 +112,7 @@ public sealed class FaultTests : IAsyncLifetime
         await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
         using var hangUp = new CancellationTokenSource();
         var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
-        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).InFlight == 1, "the call is held");
+        await _processor.HoldsAsync(1);
         Assert.False(await IsStoredAsync());
 
         if (leaves)

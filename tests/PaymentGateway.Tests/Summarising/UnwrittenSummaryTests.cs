@@ -38,8 +38,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
         var charging = await _rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await charging.PayAsync();
-        await Eventually.HoldsAsync(
-            async () => (await _rig.Default.CallsAsync()).InFlight == 1, "the charge is in flight");
+        await _rig.Default.HoldsAsync(1);
         var late = DateTimeOffset.UtcNow + TimeSpan.FromSeconds(1);
         await Eventually.HoldsAsync(() => DateTimeOffset.UtcNow >= late, "the charge is late");
 

@@ -13,4 +13,5 @@ public sealed record ProcessorCalls(
     long Duplicates422,
     int MaxInFlight,
     int InFlight,
-    int Queued);
+    int Queued,
+    int Held);

@@ -98,6 +98,13 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         return payments!.ToDictionary(payment => payment.CorrelationId);
     }
 
+    /// <summary>
+    /// Waits until so many calls wait for a fault to be cleared. They are past the failure switch then; a call that is
+    /// only counted as a POST or as in flight is not.
+    /// </summary>
+    public Task HoldsAsync(int calls) => Eventually.HoldsAsync(
+        async () => (await CallsAsync()).Held >= calls, $"{calls} calls hang at the processor");
+
     public async Task<ProcessorCalls> CallsAsync() => (await _admin.GetFromJsonAsync<ProcessorCalls>("admin/calls"))!;
 
     /// <summary>An admin call that this class has no method for; the token goes with it.</summary>

@@ -1,26 +1,27 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using PaymentGateway.Hosting;
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
-using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// The parts of one instance, put together as the gateway does it, on a clock of the test's. None is started: a test
-/// starts what it is about, and looks at the rest.
+/// The parts of one instance, put together by the gateway's own <see cref="StageSetup"/>, on a clock of the test's. None
+/// is started: a test starts what it is about, and looks at the rest.
 /// </summary>
 internal sealed class Stages : IAsyncDisposable
 {
     private readonly ServiceProvider _services;
-    private readonly List<BackgroundService> _hosted = [];
+    private readonly InstanceLock _instance;
+    private readonly List<BackgroundService> _started = [];
 
-    private Stages(ServiceProvider services, TimeProvider clock) => (_services, Clock) = (services, clock);
+    private Stages(ServiceProvider services, InstanceLock instance, TimeProvider clock) =>
+        (_services, _instance, Clock) = (services, instance, clock);
 
     /// <param name="ledger">The connection string.</param>
     /// <param name="clock">For every part.</param>
@@ -36,35 +37,11 @@ internal sealed class Stages : IAsyncDisposable
             ("Gateway:Processors:Default:BaseUrl", "http://127.0.0.1:9"),
             ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.1:9"), .. settings,
         ]);
+        var instance = InstanceLock.Take(urls, "tests");
         var parts = new ServiceCollection();
         parts.AddSingleton(typeof(ILogger<>), typeof(LogLines<>));
-        parts.AddSingleton(clock);
-        parts.AddSingleton(_ => InstanceLock.Take(urls, "tests"));
-        parts.AddSingleton(options);
-        parts.AddSingleton(options.Intake);
-        parts.AddSingleton(options.Routing);
-        parts.AddSingleton(options.Settling);
-        parts.AddSingleton(options.Recording);
-        parts.AddSingleton(options.Leasing);
-        parts.AddLedger(options);
-        parts.AddProcessors(options);
-        parts.AddSingleton<DoubtQueue>();
-        parts.AddSingleton<PaymentParking>();
-        parts.AddSingleton<UnwrittenOutcomes>();
-        parts.AddSingleton<SettlementWriter>();
-        parts.AddSingleton<DoubtResolver>();
-        parts.AddSingleton<Lease>();
-        parts.AddSingleton<AcceptanceClock>();
-        parts.AddSingleton<UnsettledPayments>();
-        parts.AddSingleton<StoredBacklog>();
-        parts.AddSingleton<PaymentQueue>();
-        parts.AddSingleton<LedgerWatch>();
-        parts.AddSingleton<BrokenInserts>();
-        parts.AddSingleton<OrphanAdoption>();
-        parts.AddSingleton<LeaseKeeper>();
-        parts.AddSingleton<SettlementWorker>();
-        parts.AddSingleton<HealthMonitor>();
-        return new Stages(parts.BuildServiceProvider(), clock);
+        parts.AddStages(options, instance, clock);
+        return new Stages(parts.BuildServiceProvider(), instance, clock);
     }
 
     public TimeProvider Clock { get; }
@@ -87,8 +64,8 @@ internal sealed class Stages : IAsyncDisposable
     /// <summary>Starts a part; it is stopped, and not waited for, when the stages are disposed.</summary>
     public async Task<T> StartAsync<T>() where T : BackgroundService
     {
-        var part = Part<T>();
-        _hosted.Add(part);
+        var part = _services.GetServices<IHostedService>().OfType<T>().Single();
+        _started.Add(part);
         await part.StartAsync(CancellationToken.None);
         return part;
     }
@@ -99,8 +76,9 @@ internal sealed class Stages : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        foreach (var part in _hosted)
+        foreach (var part in _started)
             await part.StopAsync(new CancellationToken(canceled: true));
         await _services.DisposeAsync();
+        _instance.Dispose();
     }
 }

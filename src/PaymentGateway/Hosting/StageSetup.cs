@@ -1,0 +1,62 @@
+using PaymentGateway.Accepting;
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Storage;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>The parts of one instance.</summary>
+internal static class StageSetup
+{
+    /// <summary>
+    /// Hosted parts start in this order and stop in the reverse one: the listener, the intake, the worker, doubts, the
+    /// writer, the lease.
+    /// </summary>
+    public static void AddStages(
+        this IServiceCollection services, GatewayOptions options, InstanceLock instance, TimeProvider clock)
+    {
+        services.AddSingleton(clock);
+        services.AddSingleton(instance);
+        services.AddSingleton<AdminToken>();
+        services.AddSingleton(options);
+        services.AddSingleton(options.Intake);
+        services.AddSingleton(options.Routing);
+        services.AddSingleton(options.Settling);
+        services.AddSingleton(options.Recording);
+        services.AddSingleton(options.Leasing);
+
+        services.AddLedger(options);
+        services.AddSingleton<Lease>();
+        services.AddSingleton<AcceptanceClock>();
+        services.AddSingleton<UnsettledPayments>();
+        services.AddSingleton<StoredBacklog>();
+        services.AddSingleton<PaymentQueue>();
+        services.AddSingleton<IntakeWriter>();
+        services.AddSingleton<Intake>();
+        services.AddProcessors(options);
+        services.AddSingleton<DoubtQueue>();
+        services.AddSingleton<PaymentParking>();
+        services.AddSingleton<UnwrittenOutcomes>();
+        services.AddSingleton<SettlementWriter>();
+
+        services.AddSingleton<LedgerSummary>();
+        services.AddSingleton(provider => new SummaryQueries(
+            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<LedgerWatch>();
+        services.AddSingleton<BrokenInserts>();
+        services.AddSingleton<OrphanAdoption>();
+        services.AddHostedService<LeaseKeeper>();
+        services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
+        services.AddHostedService<HealthMonitor>();
+        services.AddHostedService<DoubtResolver>();
+        services.AddHostedService<SettlementWorker>();
+        services.AddHostedService<BacklogSweep>();
+        services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+    }
+}
