@@ -5,7 +5,6 @@ using PaymentGateway.Hosting;
 using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
-using PaymentGateway.Storage;
 using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
