@@ -1,3 +1,5 @@
+using PaymentGateway.Timing;
+
 namespace PaymentGateway.Settling;
 
 /// <summary>
@@ -31,7 +33,8 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
     {
         await Task.Delay(rest, clock, cancellation);
-        _sliceSince = clock.GetTimestamp();
+        // Where this slice ends, and not now: a delay is cut to whole milliseconds, and each would end early.
+        _sliceSince += clock.TicksOf(Slice);
         _left = _perSlice - 1;
     }
 }

@@ -6,6 +6,7 @@ namespace PaymentGateway.Tests.Settling;
 public sealed class SettlementRateLimiterTests
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
+    private static readonly TimeSpan Moment = TimeSpan.FromMilliseconds(0.1);
 
     private readonly FakeTimeProvider _clock = new();
     private readonly SettlementRateLimiter _rateLimiter;
@@ -43,6 +44,23 @@ public sealed class SettlementRateLimiterTests
             Assert.True(Goes());
 
         Assert.False(Goes());
+    }
+
+    [Fact]
+    public async Task Delays_that_are_cut_to_whole_milliseconds_let_no_more_pass()
+    {
+        var began = _clock.GetUtcNow();
+        for (var i = 0; i < 300; i++)
+        {
+            // A charge takes a moment, so what is left of the slice is no whole number of milliseconds.
+            _clock.Advance(Moment);
+            var charge = _rateLimiter.AcquireAsync(default).AsTask();
+            while (!charge.IsCompleted)
+                _clock.Advance(Moment);
+            await charge;
+        }
+
+        Assert.True(_clock.GetUtcNow() - began >= TimeSpan.FromSeconds(1) - Slice, $"{_clock.GetUtcNow() - began}");
     }
 
     private bool Goes() => _rateLimiter.AcquireAsync(default).AsTask().IsCompleted;
