@@ -10,8 +10,8 @@ using PaymentGateway.Timing;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// The parts of one instance, put together by the gateway's own <see cref="StageSetup"/>, on a clock of the test's. None
-/// is started: a test starts what it is about, and looks at the rest.
+/// The parts of one instance, put together by the gateway's own <see cref="StageSetup"/>, on a clock of the test's.
+/// None is started: a test starts what it is about, and looks at the rest.
 /// </summary>
 internal sealed class Stages : IAsyncDisposable
 {
