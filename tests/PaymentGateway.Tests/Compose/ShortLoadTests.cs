@@ -51,10 +51,22 @@ public sealed class ShortLoadTests : IDisposable
         SaysNotRun(await RunAsync(_tools.FullName));
     }
 
-    private static Task<ProgramRun> RunAsync(string path) =>
+    [GatewaySystemFact]
+    public async Task Where_no_part_may_be_missing_a_load_that_was_not_run_fails()
+    {
+        Write("javac", "echo 'javac 11.0.1'");
+        Write("mvn", "exit 1");
+
+        var run = await RunAsync($"{_tools.FullName}:{Environment.GetEnvironmentVariable("PATH")}", requireParts: "1");
+
+        Assert.NotEqual(0, run.ExitCode);
+        Assert.Contains("NOT RUN", run.Output, StringComparison.Ordinal);
+    }
+
+    private static Task<ProgramRun> RunAsync(string path, string? requireParts = null) =>
         ProgramRun.RunAsync(
             ["make", "official-short"], null, ("PATH", path), ("MAKEFLAGS", null), ("MAKELEVEL", null),
-            ("PAYMENTGATEWAY_REQUIRE_PARTS", null));
+            ("PAYMENTGATEWAY_REQUIRE_PARTS", requireParts));
 
     private static void SaysNotRun(ProgramRun run)
     {

@@ -45,6 +45,15 @@ public sealed class StatisticsTests
     }
 
     [Fact]
+    public void The_standard_error_is_in_the_unit_of_the_mean()
+    {
+        var ratio = Statistics.RatioOf([(8, 1), (2, 1)]);
+
+        Assert.Equal(4, ratio.Mean, precision: 9);
+        Assert.Equal(4 * Math.Log(2), ratio.StandardError, precision: 9);
+    }
+
+    [Fact]
     public void One_round_alone_has_no_standard_error()
     {
         var ratio = Statistics.RatioOf([(3, 2)]);
