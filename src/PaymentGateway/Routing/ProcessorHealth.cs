@@ -20,6 +20,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     private readonly object _gate = new();
     private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
+    private bool _toldToWait;       // And nothing has been charged since: the first call afterwards goes alone.
     private long? _probeSince;
     private double _latencyMs;
     private long _measuredAt = long.MinValue;
@@ -82,12 +83,16 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
                     ? _latencyMs + Weight * (measured.TotalMilliseconds - _latencyMs)
                     : measured.TotalMilliseconds;
                 _measuredAt = now;
+                _toldToWait = false;
                 if (probe)
                     _leftAloneUntil = 0;
             }
 
             if (retryAfter is { } pause)
+            {
                 _leftAloneUntil = Math.Max(_leftAloneUntil, now + clock.TicksOf(pause));
+                _toldToWait = true;
+            }
             else if (latency is null && (probe || Circuit.CircuitState != CircuitState.Closed))
                 _leftAloneUntil = Math.Max(_leftAloneUntil, now + clock.TicksOf(options.ProbeInterval));
         }
@@ -108,7 +113,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         // Its health report counts only while no call of ours is newer.
         var reportsFailing = _report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now);
         var circuitClosed = Circuit.CircuitState == CircuitState.Closed;
-        if (circuitClosed && !reportsFailing && expected <= options.MaxLatency && now >= _leftAloneUntil)
+        if (circuitClosed && !_toldToWait && !reportsFailing && expected <= options.MaxLatency
+            && now >= _leftAloneUntil)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.

@@ -156,7 +156,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_processor_that_asked_for_a_pause_is_left_alone_for_it()
+    public void A_processor_that_asked_for_a_pause_is_left_alone_for_it_and_then_gets_one_call_until_it_charges()
     {
         _health.End(_health.Begin(), null, TimeSpan.FromSeconds(5));
 
@@ -164,6 +164,13 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(Millisecond);
 
+        Assert.Equal(Availability.Probe, Now);
+        Assert.True(_health.Begin());
+        Assert.Equal(Availability.Unusable, Now);
+        _health.End(true, null, TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
+        Assert.True(_health.Begin());
+        _health.End(true, TimeSpan.FromMilliseconds(5), null);
         Assert.Equal(Availability.Usable, Now);
     }
 
