@@ -68,6 +68,17 @@ public sealed class LedgerComparisonTests
     }
 
     [Fact]
+    public void A_settlement_by_fallback_is_looked_for_at_fallback()
+    {
+        _ledger[Id] = _ledger[Id] with { Processor = 2 };
+
+        Finds("1 in the ledger, and not so at their processor");
+        _byFallback.AddRange(_byDefault);
+        _byDefault.Clear();
+        Finds();
+    }
+
+    [Fact]
     public void The_check_finds_another_amount_at_the_processor()
     {
         _byDefault[0] = _byDefault[0] with { Amount = 9.91m };

@@ -15,7 +15,7 @@ public sealed class MachineReadingTests
     [Fact]
     public void Memory_is_the_number_behind_its_name()
     {
-        Assert.Equal(21504, PartUse.KibOf("Pss:", "Rss:  30000 kB\nPss:               21504 kB\nPss_Dirty: 9 kB\n"));
+        Assert.Equal(21504, PartUse.KibOf("Pss:", "Rss:  30000 kB\nPss_Dirty: 9 kB\nPss:               21504 kB\n"));
         Assert.Equal(0, PartUse.KibOf("Pss:", ""));
     }
 
