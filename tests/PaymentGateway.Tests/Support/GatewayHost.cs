@@ -45,6 +45,7 @@ internal sealed class GatewayHost : IAsyncDisposable
             $"--Gateway:Processors:Default:BaseUrl={defaultProcessor.BaseAddress}",
             $"--Gateway:Processors:Fallback:BaseUrl={fallbackProcessor.BaseAddress}",
             "--Gateway:Settling:DrainTimeout=1s",
+            $"--Gateway:Admin:Urls=http://unix:{SocketIn(directory)}",
             "--Logging:LogLevel:Default=None",
             .. settings.Select(setting => "--Gateway:" + setting),
         ];
