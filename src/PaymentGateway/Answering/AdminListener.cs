@@ -36,13 +36,16 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
 
     private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
 
-    private bool Accepted(HttpContext context) => context.Features.Get<IConnectionEndPointFeature>()?.LocalEndPoint switch
+    private bool Accepted(HttpContext context)
     {
-        UnixDomainSocketEndPoint socket => options.Urls.Admin.Any(
-            admin => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString()),
-        IPEndPoint tcp => options.Urls.Admin.Any(admin => !admin.IsUnixPipe && admin.Port == tcp.Port),
-        _ => false,
-    };
+        var local = context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
+        return options.Urls.Admin.Any(admin => local switch
+        {
+            UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
+            IPEndPoint tcp => !admin.IsUnixPipe && admin.Port == tcp.Port,
+            _ => false,
+        });
+    }
 
     private sealed class OnlyMark;
 

@@ -30,10 +30,11 @@ internal sealed record ListenUrls(
         var mixed = admin.Find(address => !address.IsUnixPipe && main.Exists(
             other => !other.IsUnixPipe && other.Port == address.Port && !other.Equals(address)));
         if (mixed is not null)
-            throw SettingsReader.Wrong(AdminKey, $"'{mixed}' has a port of {MainSetting} at another host");
+            throw SettingsReader.Wrong(AdminKey, $"port {mixed.Port} is one of {MainSetting} at another host");
 
-        var only = admin.Except(main).ToList();
-        return new ListenUrls(string.Join(';', only.Select(url => $"{url}").Prepend(urls)), admin, only);
+        // As they were given: an address has its path in lower case when it is written again.
+        var added = Split(adminUrls).Where(url => !main.Contains(BindingAddress.Parse(url)));
+        return new ListenUrls(string.Join(';', added.Prepend(urls)), admin, admin.Except(main).ToList());
     }
 
     private static string[] Split(string urls) =>

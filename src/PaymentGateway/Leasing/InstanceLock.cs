@@ -23,14 +23,15 @@ internal sealed class InstanceLock : IDisposable
     public bool IsProof { get; }
 
     /// <summary>
-    /// Takes the lock of the socket that <paramref name="urls"/> names, and those of an operator's sockets; removes what
-    /// a dead process left of them.
+    /// Takes the lock of the socket that <paramref name="urls"/> names, and those of an operator's sockets; removes
+    /// what a dead process left of them.
     /// </summary>
     /// <exception cref="ConfigurationException">A living process has a socket, or it cannot be made.</exception>
     public static InstanceLock Take(string? urls, string instanceName, IReadOnlyList<BindingAddress>? admin = null)
     {
         var socket = urls?.Split(';')
-            .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase))?[UnixScheme.Length..];
+            .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase))?
+            [UnixScheme.Length..];
         // Two hosts may have one name, and a lock says nothing of the other's processes. A container has its host's
         // boot, so a recreated one is the same instance.
         var instance = socket is null

@@ -8,7 +8,7 @@ internal sealed class LogLevels : ConfigurationProvider, IConfigurationSource
 {
     public const string Default = "Default";
 
-    // Every category slows each first line of a new one down a little, and none is ever needed in such numbers.
+    /// <summary>With a level of their own, those of the start included: memory is bounded.</summary>
     public const int CategoriesMax = 64;
 
     private const string Section = "Logging:LogLevel:";
@@ -25,8 +25,8 @@ internal sealed class LogLevels : ConfigurationProvider, IConfigurationSource
         ["Microsoft.Extensions.Hosting.Internal.Host"] = LogLevel.None,
         // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
         ["Microsoft.AspNetCore.Hosting.Diagnostics"] = LogLevel.None,
-    }.Where(level => configured[Section + level.Key] is null)
-        .ToDictionary(level => Section + level.Key, level => (string?)$"{level.Value}", StringComparer.OrdinalIgnoreCase);
+    }.Where(level => configured[Section + level.Key] is null).ToDictionary(
+        level => Section + level.Key, level => (string?)$"{level.Value}", StringComparer.OrdinalIgnoreCase);
 
     public IConfigurationProvider Build(IConfigurationBuilder builder) => this;
 

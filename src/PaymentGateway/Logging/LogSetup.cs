@@ -3,7 +3,7 @@ using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Logging;
 
-/// <summary>The log of an instance: lines on the standard output, of levels that can be changed while it runs.</summary>
+/// <summary>The log of an instance: lines on the standard output, of levels that can be changed.</summary>
 internal static class LogSetup
 {
     public static void AddLog(this WebApplicationBuilder builder, LogFormat format)

@@ -1,4 +1,5 @@
 using System.Text.Json;
+using System.Text.Json.Serialization;
 using Microsoft.Extensions.Options;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
@@ -94,7 +95,7 @@ internal static partial class LoggingEndpoints
     {
         var (current, categories) = (filter.CurrentValue, new SortedDictionary<string, string>(StringComparer.Ordinal));
         var everything = current.MinLevel;
-        foreach (var rule in current.Rules)
+        foreach (var rule in current.Rules.Where(rule => rule.ProviderName is null))
             if (rule.CategoryName is { } category)
                 categories[category] = $"{rule.LogLevel}";
             else
@@ -115,9 +116,10 @@ internal static partial class LoggingEndpoints
     }
 }
 
-/// <summary>What PUT takes.</summary>
+/// <summary>What PUT takes; an unknown member is refused.</summary>
 /// <param name="Level">Trace, Debug, Information, Warning, Error, Critical or None, in any case.</param>
 /// <param name="Category">A category or the begin of some; without it, all that have no level of their own.</param>
+[JsonUnmappedMemberHandling(JsonUnmappedMemberHandling.Disallow)]
 internal sealed record LogLevelChange(string? Level, string? Category);
 
 /// <summary>From which levels on an instance logs.</summary>
