@@ -86,6 +86,8 @@ public sealed class ComposeSettingsTests
             var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
             Assert.Contains($"server unix:{seen} ", upstreams, StringComparison.Ordinal);
             Assert.Equal(instance.Name, instance.Text("hostname"));
+            // The challenge purges by the same way.
+            Assert.Equal(instance.Environment[Urls], instance.Environment["Gateway__Admin__Urls"]);
         }
     }
 
