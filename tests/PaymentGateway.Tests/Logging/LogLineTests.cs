@@ -10,9 +10,11 @@ namespace PaymentGateway.Tests.Logging;
 /// <summary>What may stand in the log of a gateway that goes through faults: states, and never an amount.</summary>
 public sealed partial class LogLineTests : IAsyncLifetime
 {
+    private const string Token = "a-token-of-an-operator";
+
     // No id, time or port looks like one of these.
     private static readonly decimal[] Amounts = [876543.21m, 765432.19m];
-    private static readonly string[] Traces = ["876543", "87654321", "765432", "76543219"];
+    private static readonly string[] Traces = ["876543", "765432", Token];
 
     private readonly OwnServerDatabase _database = new();
     private readonly GatheredLines _lines = new();
@@ -25,9 +27,10 @@ public sealed partial class LogLineTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("Stored")]
     [InlineData("Received")]
-    public async Task No_line_of_any_level_names_an_amount_whatever_fails(string acknowledge)
+    public async Task No_line_of_any_level_names_an_amount_or_the_token_whatever_fails(string acknowledge)
     {
-        var gateway = await StartAsync(LogLevel.Trace, $"Intake:Acknowledge={acknowledge}");
+        var gateway = await StartAsync(LogLevel.Trace, $"Intake:Acknowledge={acknowledge}", $"Admin:Token={Token}");
+        await AskAsOperatorAsync(gateway);
         var paid = await PayThroughFaultsAsync(gateway);
         await PayTwoAmountsAsync(gateway, acknowledge);
         await StoredAmountDiffersAsync(gateway);
@@ -93,6 +96,16 @@ public sealed partial class LogLineTests : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => await gateway.ReadyAsync() == HttpStatusCode.OK, "the gateway takes payments");
         return gateway;
+    }
+
+    private static async Task AskAsOperatorAsync(GatewayHost gateway)
+    {
+        using var operated = UnixHttp.To(gateway.Socket);
+        operated.DefaultRequestHeaders.Add("X-Rinha-Token", Token);
+        Assert.Equal("[]", await operated.GetStringAsync("admin/parked"));
+        operated.DefaultRequestHeaders.Add("X-Rinha-Token", "and another one");
+        using var refused = await operated.GetAsync("admin/parked");
+        Assert.Equal(HttpStatusCode.Unauthorized, refused.StatusCode);
     }
 
     // Each fault hits a payment of its own: a refusal, a broken answer, an error after the insert, and a 400.
