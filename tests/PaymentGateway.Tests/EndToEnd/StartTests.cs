@@ -60,8 +60,9 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         await using var instance = GatewaySystemInstance.Start(settings);
         using var admin = UnixHttp.To($"{_folder}/admin.sock");
         await Eventually.HoldsAsync(() => Answers(admin, "admin/logging", 200), "the instance answers");
-        // The published program filters by the new level too.
-        using var changed = await admin.PutAsJsonAsync("admin/logging", new { level = "Trace" });
+        // The published program filters by the new level too: this category tells of the stop, and did not before.
+        using var changed = await admin.PutAsJsonAsync(
+            "admin/logging", new { category = "Microsoft.Hosting", level = "Information" });
 
         instance.Signal(GatewaySystemInstance.Terminate);
         var (exitCode, text, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
@@ -73,7 +74,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             new HashSet<string> { "AdminOpen", "DatabaseUnavailable", "Changed" },
             lines.Where(line => line.TryGetProperty("event", out _))
                 .Select(line => line.GetProperty("event").GetString()!).ToHashSet());
-        Assert.Contains(lines, line => line.GetProperty("level").GetString() == "Debug");
+        Assert.Contains(lines, line => line.GetProperty("category").GetString() == "Microsoft.Hosting.Lifetime");
         Assert.All(lines, line => Assert.Equal(
             DateTimeKind.Utc, line.GetProperty("time").GetDateTime().Kind));
     }
@@ -83,7 +84,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
-        settings["ASPNETCORE_URLS"] = $"http://unix:{_folder}/api.sock";
+        settings["ASPNETCORE_URLS"] = settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/api.sock";
         var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
         settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
         settings["Gateway__Storage__Profile"] = "Durable";
