@@ -76,8 +76,11 @@ internal static partial class LoggingEndpoints
     {
         try
         {
-            return (await JsonSerializer.DeserializeAsync(
-                request.Body, LoggingJsonContext.Default.LogLevelChange), null);
+            // Kestrel lets no longer one pass, and reading it as a stream makes the binary larger.
+            var body = new byte[GatewayOptions.BodyBytesMax];
+            var length = await request.Body.ReadAtLeastAsync(body, body.Length, throwOnEndOfStream: false);
+            return (JsonSerializer.Deserialize(
+                body.AsSpan(0, length), LoggingJsonContext.Default.LogLevelChange), null);
         }
         catch (JsonException malformed)
         {

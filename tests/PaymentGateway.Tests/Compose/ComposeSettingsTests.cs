@@ -118,6 +118,8 @@ public sealed class ComposeSettingsTests
 
     private static IConfiguration Configuration(ComposeService service) => new ConfigurationBuilder()
         .AddInMemoryCollection(service.Environment.Select(pair =>
-            KeyValuePair.Create<string, string?>(pair.Key.Replace("__", ":", StringComparison.Ordinal), pair.Value)))
+            KeyValuePair.Create<string, string?>(
+                // As the host names it.
+                pair.Key == Urls ? "urls" : pair.Key.Replace("__", ":", StringComparison.Ordinal), pair.Value)))
         .Build();
 }
