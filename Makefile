@@ -6,7 +6,7 @@ help: ## this list
 	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable"
 	@echo "          ACKNOWLEDGE=Stored|Received FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
-	@echo "          MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
+	@echo "          MULTIPLEXING=true|false POOL TOKEN ADMIN_PORT RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
 	@eng/tool run

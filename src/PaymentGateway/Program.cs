@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using PaymentGateway.Configuring;
 using PaymentGateway.Hosting;
 
@@ -37,12 +38,17 @@ internal static class Program
     }
 
     /// <summary>Runs a host to its end. By itself it stops cleanly, with 0, when a part fails.</summary>
-    /// <exception cref="ConfigurationException">A part found a setting to be wrong.</exception>
+    /// <exception cref="ConfigurationException">A part found a setting to be wrong, or an address is taken.</exception>
     public static async Task<int> RunAsync(WebApplication app)
     {
         try
         {
             await app.StartAsync();
+        }
+        catch (Exception unbound) when (unbound is IOException or SocketException)
+        {
+            // Kestrel says which address.
+            throw new ConfigurationException("ASPNETCORE_URLS or Gateway__Admin__Urls", unbound.Message);
         }
         catch (OperationCanceledException) when (app.Lifetime.ApplicationStopping.IsCancellationRequested)
         {

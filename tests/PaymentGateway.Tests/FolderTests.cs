@@ -13,6 +13,7 @@ public sealed class FolderTests
         ("Timing", []),
         ("Configuring", []),
         ("Answering", ["Configuring"]),
+        ("Logging", ["Answering", "Configuring"]),
         ("Storage", ["Configuring"]),
         ("Queueing", ["Configuring"]),
         ("Routing", ["Configuring", "Timing"]),
@@ -25,8 +26,8 @@ public sealed class FolderTests
         ("Accepting", ["Answering", "Configuring", "Leasing", "Queueing", "Storage", "Timing"]),
         ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Settling",
-            "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Queueing", "Recording",
+            "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

@@ -19,6 +19,8 @@ internal sealed partial class IntakeWriter(
 
     private static readonly TimeSpan RetryReceived = TimeSpan.FromMilliseconds(200);
 
+    private volatile bool _failing;
+
     private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
     /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
@@ -54,18 +56,22 @@ internal sealed partial class IntakeWriter(
                 return;
             }
 
-            Log.StoringFailed(log, batch.Count, blocked.MessageText);
+            ReportFailed(batch.Count, blocked.MessageText);
         }
         catch (Exception failed)
         {
             // It may have been committed before the connection broke, and then somebody must find it.
             backlog.AddUncertain(times);
-            Log.StoringFailed(log, batch.Count, failed.Message);
+            ReportFailed(batch.Count, failed.Message);
         }
 
         // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
         if (stored is not null)
+        {
             Enqueue(stored, times, generation);
+            _failing = false;
+        }
+
         acceptances.End(times);
         if (stored?.Known is { } known)
             for (var i = 0; i < known.Length; i++)
@@ -95,7 +101,7 @@ internal sealed partial class IntakeWriter(
             {
                 // After the first try the id may be held by that one itself. Under other acceptance times nobody would
                 // take what it commits for ours, so the batch keeps them and stays whole.
-                Log.StoringFailed(log, batch.Count, unavailable.Message);
+                ReportFailed(batch.Count, unavailable.Message);
             }
 
             await Task.Delay(RetryReceived, clock);
@@ -123,7 +129,7 @@ internal sealed partial class IntakeWriter(
             mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch;
             var same = row.AmountCents == batch[i].AmountCents;
             if (!same && AcknowledgesReceived)
-                Log.AmountConflict(log, batch[i].Id, batch[i].AmountCents, row.AmountCents);
+                Log.AmountConflict(log, batch[i].Id);
             results[i] = same ? AcceptResult.Accepted : AcceptResult.Conflict;
         }
 
@@ -153,6 +159,13 @@ internal sealed partial class IntakeWriter(
     private static bool IsBlocked(Exception failed) =>
         failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
+    // Not for each batch: clients go on posting while PostgreSQL is unavailable.
+    private void ReportFailed(int count, string reason)
+    {
+        Log.StoringFailed(log, _failing ? LogLevel.Debug : LogLevel.Error, count, reason);
+        _failing = true;
+    }
+
     private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
     {
         var args = new StoreArgs(new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], lease.Epoch);
@@ -176,11 +189,11 @@ internal sealed partial class IntakeWriter(
 
     private static partial class Log
     {
-        [LoggerMessage(100, LogLevel.Error, "{Count} payments could not be stored: {Reason}")]
-        public static partial void StoringFailed(ILogger log, int count, string reason);
+        [LoggerMessage(EventId = 100, Message = "{Count} payments could not be stored: {Reason}")]
+        public static partial void StoringFailed(ILogger log, LogLevel level, int count, string reason);
 
         [LoggerMessage(101, LogLevel.Error,
-            "Payment {Id} was received again with {Received} cents, stored are {Stored}; it keeps these")]
-        public static partial void AmountConflict(ILogger log, Guid id, long received, long stored);
+            "Payment {CorrelationId} was received again with another amount; it keeps the one that is stored")]
+        public static partial void AmountConflict(ILogger log, Guid correlationId);
     }
 }

@@ -9,10 +9,15 @@ namespace PaymentGateway.Answering;
 /// </remarks>
 internal static class AdminGroup
 {
+    /// <summary>Where an operator's calls are mapped: as below, and on the admin listener only.</summary>
+    public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes) =>
+        routes.MapTokenGroup().WithMetadata(AdminListener.Only);
+
     /// <summary>
-    /// Where an operator's calls are mapped: 401 without the token, 503 while PostgreSQL is unavailable.
+    /// Where calls are mapped that need the token, on every listener: 401 without it, 503 while PostgreSQL is
+    /// unavailable.
     /// </summary>
-    public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes)
+    public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes)
     {
         var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
         return routes.MapGroup("").AnswersWithoutDatabase().Around(next => async context =>

@@ -6,7 +6,9 @@ namespace PaymentGateway.Configuring;
 internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
+    ListenUrls Urls,
     string? AdminToken,
+    LogFormat LogFormat,
     bool Durable,
     Uri DefaultUrl,
     Uri FallbackUrl,
@@ -27,7 +29,9 @@ internal sealed record GatewayOptions(
         var options = new GatewayOptions(
             settings.Required("ConnectionStrings:Ledger"),
             settings.Text("Gateway:Instance:Name", Environment.MachineName),
+            ListenUrls.Read(settings),
             settings.Secret("Gateway:Admin:Token"),
+            settings.Choice("Gateway:Logging:Format", LogFormat.Text),
             settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable,
             settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
             settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
@@ -52,6 +56,16 @@ internal enum StorageProfile
 
     /// <summary>Logged tables: nothing acknowledged is lost over a crash of the database.</summary>
     Durable,
+}
+
+/// <summary>How a line of the log is written.</summary>
+internal enum LogFormat
+{
+    /// <summary>For people: time, level, category, event id, message.</summary>
+    Text,
+
+    /// <summary>For programs: one JSON object a line (docs/operations.md#log-events).</summary>
+    Json,
 }
 
 /// <summary>When a payment is acknowledged (docs/decisions/0001-store-before-acknowledging.md).</summary>

@@ -1,9 +1,9 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Microsoft.Extensions.Logging.Console;
 using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Logging;
 using PaymentGateway.Settling;
 using PaymentGateway.Summarising;
 
@@ -33,7 +33,9 @@ internal static partial class GatewayApp
     {
         var builder = WebApplication.CreateSlimBuilder(args);
         var options = GatewayOptions.Read(builder.Configuration);
-        var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
+        var instance = InstanceLock.Take(
+            builder.Configuration["urls"], options.InstanceName, options.Urls.AdminOnly);
+        builder.AddLog(options.LogFormat);
         ConfigureHost(builder, options);
         builder.Services.AddStages(options, instance, TimeProvider.System);
 
@@ -43,10 +45,13 @@ internal static partial class GatewayApp
         var admin = app.MapAdminGroup();
         app.MapAudit(admin);
         admin.MapParked();
+        admin.MapLogging();
         app.MapHealth();
-        app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
-        if (options.AdminToken is null)
-            Log.AdminOpen(app.Logger);
+        app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
+        if (options.Urls.Admin.Count == 0)
+            Log.AdminClosed(app.Logger);
+        else if (options.AdminToken is null)
+            Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Admin));
         if (options.Intake.Acknowledge == Acknowledge.Received)
             Log.Received(app.Logger);
         return app;
@@ -54,21 +59,8 @@ internal static partial class GatewayApp
 
     private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)
     {
-        builder.Logging.ClearProviders();
-        builder.Logging.AddSimpleConsole(console =>
-        {
-            console.SingleLine = true;
-            console.UseUtcTimestamp = true;
-            console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
-        });
-        // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it dropped.
-        builder.Services.Configure<ConsoleLoggerOptions>(
-            static console => console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite);
-        builder.Logging.AddFilter("Microsoft", LogLevel.Warning).AddFilter("System", LogLevel.Warning);
-        // Program says what ends it; the host would add traces of its own.
-        builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.None);
-        // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
-        builder.Logging.AddFilter("Microsoft.AspNetCore.Hosting.Diagnostics", LogLevel.None);
+        if (options.Urls.All is { } urls)
+            builder.WebHost.UseUrls(urls);
         // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.
         builder.WebHost.UseSockets(sockets =>
         {
@@ -94,24 +86,28 @@ internal static partial class GatewayApp
             host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
     }
 
-    // nginx runs as another user; Kestrel leaves the socket writable for its owner only.
-    private static void OpenSocketToNginx(WebApplication app)
+    // Kestrel leaves a socket writable for its owner only. nginx runs as another user; an operator need not.
+    private static void OpenSockets(WebApplication app, ListenUrls urls)
     {
-        const UnixFileMode Everyone = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
-            | UnixFileMode.GroupWrite | UnixFileMode.OtherRead | UnixFileMode.OtherWrite;
-        foreach (var url in app.Urls)
-            if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
-                File.SetUnixFileMode(url[InstanceLock.UnixScheme.Length..], Everyone);
+        const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
+            | UnixFileMode.GroupWrite;
+        const UnixFileMode Everyone = Group | UnixFileMode.OtherRead | UnixFileMode.OtherWrite;
+        foreach (var address in app.Urls.Select(BindingAddress.Parse).Where(address => address.IsUnixPipe))
+            File.SetUnixFileMode(address.UnixPipePath, urls.AdminOnly.Contains(address) ? Group : Everyone);
     }
 
     private static partial class Log
     {
         [LoggerMessage(1, LogLevel.Warning,
-            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the ledger")]
-        public static partial void AdminOpen(ILogger log);
+            "Gateway__Admin__Token is not set: anyone who reaches {Urls} can purge the ledger")]
+        public static partial void AdminOpen(ILogger log, string urls);
 
         [LoggerMessage(2, LogLevel.Warning,
             "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
         public static partial void Received(ILogger log);
+
+        [LoggerMessage(3, LogLevel.Information,
+            "Gateway__Admin__Urls is not set: an operator's calls and the purge are answered nowhere")]
+        public static partial void AdminClosed(ILogger log);
     }
 }

@@ -24,6 +24,7 @@ internal static class StageSetup
         services.AddSingleton(clock);
         services.AddSingleton(instance);
         services.AddSingleton<AdminToken>();
+        services.AddSingleton<MatcherPolicy, AdminListener>();
         services.AddSingleton(options);
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);

@@ -12,6 +12,8 @@ internal sealed partial class BacklogSweep(
     private const int PageMax = 1_000;
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
+    private bool _failing;
+
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         while (true)
@@ -26,10 +28,12 @@ internal sealed partial class BacklogSweep(
                     && queue.RemainingCapacity * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
                     await LoadAsync(range, epoch);
+                _failing = false;
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.SweepFailed(log, unavailable.Message);
+                Log.SweepFailed(log, _failing ? LogLevel.Debug : LogLevel.Warning, unavailable.Message);
+                _failing = true;
             }
         }
     }
@@ -58,7 +62,7 @@ internal sealed partial class BacklogSweep(
 
     private static partial class Log
     {
-        [LoggerMessage(201, LogLevel.Warning, "The stored backlog could not be read: {Reason}")]
-        public static partial void SweepFailed(ILogger log, string reason);
+        [LoggerMessage(EventId = 201, Message = "The stored backlog could not be read: {Reason}")]
+        public static partial void SweepFailed(ILogger log, LogLevel level, string reason);
     }
 }

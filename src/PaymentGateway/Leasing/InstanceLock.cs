@@ -12,48 +12,56 @@ internal sealed class InstanceLock : IDisposable
 
     private const string BootId = "/proc/sys/kernel/random/boot_id";
 
-    private readonly FileStream? _file;
+    private readonly List<FileStream> _files = [];
 
-    private InstanceLock(FileStream? file, string identity)
-    {
-        _file = file;
-        Identity = identity;
-    }
+    private InstanceLock(string identity, bool isProof) => (Identity, IsProof) = (identity, isProof);
 
     /// <summary>Host, its boot and the socket, or the plain instance name where there is no socket to lock.</summary>
     public string Identity { get; }
 
     /// <summary>Whether earlier processes of this identity are proven to have terminated.</summary>
-    public bool IsProof => _file is not null;
+    public bool IsProof { get; }
 
     /// <summary>
-    /// Takes the lock of the socket that <paramref name="urls"/> names; removes what a dead process left of it.
+    /// Takes the lock of the socket that <paramref name="urls"/> names, and those of an operator's sockets; removes
+    /// what a dead process left of them.
     /// </summary>
-    /// <exception cref="ConfigurationException">A living process has the socket, or it cannot be made.</exception>
-    public static InstanceLock Take(string? urls, string instanceName)
+    /// <exception cref="ConfigurationException">A living process has a socket, or it cannot be made.</exception>
+    public static InstanceLock Take(string? urls, string instanceName, IReadOnlyList<BindingAddress>? admin = null)
     {
-        var unix = urls?.Split(';')
-            .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase));
-        if (unix is null)
-            return new InstanceLock(null, $"{Environment.MachineName}/{instanceName}");
+        var socket = urls?.Split(';')
+            .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase))?
+            [UnixScheme.Length..];
+        // Two hosts may have one name, and a lock says nothing of the other's processes. A container has its host's
+        // boot, so a recreated one is the same instance.
+        var instance = socket is null
+            ? new InstanceLock($"{Environment.MachineName}/{instanceName}", isProof: false)
+            : new InstanceLock(
+                $"{Environment.MachineName}{socket}@{File.ReadAllText(BootId).Trim()}", isProof: true);
+        if (socket is not null)
+            instance.TakeSocket("ASPNETCORE_URLS", socket);
+        foreach (var address in admin ?? [])
+            if (address.IsUnixPipe)
+                instance.TakeSocket("Gateway__Admin__Urls", address.UnixPipePath);
+        return instance;
+    }
 
-        var socket = unix[UnixScheme.Length..];
+    public void Dispose() => _files.ForEach(file => file.Dispose());
+
+    private void TakeSocket(string setting, string socket)
+    {
         try
         {
             // FileShare.None is an flock on Unix.
-            var file = new FileStream(socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            _files.Add(new FileStream(
+                socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None));
             // Kestrel does not remove a stale socket file and fails with 'address already in use'.
             File.Delete(socket);
-            // Two hosts may have one name, and a lock says nothing of the other's processes. A container has its host's
-            // boot, so a recreated one is the same instance.
-            var boot = File.ReadAllText(BootId).Trim();
-            return new InstanceLock(file, $"{Environment.MachineName}{socket}@{boot}");
         }
         catch (Exception failed) when (failed is IOException or UnauthorizedAccessException)
         {
-            throw new ConfigurationException("ASPNETCORE_URLS", $"cannot take the socket {socket}: {failed.Message}");
+            Dispose();
+            throw new ConfigurationException(setting, $"cannot take the socket {socket}: {failed.Message}");
         }
     }
-
-    public void Dispose() => _file?.Dispose();
 }

@@ -144,6 +144,8 @@ internal sealed partial class LeaseKeeper(
             lease.Checked();
             await broken.CheckAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
+            if (_unavailable)
+                Log.DatabaseAvailable(log);
             _unavailable = false;
         }
         catch (Exception failed) when (failed is not OperationCanceledException)
@@ -156,8 +158,7 @@ internal sealed partial class LeaseKeeper(
     {
         // The schema may be another one when the server is back.
         _schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
-        if (!_unavailable)
-            Log.DatabaseUnavailable(log, failed.Message);
+        Log.DatabaseUnavailable(log, _unavailable ? LogLevel.Debug : LogLevel.Error, failed.Message);
         _unavailable = true;
     }
 
@@ -183,8 +184,11 @@ internal sealed partial class LeaseKeeper(
             "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
-        [LoggerMessage(213, LogLevel.Error, "PostgreSQL is unavailable: {Reason}")]
-        public static partial void DatabaseUnavailable(ILogger log, string reason);
+        [LoggerMessage(EventId = 213, Message = "PostgreSQL is unavailable: {Reason}")]
+        public static partial void DatabaseUnavailable(ILogger log, LogLevel level, string reason);
+
+        [LoggerMessage(219, LogLevel.Information, "PostgreSQL is available again")]
+        public static partial void DatabaseAvailable(ILogger log);
 
         [LoggerMessage(214, LogLevel.Information,
             "Epoch {Epoch} ends, {Count} payments are released, {Doubts} of them in doubt")]

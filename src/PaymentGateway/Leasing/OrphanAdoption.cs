@@ -29,6 +29,9 @@ internal sealed partial class OrphanAdoption(
     // How far a search has come that is not at its end: the settled ones before need not be passed again.
     private readonly Dictionary<int, DateTime> _cursors = [];
 
+    // The epochs whose payments could not be adopted at the last try.
+    private readonly HashSet<int> _refused = [];
+
     private long _adoptingFrom = long.MaxValue;
 
     /// <summary>
@@ -58,11 +61,13 @@ internal sealed partial class OrphanAdoption(
             {
                 if (await AdoptAsync(orphaned with { LowWaterMark = from }) && isLast)
                     await leases.MarkAdoptedAsync(epoch);
+                _refused.Remove(epoch);
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
             {
                 // Another transaction holds its payments, say. The other epochs' need not wait for it.
-                Log.NotAdopted(log, epoch, refused.MessageText);
+                Log.NotAdopted(
+                    log, _refused.Add(epoch) ? LogLevel.Warning : LogLevel.Debug, epoch, refused.MessageText);
             }
         }
     }
@@ -155,7 +160,7 @@ internal sealed partial class OrphanAdoption(
         [LoggerMessage(212, LogLevel.Warning, "{Count} payments adopted from epoch {Epoch}")]
         public static partial void Adopted(ILogger log, int count, int epoch);
 
-        [LoggerMessage(218, LogLevel.Warning, "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
-        public static partial void NotAdopted(ILogger log, int epoch, string reason);
+        [LoggerMessage(EventId = 218, Message = "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
+        public static partial void NotAdopted(ILogger log, LogLevel level, int epoch, string reason);
     }
 }

@@ -15,6 +15,7 @@ internal sealed partial class HealthMonitor(
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     private bool _unavailable;
+    private volatile bool _sharingFails;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -53,10 +54,13 @@ internal sealed partial class HealthMonitor(
             lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
                 (int)lane.Processor, report.Failing, (int)report.MinResponse.TotalMilliseconds));
+            _sharingFails = false;
         }
         catch (Exception failed)
         {
-            Log.PollFailed(log, lane.Processor, failed.Message);
+            Log.PollFailed(
+                log, _sharingFails ? LogLevel.Debug : LogLevel.Warning, lane.Processor, failed.Message);
+            _sharingFails = true;
         }
     }
 
@@ -65,7 +69,7 @@ internal sealed partial class HealthMonitor(
         [LoggerMessage(300, LogLevel.Warning, "The shared health record is unavailable: {Reason}")]
         public static partial void RecordUnavailable(ILogger log, string reason);
 
-        [LoggerMessage(301, LogLevel.Warning, "The health of {Processor} could not be shared: {Reason}")]
-        public static partial void PollFailed(ILogger log, Processor processor, string reason);
+        [LoggerMessage(EventId = 301, Message = "The health of {Processor} could not be shared: {Reason}")]
+        public static partial void PollFailed(ILogger log, LogLevel level, Processor processor, string reason);
     }
 }

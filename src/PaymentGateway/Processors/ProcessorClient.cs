@@ -40,7 +40,7 @@ internal sealed class ProcessorClient(
         }
         catch (BrokenCircuitException)
         {
-            return new ChargeOutcome(ChargeResult.NotSent);
+            return new ChargeOutcome(ChargeResult.NotSent, null, "the circuit is open");
         }
         catch (Exception failed) when (!content.HasBegun)
         {
@@ -111,7 +111,7 @@ internal sealed class ProcessorClient(
                     ? new ChargeOutcome(ChargeResult.Settled)
                     : new ChargeOutcome(ChargeResult.InDoubt, null, "200 with a body that is no answer");
             case 422:
-                return new ChargeOutcome(ChargeResult.AlreadyStored);
+                return new ChargeOutcome(ChargeResult.AlreadyStored, null, "422");
             case 429:
                 return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response) ?? WithoutRetryAfter, "429");
             case 500:

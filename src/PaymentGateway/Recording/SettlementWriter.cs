@@ -16,6 +16,8 @@ internal sealed partial class SettlementWriter(
     // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
+    private bool _failing;
+
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
     public bool HasCapacity => outcomes.HasCapacity;
 
@@ -37,6 +39,9 @@ internal sealed partial class SettlementWriter(
         while (await outcomes.TakeAsync(batch, stoppingToken))
         {
             await WriteAsync(batch, stoppingToken);
+            if (_failing)
+                Log.RecordsAgain(log);
+            _failing = false;
             foreach (var settlement in batch)
                 unsettled.Remove(settlement.Payment);
             outcomes.Remove(batch);
@@ -68,7 +73,10 @@ internal sealed partial class SettlementWriter(
             {
                 // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
                 var wait = backoff.Next(RetryMaximum);
-                Log.RecordingFailed(log, batch.Count, wait, unavailable.Message);
+                // A change of state once, and the tries for whoever asks for them.
+                Log.RecordingFailed(
+                    log, _failing ? LogLevel.Debug : LogLevel.Warning, batch.Count, wait, unavailable.Message);
+                _failing = true;
                 await Task.Delay(wait, clock, stopping);
             }
         }
@@ -102,7 +110,11 @@ internal sealed partial class SettlementWriter(
 
     private static partial class Log
     {
-        [LoggerMessage(500, LogLevel.Warning, "{Count} outcomes could not be written, next try in {Wait}: {Reason}")]
-        public static partial void RecordingFailed(ILogger log, int count, TimeSpan wait, string reason);
+        [LoggerMessage(EventId = 500, Message = "{Count} outcomes could not be written, next try in {Wait}: {Reason}")]
+        public static partial void RecordingFailed(
+            ILogger log, LogLevel level, int count, TimeSpan wait, string reason);
+
+        [LoggerMessage(501, LogLevel.Information, "Outcomes are written again")]
+        public static partial void RecordsAgain(ILogger log);
     }
 }

@@ -127,8 +127,9 @@ internal sealed partial class DoubtResolver(
     private Step Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
         if (amountCents != payment.AmountCents)
-            Log.AmountDiffers(log, payment.Id, lane.Processor, amountCents, payment.AmountCents);
+            Log.AmountDiffers(log, payment.Id, lane.Processor);
 
+        Log.Resolved(log, payment.Id, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
         writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
         return Step.Ended;
     }
@@ -137,6 +138,7 @@ internal sealed partial class DoubtResolver(
     {
         payment.InDoubt = false;
         payment.ChargedAt = null;
+        Log.Resolved(log, payment.Id, "no processor has it");
         queue.Return(payment);
         return Step.Ended;
     }
@@ -179,14 +181,17 @@ internal sealed partial class DoubtResolver(
 
     private static partial class Log
     {
-        [LoggerMessage(410, LogLevel.Error, "Payment {Id} stays in doubt, and is tried again: {Reason}")]
-        public static partial void ResolvingFailed(ILogger log, Guid id, string reason);
+        [LoggerMessage(410, LogLevel.Error, "Payment {CorrelationId} stays in doubt: {Reason}")]
+        public static partial void ResolvingFailed(ILogger log, Guid correlationId, string reason);
 
         [LoggerMessage(411, LogLevel.Warning,
-            "Payment {Id}: {Processor} has stored {Stored} cents, accepted were {Accepted}")]
-        public static partial void AmountDiffers(ILogger log, Guid id, Processor processor, long stored, long accepted);
+            "Payment {CorrelationId}: {Processor} has stored another amount than was accepted")]
+        public static partial void AmountDiffers(ILogger log, Guid correlationId, Processor processor);
 
-        [LoggerMessage(412, LogLevel.Warning, "{Count} payments are in doubt, {Id} at {Where} for {Age} so far")]
-        public static partial void DoubtLasts(ILogger log, int count, Guid id, string where, TimeSpan age);
+        [LoggerMessage(412, LogLevel.Warning, "{Count} payments are in doubt, {CorrelationId} at {Where} for {Age}")]
+        public static partial void DoubtLasts(ILogger log, int count, Guid correlationId, string where, TimeSpan age);
+
+        [LoggerMessage(413, LogLevel.Debug, "Payment {CorrelationId} is in doubt no more: {Found}")]
+        public static partial void Resolved(ILogger log, Guid correlationId, string found);
     }
 }

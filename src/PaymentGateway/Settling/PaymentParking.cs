@@ -11,6 +11,9 @@ internal sealed partial class PaymentParking(
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
+    // As it was told last: not for each payment and each try.
+    private volatile bool _failing;
+
     /// <summary>Parks a payment, again and again until it is written; it stays unsettled until then.</summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
@@ -21,11 +24,14 @@ internal sealed partial class PaymentParking(
             {
                 await store.ParkAsync(new ParkArgs(payment.Id, payment.AcceptedAt, payment.Epoch, reason));
                 unsettled.Remove(payment);
+                _failing = false;
                 return;
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.ParkingFailed(log, payment.Id, unavailable.Message);
+                Log.ParkingFailed(
+                    log, _failing ? LogLevel.Debug : LogLevel.Warning, payment.Id, unavailable.Message);
+                _failing = true;
                 await Task.Delay(RetryAfter, clock);
             }
         }
@@ -33,10 +39,10 @@ internal sealed partial class PaymentParking(
 
     private static partial class Log
     {
-        [LoggerMessage(420, LogLevel.Error, "Payment {Id} is parked: {Reason}")]
-        public static partial void Parked(ILogger log, Guid id, string reason);
+        [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
+        public static partial void Parked(ILogger log, Guid correlationId, string reason);
 
-        [LoggerMessage(421, LogLevel.Warning, "Payment {Id} could not be parked yet: {Reason}")]
-        public static partial void ParkingFailed(ILogger log, Guid id, string reason);
+        [LoggerMessage(EventId = 421, Message = "Payment {CorrelationId} could not be parked yet: {Reason}")]
+        public static partial void ParkingFailed(ILogger log, LogLevel level, Guid correlationId, string reason);
     }
 }

@@ -120,6 +120,7 @@ internal sealed partial class SettlementWorker(
                     writer.Add(new Settlement(payment, lane.Processor, payment.AmountCents, payment.RequestedAt));
                     break;
                 case ChargeResult.Refused or ChargeResult.NotSent:
+                    Log.Refused(log, payment.Id, lane.Processor, outcome.Reason);
                     queue.Return(payment);
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
@@ -127,6 +128,7 @@ internal sealed partial class SettlementWorker(
                     _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;
                 default:
+                    Log.InDoubt(log, payment.Id, lane.Processor, outcome.Reason);
                     doubts.Add(payment);
                     break;
             }
@@ -143,5 +145,11 @@ internal sealed partial class SettlementWorker(
         [LoggerMessage(402, LogLevel.Warning,
             "The drain was cut short with {Count} charges in flight; they are released in doubt")]
         public static partial void DrainCutShort(ILogger log, int count);
+
+        [LoggerMessage(405, LogLevel.Debug, "Payment {CorrelationId} was refused by {Processor} and waits: {Reason}")]
+        public static partial void Refused(ILogger log, Guid correlationId, Processor processor, string? reason);
+
+        [LoggerMessage(406, LogLevel.Debug, "Payment {CorrelationId} is in doubt at {Processor}: {Reason}")]
+        public static partial void InDoubt(ILogger log, Guid correlationId, Processor processor, string? reason);
     }
 }

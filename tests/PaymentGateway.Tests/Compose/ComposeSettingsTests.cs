@@ -86,6 +86,8 @@ public sealed class ComposeSettingsTests
             var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
             Assert.Contains($"server unix:{seen} ", upstreams, StringComparison.Ordinal);
             Assert.Equal(instance.Name, instance.Text("hostname"));
+            // The challenge purges by the same way.
+            Assert.Equal(instance.Environment[Urls], instance.Environment["Gateway__Admin__Urls"]);
         }
     }
 
@@ -116,6 +118,8 @@ public sealed class ComposeSettingsTests
 
     private static IConfiguration Configuration(ComposeService service) => new ConfigurationBuilder()
         .AddInMemoryCollection(service.Environment.Select(pair =>
-            KeyValuePair.Create<string, string?>(pair.Key.Replace("__", ":", StringComparison.Ordinal), pair.Value)))
+            KeyValuePair.Create<string, string?>(
+                // As the host names it.
+                pair.Key == Urls ? "urls" : pair.Key.Replace("__", ":", StringComparison.Ordinal), pair.Value)))
         .Build();
 }

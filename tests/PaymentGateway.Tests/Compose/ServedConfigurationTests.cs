@@ -79,6 +79,9 @@ public sealed class ServedConfigurationTests : IDisposable
         await gateway.OpenAsync();
         await using var table = new NpgsqlCommand("CREATE UNLOGGED TABLE proof (id integer)", gateway);
         await table.ExecuteNonQueryAsync();
+        await using var rights = new NpgsqlCommand(
+            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = current_user", gateway);
+        Assert.Equal(false, await rights.ExecuteScalarAsync());
     }
 
     private static async Task<Dictionary<string, string>> AskAsync(ComposeService postgres)

@@ -1,4 +1,6 @@
 using System.Diagnostics;
+using System.Net.Http.Json;
+using System.Text.Json;
 using Npgsql;
 using PaymentGateway.Hosting;
 using PaymentGateway.Tests.Compose;
@@ -22,6 +24,9 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Processors__Fallback__BaseUrl", "fallback:8080")]
     [InlineData("Gateway__Intake__Acknowledge", "Perhaps")]
     [InlineData("Gateway__Admin__Token", "")]
+    [InlineData("Gateway__Admin__Urls", "https://127.0.0.1:9101")]
+    [InlineData("Gateway__Admin__Urls", "http://unix:/nowhere/at/all.sock")]
+    [InlineData("Gateway__Logging__Format", "Xml")]
     [InlineData("Gateway__Storage__Profile", "7")]
     [InlineData("Gateway__Routing__Policy", "dearest")]
     [InlineData("Gateway__Routing__FallbackAfter", "30")]
@@ -46,12 +51,40 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         Assert.Contains(setting, line);
     }
 
+    [GatewaySystemFact]
+    public async Task Every_line_of_a_json_log_is_an_object_from_the_start_to_the_end()
+    {
+        var settings = Settings();
+        settings["Gateway__Logging__Format"] = "Json";
+        settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/admin.sock";
+        await using var instance = GatewaySystemInstance.Start(settings);
+        using var admin = UnixHttp.To($"{_folder}/admin.sock");
+        await Eventually.HoldsAsync(() => Answers(admin, "admin/logging", 200), "the instance answers");
+        // The published program filters by the new level too: this category tells of the stop, and did not before.
+        using var changed = await admin.PutAsJsonAsync(
+            "admin/logging", new { category = "Microsoft.Hosting", level = "Information" });
+
+        instance.Signal(GatewaySystemInstance.Terminate);
+        var (exitCode, text, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal((0, ""), (exitCode, errors));
+        var lines = text.Split('\n', StringSplitOptions.RemoveEmptyEntries)
+            .Select(line => JsonDocument.Parse(line).RootElement).ToList();
+        Assert.Superset(
+            new HashSet<string> { "AdminOpen", "DatabaseUnavailable", "Changed" },
+            lines.Where(line => line.TryGetProperty("event", out _))
+                .Select(line => line.GetProperty("event").GetString()!).ToHashSet());
+        Assert.Contains(lines, line => line.GetProperty("category").GetString() == "Microsoft.Hosting.Lifetime");
+        Assert.All(lines, line => Assert.Equal(
+            DateTimeKind.Utc, line.GetProperty("time").GetDateTime().Kind));
+    }
+
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
     [GatewaySystemFact]
     public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
-        settings["ASPNETCORE_URLS"] = $"http://unix:{_folder}/api.sock";
+        settings["ASPNETCORE_URLS"] = settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/api.sock";
         var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
         settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
         settings["Gateway__Storage__Profile"] = "Durable";

@@ -1,3 +1,4 @@
+using Microsoft.AspNetCore.Http;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
 
@@ -35,6 +36,28 @@ public sealed class InstanceLockTests : IDisposable
         Assert.StartsWith("ASPNETCORE_URLS: ", wrong.Message, StringComparison.Ordinal);
         Assert.Contains(Socket, wrong.Message, StringComparison.Ordinal);
         Assert.True(File.Exists(Socket));
+    }
+
+    [Fact]
+    public void An_operators_socket_is_locked_too_and_gives_no_identity()
+    {
+        var admin = BindingAddress.Parse(Url + ".admin");
+        File.WriteAllText(Socket + ".admin", "");
+
+        using (var first = InstanceLock.Take(Url, "one", [admin]))
+        {
+            using var alone = InstanceLock.Take("http://127.0.0.1:8080", "two");
+            var wrong = Assert.Throws<ConfigurationException>(() => InstanceLock.Take(Url + "2", "two", [admin]));
+
+            Assert.False(File.Exists(Socket + ".admin"));
+            Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
+            Assert.Contains(Socket + "@", first.Identity, StringComparison.Ordinal);
+            Assert.False(alone.IsProof);
+        }
+
+        // The one that was refused has let go of its first socket.
+        using var again = InstanceLock.Take(Url + "2", "two", [admin]);
+        Assert.True(again.IsProof);
     }
 
     [Fact]

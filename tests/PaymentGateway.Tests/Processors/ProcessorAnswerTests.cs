@@ -1,3 +1,5 @@
+using System.Net;
+using System.Net.Sockets;
 using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Tests.Support;
 
@@ -45,6 +47,25 @@ public sealed class ProcessorAnswerTests
     public Task An_answer_without_an_end_leaves_the_charge_in_doubt() => ComesToAsync(
         "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n" + new string(' ', AnswerBytesMax), closes: false,
         "InDoubt");
+
+    // A processor that is taken over could send a charge to whatever the gateway can reach.
+    [Theory]
+    [InlineData(301)]
+    [InlineData(302)]
+    [InlineData(307)]
+    [InlineData(308)]
+    public async Task A_redirection_leaves_the_charge_in_doubt_and_nothing_goes_where_it_points(int status)
+    {
+        using var elsewhere = new TcpListener(IPAddress.Loopback, 0);
+        elsewhere.Start();
+
+        await ComesToAsync(
+            $"HTTP/1.1 {status} Moved\r\nLocation: http://{elsewhere.LocalEndpoint}/payments\r\n"
+            + "Content-Length: 0\r\n\r\n",
+            closes: false, "InDoubt");
+
+        Assert.False(elsewhere.Pending());
+    }
 
     private static async Task ComesToAsync(string answer, bool closes, string result)
     {

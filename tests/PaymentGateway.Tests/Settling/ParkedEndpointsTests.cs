@@ -79,6 +79,17 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         await AssertNamesAsync(answer, field);
     }
 
+    [PostgresFact]
+    public async Task A_reason_is_a_value_and_never_a_part_of_a_statement()
+    {
+        const string Injected = "x' OR true; DROP TABLE payments; --";
+        await ParkAsync(2, Refused);
+
+        Assert.Empty((await FollowAsync($"admin/parked?reason={Uri.EscapeDataString(Injected)}")).Single());
+        await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Injected)}", 0);
+        Assert.Equal(2, (await FollowAsync("admin/parked")).Single().Count);
+    }
+
     [PostgresTheory]
     [InlineData("admin/parked/replay?resaon=a", "resaon")]
     [InlineData("admin/parked/replay?limit=5", "limit")]

@@ -1,6 +1,5 @@
 using System.Net;
 using System.Net.Http.Json;
-using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Hosting;
@@ -17,21 +16,11 @@ internal sealed class GatewayHost : IAsyncDisposable
     private GatewayHost(DirectoryInfo directory, WebApplication app)
     {
         (_directory, _app) = (directory, app);
-        var socket = SocketIn(directory);
-        _client = new HttpClient(new SocketsHttpHandler
-        {
-            UseProxy = false,
-            ConnectCallback = async (_, cancellation) =>
-            {
-                var connection = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-                await connection.ConnectAsync(new UnixDomainSocketEndPoint(socket), cancellation);
-                return new NetworkStream(connection, ownsSocket: true);
-            },
-        })
-        {
-            BaseAddress = new Uri("http://gateway"),
-        };
+        _client = UnixHttp.To(Socket);
     }
+
+    /// <summary>Where it listens.</summary>
+    public string Socket => SocketIn(_directory);
 
     public static async Task<GatewayHost> StartAsync(
         TestDatabase database, SimulatedProcessor defaultProcessor, SimulatedProcessor fallbackProcessor,
@@ -45,7 +34,10 @@ internal sealed class GatewayHost : IAsyncDisposable
             $"--Gateway:Processors:Default:BaseUrl={defaultProcessor.BaseAddress}",
             $"--Gateway:Processors:Fallback:BaseUrl={fallbackProcessor.BaseAddress}",
             "--Gateway:Settling:DrainTimeout=1s",
+            $"--Gateway:Admin:Urls=http://unix:{SocketIn(directory)}",
             "--Logging:LogLevel:Default=None",
+            // Not even when a test asks for more: it has a provider of its own.
+            "--Logging:Console:LogLevel:Default=None",
             .. settings.Select(setting => "--Gateway:" + setting),
         ];
         var app = GatewayApp.Create(args);
@@ -79,6 +71,11 @@ internal sealed class GatewayHost : IAsyncDisposable
     public Task<HttpResponseMessage> AskAsync(string path) => _client.GetAsync(path);
 
     public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
+
+    public Task<HttpResponseMessage> PutAsync(string path, HttpContent body) => _client.PutAsync(path, body);
+
+    public Task<HttpResponseMessage> SendAsync(HttpMethod method, string path) =>
+        _client.SendAsync(new HttpRequestMessage(method, path));
 
     public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
 

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Net.Sockets;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
@@ -200,26 +199,10 @@ public sealed class GatewaySystem : IAsyncDisposable
         Database = new GatewaySystemDatabase(_native.ConnectionString, () => PidOf(PartNames.Postgres));
     }
 
-    private static HttpClient Over(string path) => new(new SocketsHttpHandler
+    private static HttpClient Over(string socket)
     {
-        UseProxy = false,
-        ConnectCallback = async (_, cancellation) =>
-        {
-            var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-            try
-            {
-                await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), cancellation);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        },
-    })
-    {
-        BaseAddress = new Uri("http://gateway"),
-        Timeout = AnswerLimit,
-    };
+        var client = UnixHttp.To(socket);
+        client.Timeout = AnswerLimit;
+        return client;
+    }
 }

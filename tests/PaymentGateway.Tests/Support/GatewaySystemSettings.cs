@@ -10,8 +10,8 @@ public static class GatewaySystemSettings
     // What the caller of the tests may have set for a system of their own.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "MULTIPLEXING", "POOL", "TOKEN", "FRESH", "PG_ARGS",
-        "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
+        "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>

@@ -12,6 +12,7 @@ internal static class EnvironmentFile
             $"default_url={settings.DefaultUrl}",
             $"fallback_url={settings.FallbackUrl}",
             .. PartNames.Instances.Select(instance => $"{instance}_socket={system.SocketOf(instance)}"),
+            .. PartNames.Instances.Select(instance => $"{instance}_admin={system.AdminUrlOf(instance)}"),
             $"connection_string={system.ConnectionString}",
             $"postgres_socket_dir={system.PostgresSocketDirectory}",
             $"postgres_bin={settings.PostgresBinaries}",

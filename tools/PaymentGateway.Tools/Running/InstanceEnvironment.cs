@@ -18,6 +18,7 @@ internal static class InstanceEnvironment
         var environment = new Dictionary<string, string?>
         {
             ["ASPNETCORE_URLS"] = $"http://unix:{system.SocketOf(instance)}",
+            ["Gateway__Admin__Urls"] = system.AdminUrlOf(instance),
             ["ConnectionStrings__Ledger"] = settings.ConnectionString(ledger),
             ["Gateway__Instance__Name"] = instance,
             ["Gateway__Processors__Default__BaseUrl"] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,

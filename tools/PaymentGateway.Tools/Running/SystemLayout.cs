@@ -11,5 +11,10 @@ internal sealed record SystemLayout(
     /// <summary>Of the server's own socket, also where a relay stands before it.</summary>
     public string ConnectionString => Settings.ConnectionString(PostgresSocketDirectory);
 
+    /// <summary>Where an instance takes an operator's calls: beside the payments, or at a port of its own.</summary>
+    public string AdminUrlOf(string instance) => Settings.AdminPort is { } first
+        ? $"http://127.0.0.1:{first + PartNames.Instances.ToList().IndexOf(instance)}"
+        : $"http://unix:{SocketOf(instance)}";
+
     public string SocketOf(string instance) => Path.Combine(SocketDirectory, $"{instance}.sock");
 }

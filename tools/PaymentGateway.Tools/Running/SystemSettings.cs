@@ -14,8 +14,8 @@ public sealed class SystemSettings
     private static readonly string[] Saved =
     [
         "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
-        "MULTIPLEXING", "POOL", "TOKEN", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS",
-        "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN", "PG_ARGS", "FRESH",
+        "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     private readonly Dictionary<string, string> _variables;
@@ -74,6 +74,9 @@ public sealed class SystemSettings
     public bool Publishes => this["NO_PUBLISH"] != "1";
 
     public string? Token => this["TOKEN"];
+
+    /// <summary>The first instance's port for an operator's calls; the second's is the next. Null: 9999.</summary>
+    public int? AdminPort => this["ADMIN_PORT"] is null ? null : Number("ADMIN_PORT", 0);
 
     public string GatewayBinary => this["GATEWAY_BIN"] ?? Published("PaymentGateway");
 

@@ -25,6 +25,14 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
+    public void An_operators_port_is_remembered_and_none_is_the_default()
+    {
+        Assert.Null(Of().AdminPort);
+        Assert.Equal(9101, Of(("ADMIN_PORT", "9101")).AdminPort);
+        Assert.Equal("9101", Of(("ADMIN_PORT", "9101")).ToSave()["ADMIN_PORT"]);
+    }
+
+    [Fact]
     public void An_empty_variable_counts_as_not_set() =>
         Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
 

@@ -1,0 +1,56 @@
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Routing.Matching;
+using PaymentGateway.Configuring;
+
+namespace PaymentGateway.Answering;
+
+/// <summary>
+/// Has an operator's calls answered on the listeners of Gateway__Admin__Urls only: to every other connection their
+/// paths do not exist, whatever the method. It is known by the address that it was accepted on, because a client
+/// chooses the Host header.
+/// </summary>
+/// <remarks>Weighed at paths that hold such a call, so a payment costs nothing more.</remarks>
+internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
+{
+    /// <summary>Marks an endpoint as an operator's.</summary>
+    public static readonly object Only = new OnlyMark();
+
+    /// <summary>Before the methods are looked at, whose 405 would tell that the path exists.</summary>
+    public override int Order => -2_000;
+
+    public bool AppliesToEndpoints(IReadOnlyList<Endpoint> endpoints) => endpoints.Any(IsOnly);
+
+    public IReadOnlyList<PolicyNodeEdge> GetEdges(IReadOnlyList<Endpoint> endpoints) =>
+    [
+        new PolicyNodeEdge(true, endpoints),
+        new PolicyNodeEdge(false, endpoints.Where(endpoint => !IsOnly(endpoint)).ToList()),
+    ];
+
+    public PolicyJumpTable BuildJumpTable(int exitDestination, IReadOnlyList<PolicyJumpTableEdge> edges) =>
+        new JumpTable(this, DestinationOf(true, edges), DestinationOf(false, edges));
+
+    private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
+        edges.Single(edge => isAdmin.Equals(edge.State)).Destination;
+
+    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
+
+    private bool Accepted(HttpContext context)
+    {
+        var local = context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
+        return options.Urls.Admin.Any(admin => local switch
+        {
+            UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
+            IPEndPoint tcp => !admin.IsUnixPipe && admin.Port == tcp.Port,
+            _ => false,
+        });
+    }
+
+    private sealed class OnlyMark;
+
+    private sealed class JumpTable(AdminListener listener, int admin, int others) : PolicyJumpTable
+    {
+        public override int GetDestination(HttpContext httpContext) => listener.Accepted(httpContext) ? admin : others;
+    }
+}

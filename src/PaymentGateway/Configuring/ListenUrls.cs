@@ -1,0 +1,57 @@
+namespace PaymentGateway.Configuring;
+
+/// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
+/// <param name="All">Every URL, separated by semicolons; null when none is set.</param>
+/// <param name="Admin">The listeners for an operator; none: such calls are answered nowhere.</param>
+/// <param name="AdminOnly">Those of them that payments do not come by.</param>
+internal sealed record ListenUrls(
+    string? All, IReadOnlyList<BindingAddress> Admin, IReadOnlyList<BindingAddress> AdminOnly)
+{
+    private const string MainSetting = "ASPNETCORE_URLS";
+    private const string AdminKey = "Gateway:Admin:Urls";
+
+    /// <summary>The URLs of both settings; one that both name is shared.</summary>
+    /// <exception cref="ConfigurationException">
+    /// A URL for an operator cannot be listened on, or has the port of another one.
+    /// </exception>
+    public static ListenUrls Read(SettingsReader settings)
+    {
+        var urls = settings.OptionalText("urls");
+        if (settings.OptionalText("Gateway:Admin:Urls") is not { } adminUrls)
+            return new ListenUrls(urls, [], []);
+
+        if (urls is null)
+            throw new ConfigurationException(MainSetting, "is required beside Gateway__Admin__Urls");
+
+        var main = Split(urls).Select(url => Parse(url) ?? throw Wrong(MainSetting, url)).ToList();
+        var admin = Split(adminUrls)
+            .Select(url => Parse(url) is { Scheme: "http" } address ? address : throw Wrong(AdminKey, url)).ToList();
+        // A connection is known by its port.
+        var mixed = admin.Find(address => !address.IsUnixPipe && main.Exists(
+            other => !other.IsUnixPipe && other.Port == address.Port && !other.Equals(address)));
+        if (mixed is not null)
+            throw SettingsReader.Wrong(AdminKey, $"port {mixed.Port} is one of {MainSetting} at another host");
+
+        // As they were given: an address has its path in lower case when it is written again.
+        var added = Split(adminUrls).Where(url => !main.Contains(BindingAddress.Parse(url)));
+        return new ListenUrls(string.Join(';', added.Prepend(urls)), admin, admin.Except(main).ToList());
+    }
+
+    private static string[] Split(string urls) =>
+        urls.Split(';', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+
+    private static ConfigurationException Wrong(string key, string url) =>
+        SettingsReader.Wrong(key, $"'{url}' is not a URL to listen on, such as http://unix:/run/admin.sock");
+
+    private static BindingAddress? Parse(string url)
+    {
+        try
+        {
+            return BindingAddress.Parse(url);
+        }
+        catch (FormatException)
+        {
+            return null;
+        }
+    }
+}

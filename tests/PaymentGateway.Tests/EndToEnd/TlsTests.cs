@@ -1,0 +1,194 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Http.Json;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// A real nginx with nginx/tls.conf in the place that nginx.conf names for it, a certificate of the test's own, and a
+/// gateway behind it.
+/// </summary>
+public sealed class TlsTests : IAsyncLifetime
+{
+    private const string Listen = "        listen 9999 backlog=4096;\n";
+    private const string Include = "        #include tls.conf;\n";
+    private const byte Alert = 21;
+    private const byte Handshake = 22;
+    private const byte ProtocolVersion = 70;
+
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
+
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+    private readonly X509Certificate2 _certificate = SelfSigned.Create();
+    private readonly int _port = FreePort();
+    private GatewayRig _rig = null!;
+    private Process? _nginx;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        if (GatewaySystemParts.SkipReason is not null)
+            return;
+
+        var gateway = await _rig.StartGatewayAsync();
+        Directory.CreateDirectory(Path.Combine(_folder.FullName, "sockets"));
+        File.CreateSymbolicLink(Path.Combine(_folder.FullName, "sockets", "api1.sock"), gateway.Socket);
+        WriteConfiguration();
+        _nginx = Process.Start(new ProcessStartInfo(
+            "nginx",
+            [
+                "-p", _folder.FullName + "/", "-c", "nginx.conf", "-e", "stderr",
+                // Else its worker may not enter the folder of whoever runs the tests as root.
+                "-g", "daemon off; user root;",
+            ])
+        {
+            WorkingDirectory = _folder.FullName,
+        });
+        await Eventually.HoldsAsync(ListensAsync, "nginx listens");
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_nginx is not null)
+        {
+            // TERM, so that its worker ends too.
+            GatewaySystemInstance.Signal(_nginx.Id, GatewaySystemInstance.Terminate);
+            await _nginx.WaitForExitAsync().WaitAsync(Limit);
+            _nginx.Dispose();
+        }
+
+        await _rig.DisposeAsync();
+        _certificate.Dispose();
+        _folder.Delete(recursive: true);
+    }
+
+    [GatewaySystemFact]
+    public async Task Payments_are_taken_by_https_and_browsers_are_told_to_stay_there()
+    {
+        using var https = Client("https");
+
+        using var paid = await https.PostAsJsonAsync(
+            "payments", new { correlationId = Guid.NewGuid(), amount = 19.90m });
+        using var unknown = await https.GetAsync("nowhere");
+        using var tooLarge = await https.PostAsync("payments", new StringContent(new string('x', 5_000)));
+
+        Assert.Equal(HttpStatusCode.Accepted, paid.StatusCode);
+        Assert.Equal(HttpStatusCode.NotFound, unknown.StatusCode);
+        // nginx's own answer.
+        Assert.Equal(HttpStatusCode.RequestEntityTooLarge, tooLarge.StatusCode);
+        foreach (var answer in new[] { paid, unknown, tooLarge })
+            Assert.Equal("max-age=31536000", answer.Headers.GetValues("Strict-Transport-Security").Single());
+        await _rig.LedgersReachAsync(byDefault: 1);
+    }
+
+    [GatewaySystemFact]
+    public async Task Plain_http_is_refused_on_the_same_port_and_nothing_is_stored()
+    {
+        using var http = Client("http");
+
+        using var refused = await http.PostAsJsonAsync(
+            "payments", new { correlationId = Guid.NewGuid(), amount = 19.90m });
+
+        Assert.Equal(HttpStatusCode.BadRequest, refused.StatusCode);
+        Assert.Equal("application/problem+json", refused.Content.Headers.ContentType?.MediaType);
+        Assert.False(refused.Headers.Contains("Strict-Transport-Security"));
+        Assert.Equal(0, await _rig.CountStoredAsync());
+    }
+
+    [GatewaySystemTheory]
+    [InlineData(1, Alert)]
+    [InlineData(2, Alert)]
+    [InlineData(3, Handshake)]
+    public async Task A_client_that_knows_nothing_newer_than_TLS_1_1_is_refused_for_its_version(
+        byte minorVersion, byte expected)
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(IPAddress.Loopback, _port);
+        await socket.SendAsync(ClientHello(minorVersion));
+
+        var answer = new byte[7];
+        await using var stream = new NetworkStream(socket);
+        await stream.ReadExactlyAsync(answer).AsTask().WaitAsync(Limit);
+
+        Assert.Equal(expected, answer[0]);
+        if (expected == Alert)
+            Assert.Equal(ProtocolVersion, answer[6]);
+    }
+
+    // By hand, because no library of today asks for the old versions. RFC 5246, section 7.4.1.2: one that offers the
+    // suites of TLS 1.0 and 1.2 for an ECDSA certificate.
+    private static byte[] ClientHello(byte minorVersion)
+    {
+        byte[] extensions =
+        [
+            0, 10, 0, 4, 0, 2, 0, 23, // supported_groups: secp256r1
+            0, 11, 0, 2, 1, 0, // ec_point_formats: uncompressed
+            0, 13, 0, 4, 0, 2, 4, 3, // signature_algorithms: ecdsa_secp256r1_sha256
+        ];
+        byte[] body =
+        [
+            3, minorVersion, .. new byte[32], 0, // random, no session
+            0, 4, 0xC0, 0x0A, 0xC0, 0x2B, // ECDHE-ECDSA with AES256-SHA, and with AES128-GCM-SHA256
+            1, 0, 0, (byte)extensions.Length, .. extensions,
+        ];
+        byte[] message = [1, 0, 0, (byte)body.Length, .. body];
+        return [Handshake, 3, 1, 0, (byte)message.Length, .. message];
+    }
+
+    // As docs/operations.md says: one line out, one line in, certificate and key below tls/.
+    private void WriteConfiguration()
+    {
+        var text = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
+        Assert.Contains(Listen, text, StringComparison.Ordinal);
+        Assert.Contains(Include, text, StringComparison.Ordinal);
+        File.WriteAllText(
+            Path.Combine(_folder.FullName, "nginx.conf"),
+            text.Replace(Listen, "", StringComparison.Ordinal)
+                .Replace(Include, Include.Replace("#", "", StringComparison.Ordinal), StringComparison.Ordinal));
+        File.WriteAllText(
+            Path.Combine(_folder.FullName, "tls.conf"),
+            File.ReadAllText(Repository.PathOf("nginx", "tls.conf"))
+                .Replace("listen 9999", $"listen {_port}", StringComparison.Ordinal));
+        var tls = Directory.CreateDirectory(Path.Combine(_folder.FullName, "tls")).FullName;
+        File.WriteAllText(Path.Combine(tls, "gateway.crt"), _certificate.ExportCertificatePem());
+        File.WriteAllText(
+            Path.Combine(tls, "gateway.key"), _certificate.GetECDsaPrivateKey()!.ExportPkcs8PrivateKeyPem());
+    }
+
+    private HttpClient Client(string scheme) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        SslOptions =
+        {
+            RemoteCertificateValidationCallback = (_, shown, _, _) => shown?.GetCertHashString()
+                == _certificate.GetCertHashString(),
+        },
+    })
+    {
+        BaseAddress = new Uri($"{scheme}://127.0.0.1:{_port}"),
+    };
+
+    private async Task<bool> ListensAsync()
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            await socket.ConnectAsync(IPAddress.Loopback, _port);
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
+
+    private static int FreePort()
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+    }
+}

@@ -1,0 +1,51 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+using PaymentGateway.Logging;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>Every line that is logged through its provider, as JSON.</summary>
+internal sealed class GatheredLines
+{
+    private readonly ConcurrentQueue<string> _lines = new();
+    private readonly JsonLogFormatter _formatter = new(TimeProvider.System);
+
+    public IReadOnlyCollection<string> Lines => _lines;
+
+    /// <summary>For a factory, also for one that loggers exist of already.</summary>
+    public ILoggerProvider NewProvider() => new Provider(this);
+
+    private sealed class Provider(GatheredLines gathered) : ILoggerProvider, ISupportExternalScope
+    {
+        public IExternalScopeProvider? Scopes { get; private set; }
+
+        public GatheredLines Gathered { get; } = gathered;
+
+        public ILogger CreateLogger(string categoryName) => new Category(this, categoryName);
+
+        public void SetScopeProvider(IExternalScopeProvider scopeProvider) => Scopes = scopeProvider;
+
+        public void Dispose()
+        {
+            // There is nothing to end.
+        }
+    }
+
+    private sealed class Category(Provider provider, string name) : ILogger
+    {
+        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => true;
+
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception,
+            Func<TState, Exception?, string> formatter)
+        {
+            using var line = new StringWriter();
+            provider.Gathered._formatter.Write(
+                new LogEntry<TState>(logLevel, name, eventId, state, exception, formatter), provider.Scopes, line);
+            provider.Gathered._lines.Enqueue(line.ToString());
+        }
+    }
+}
