@@ -14,7 +14,7 @@ public sealed class FolderTests
         ("Configuring", []),
         ("Answering", ["Configuring"]),
         ("Storage", ["Configuring"]),
-        ("Queueing", ["Configuring"]),
+        ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
         ("Leasing", ["Configuring", "Queueing", "Storage", "Timing"]),
         ("Processors", ["Configuring", "Leasing", "Routing", "Storage", "Timing"]),
@@ -24,9 +24,10 @@ public sealed class FolderTests
             "Timing"]),
         ("Accepting", ["Answering", "Configuring", "Leasing", "Queueing", "Storage", "Timing"]),
         ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
+        ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Settling",
-            "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Leasing", "Processors", "Querying", "Queueing", "Recording",
+            "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

@@ -4,6 +4,7 @@ using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Querying;
 using PaymentGateway.Settling;
 using PaymentGateway.Summarising;
 
@@ -43,6 +44,7 @@ internal static partial class GatewayApp
         var admin = app.MapAdminGroup();
         app.MapAudit(admin);
         admin.MapParked();
+        admin.MapQueries();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
         if (options.AdminToken is null)

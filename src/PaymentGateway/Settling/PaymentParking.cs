@@ -19,7 +19,8 @@ internal sealed partial class PaymentParking(
         {
             try
             {
-                await store.ParkAsync(new ParkArgs(payment.Id, payment.AcceptedAt, payment.Epoch, reason));
+                await store.ParkAsync(new ParkArgs(
+                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
                 unsettled.Remove(payment);
                 return;
             }
