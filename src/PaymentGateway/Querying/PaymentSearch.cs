@@ -1,41 +1,74 @@
+using System.Threading.RateLimiting;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Querying;
 
-/// <summary>Finds a page of payments, newest first.</summary>
+/// <summary>Finds single payments, and pages of them, newest first. Safe from any thread.</summary>
 /// <remarks>
-/// Where nothing but the wanted ones could be read by an index, it reads pages and chooses, for so long; then the page
-/// is a short one, and its cursor says how far the reading has come.
+/// Few statements are in flight, so that however many ask, the other users of the shared connections have theirs. Where
+/// no index gives the wanted payments alone, pages are read and chosen from, for so long; then the page is a short one,
+/// and its cursor says how far the reading has come.
 /// </remarks>
-internal sealed class PaymentSearch(PaymentQueryStore payments, TimeProvider clock)
+internal sealed class PaymentSearch(PaymentQueryStore payments, TimeProvider clock) : IDisposable
 {
+    /// <summary>How long a caller waits at most; nginx waits 3 s.</summary>
+    public static readonly TimeSpan AnswerWithin = TimeSpan.FromSeconds(2.5);
+
+    private const int InFlightMax = 2;
+    private const int WaitingMax = 60;
     private const int ReadMax = 1_000;
 
-    // nginx waits 3 s for an answer.
     private static readonly TimeSpan ReadWithin = TimeSpan.FromSeconds(1);
 
-    /// <summary>At most Limit payments, and where to go on; null at the end.</summary>
-    public async Task<(List<PaymentRow> Payments, PaymentCursor? Next)> FindAsync(PaymentQuery query)
+    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
+    {
+        PermitLimit = InFlightMax,
+        QueueLimit = WaitingMax,
+        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
+    });
+
+    /// <summary>A payment by its id, or none; not Admitted where too many ask.</summary>
+    /// <exception cref="System.Data.Common.DbException">The query's.</exception>
+    /// <exception cref="TimeoutException">No answer within the limit.</exception>
+    public Task<(bool Admitted, PaymentRow? Payment)> FindAsync(Guid id) => AskAsync(() => payments.FindAsync(id));
+
+    /// <summary>At most Limit payments; not Admitted where too many ask.</summary>
+    /// <inheritdoc cref="FindAsync(Guid)"/>
+    public Task<(bool Admitted, PaymentPage? Page)> FindAsync(PaymentQuery query) => AskAsync(() => ReadAsync(query));
+
+    public void Dispose() => _permits.Dispose();
+
+    private Task<(bool Admitted, T? Answer)> AskAsync<T>(Func<Task<T?>> ask) =>
+        AskAdmittedAsync(ask).WaitAsync(AnswerWithin, clock);
+
+    // The permit is the statement's: one that hangs keeps it, though its caller was let go.
+    private async Task<(bool Admitted, T? Answer)> AskAdmittedAsync<T>(Func<Task<T?>> ask)
+    {
+        using var permit = await _permits.AcquireAsync();
+        return permit.IsAcquired ? (true, await ask()) : (false, default);
+    }
+
+    private async Task<PaymentPage?> ReadAsync(PaymentQuery query)
     {
         var began = clock.GetTimestamp();
         var (found, before) = (new List<PaymentRow>(), query.Before);
         // One more than is shown, to know whether another page follows.
         for (var count = query.Limit + 1; ; count = ReadMax)
         {
-            var page = await ReadAsync(query, before, count);
-            found.AddRange(page.Where(row => IsWanted(row, query)));
+            var read = await ReadAsync(query, before, count);
+            found.AddRange(read.Where(row => IsWanted(row, query)));
             if (found.Count > query.Limit)
             {
                 found.RemoveRange(query.Limit, found.Count - query.Limit);
-                return (found, found[^1].Cursor);
+                return new PaymentPage(found, found[^1].Cursor);
             }
 
-            if (page.Count < count)
-                return (found, null);
+            if (read.Count < count)
+                return new PaymentPage(found, null);
 
-            before = page[^1].Cursor;
+            before = read[^1].Cursor;
             if (clock.GetElapsedTime(began) >= ReadWithin)
-                return (found, before);
+                return new PaymentPage(found, before);
         }
     }
 
@@ -55,3 +88,6 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, TimeProvider clo
         (query.State is not { } state || PaymentAnswer.StateOf(row) == state)
         && (query.Processor is not { } processor || row.Processor == (short)processor);
 }
+
+/// <summary>Payments, newest first, and where to go on; null at the end.</summary>
+internal sealed record PaymentPage(List<PaymentRow> Payments, PaymentCursor? Next);

@@ -1,6 +1,5 @@
 using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Querying;
 
@@ -14,22 +13,26 @@ internal static class QueryEndpoints
     /// <param name="admin">The group of an operator's calls.</param>
     public static void MapQueries(this IEndpointRouteBuilder admin)
     {
-        var payments = admin.ServiceProvider.GetRequiredService<PaymentQueryStore>();
         var search = admin.ServiceProvider.GetRequiredService<PaymentSearch>();
-        admin.MapGet(OnePath, context => ShowAsync(context, payments));
+        admin.MapGet(OnePath, context => ShowAsync(context, search));
         admin.MapGet(PaymentEndpoints.Path, context => ListAsync(context, search));
     }
 
-    private static async Task ShowAsync(HttpContext context, PaymentQueryStore payments)
+    private static async Task ShowAsync(HttpContext context, PaymentSearch search)
     {
         if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
+        {
             await ProblemAnswer.WriteAsync(context, 400, "Invalid id", "id must be a UUID.", "id");
-        else if (await payments.FindAsync(id) is { } row)
-            await context.Response.WriteAsJsonAsync(
-                PaymentAnswer.Of(row), QueryJsonContext.Default.PaymentAnswer);
-        else
-            await ProblemAnswer.WriteAsync(
-                context, 404, "Payment not found", "No accepted payment has this correlationId.", "id");
+            return;
+        }
+
+        var (admitted, payment) = await search.FindAsync(id);
+        await (payment is not null
+            ? context.Response.WriteAsJsonAsync(PaymentAnswer.Of(payment), QueryJsonContext.Default.PaymentAnswer)
+            : !admitted
+                ? RefuseAsync(context)
+                : ProblemAnswer.WriteAsync(
+                    context, 404, "Payment not found", "No accepted payment has this correlationId.", "id"));
     }
 
     private static async Task ListAsync(HttpContext context, PaymentSearch search)
@@ -37,10 +40,15 @@ internal static class QueryEndpoints
         if (await PaymentQuery.ReadAsync(context) is not { } query)
             return;
 
-        var found = await search.FindAsync(query);
-        await context.Response.WriteAsJsonAsync(
-            new PaymentList(
-                found.Payments.ConvertAll(PaymentAnswer.Of), found.Next is { } next ? CursorText.Write(next) : null),
-            QueryJsonContext.Default.PaymentList);
+        var (_, page) = await search.FindAsync(query);
+        await (page is null
+            ? RefuseAsync(context)
+            : context.Response.WriteAsJsonAsync(
+                new PaymentList(
+                    page.Payments.ConvertAll(PaymentAnswer.Of), page.Next is { } next ? CursorText.Write(next) : null),
+                QueryJsonContext.Default.PaymentList));
     }
+
+    private static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
+        context, 503, "Overloaded", "Too many payments are being asked for. Ask again.", null, 1);
 }
