@@ -109,7 +109,7 @@ internal static partial class GatewayApp
     private static partial class Log
     {
         [LoggerMessage(1, LogLevel.Warning,
-            "Gateway__Admin__Token is not set: anyone who reaches this port can purge the ledger")]
+            "Gateway__Admin__Token is not set: anyone who reaches this port can read and purge the ledger")]
         public static partial void AdminOpen(ILogger log);
 
         [LoggerMessage(2, LogLevel.Warning,

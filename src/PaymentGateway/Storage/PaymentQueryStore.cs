@@ -131,7 +131,7 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
 /// <summary>A payment to find.</summary>
 internal sealed record PaymentIdArgs(Guid Id);
 
-/// <summary>So many payments before a position, accepted at From (UTC) or later. Parked is for what owners have.</summary>
+/// <summary>So many payments before a position, accepted at From (UTC) or later; Parked is for OwnedAsync.</summary>
 internal sealed record PaymentPageArgs(DateTime From, DateTime BeforeAt, Guid BeforeId, int Limit, bool Parked)
 {
     public static PaymentPageArgs Before(PaymentCursor cursor, DateTime from, int limit, bool parked = false) =>

@@ -40,7 +40,7 @@ public sealed class PaymentListTests : IAsyncLifetime
 
         Assert.All(listed, list =>
         {
-            var ids = list.ConvertAll(Id);
+            var ids = list.Ids().ToList();
             Assert.Equal(ids.Count, ids.Distinct().Count());
             Assert.Empty(before.Except(ids));
             Assert.Empty(ids.Except(before).Except(after));
@@ -64,8 +64,8 @@ public sealed class PaymentListTests : IAsyncLifetime
         Assert.Null(none);
         var times = all.ConvertAll(AcceptedAt);
         Assert.Equal(times.OrderDescending(), times);
-        Assert.Equal(all.Take(50).Select(Id), page.Select(Id));
-        Assert.Equal(all.Skip(50).Select(Id), (await _gateway.PageAsync($"after={next}")).Payments.Select(Id));
+        Assert.Equal(all.Take(50).Ids(), page.Ids());
+        Assert.Equal(all.Skip(50).Ids(), (await _gateway.PageAsync($"after={next}")).Payments.Ids());
     }
 
     [PostgresFact]
@@ -77,9 +77,9 @@ public sealed class PaymentListTests : IAsyncLifetime
         var (from, to) = (all[3].Text("acceptedAt"), all[1].Text("acceptedAt"));
 
         foreach (var query in new[] { $"from={from}&to={to}", $"from={from}&to={to}&limit=1" })
-            Assert.Equal(all[1..4].Select(Id), (await _gateway.FollowAsync(query)).Select(Id));
-        Assert.Equal(all[..2].Select(Id), (await _gateway.FollowAsync($"from={to}")).Select(Id));
-        Assert.Equal(all[3..].Select(Id), (await _gateway.FollowAsync($"to={from}")).Select(Id));
+            Assert.Equal(all[1..4].Ids(), (await _gateway.FollowAsync(query)).Ids());
+        Assert.Equal(all[..2].Ids(), (await _gateway.FollowAsync($"from={to}")).Ids());
+        Assert.Equal(all[3..].Ids(), (await _gateway.FollowAsync($"to={from}")).Ids());
     }
 
     [PostgresFact]
@@ -95,7 +95,7 @@ public sealed class PaymentListTests : IAsyncLifetime
         var waiting = await owner.PayAsync();
 
         async Task ChoosesAsync(string query, params Guid[] expected) =>
-            Assert.Equal(expected, (await _gateway.FollowAsync(query)).Select(Id));
+            Assert.Equal(expected, (await _gateway.FollowAsync(query)).Ids());
 
         await ChoosesAsync("", waiting, byFallback, byDefault);
         await ChoosesAsync("state=settled", byFallback, byDefault);

@@ -44,6 +44,9 @@ internal static class PaymentViews
     /// <summary>Its correlationId.</summary>
     public static Guid Id(this JsonElement payment) => payment.GetProperty("correlationId").GetGuid();
 
+    /// <summary>Their correlationIds.</summary>
+    public static IEnumerable<Guid> Ids(this IEnumerable<JsonElement> payments) => payments.Select(Id);
+
     /// <summary>A member's text; null where it is left out.</summary>
     public static string? Text(this JsonElement payment, string member) =>
         payment.TryGetProperty(member, out var value) ? value.ToString() : null;

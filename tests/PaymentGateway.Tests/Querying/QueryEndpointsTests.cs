@@ -100,7 +100,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
             ["correlationId", "amount", "state", "acceptedAt"],
             payment.EnumerateObject().Select(member => member.Name));
         Assert.Equal("accepted", payment.Text("state"));
-        Assert.Equal([id], (await _asked.FollowAsync("state=accepted")).Select(Id));
+        Assert.Equal([id], (await _asked.FollowAsync("state=accepted")).Ids());
     }
 
     [PostgresFact]
@@ -114,7 +114,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
 
         Assert.Equal(("Default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
         Assert.True(Time(parked, "parkedAt") >= Time(parked, "acceptedAt"));
-        Assert.Equal([id], (await _asked.FollowAsync("state=parked")).Select(Id));
+        Assert.Equal([id], (await _asked.FollowAsync("state=parked")).Ids());
         using var replayed = await owner.PostAsync($"admin/parked/{id}/replay");
         var settled = await _asked.BecomesAsync(id, "settled");
         Assert.Null(settled.Text("parkedReason"));
@@ -136,7 +136,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
 
         Assert.Equal(here.ToString(), there.ToString());
         Assert.True(Time(here, "inDoubtAt") >= Time(here, "acceptedAt"));
-        Assert.Equal([id], (await _asked.FollowAsync("state=in_doubt")).Select(Id));
+        Assert.Equal([id], (await _asked.FollowAsync("state=in_doubt")).Ids());
         Assert.Empty(await _asked.FollowAsync("state=accepted"));
         await _rig.Default.ClearFaultsAsync();
         var settled = await _asked.BecomesAsync(id, "settled");
