@@ -1,7 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>The position of a payment in the order of all: by its acceptance (UTC, whole microseconds), then by its id.
-/// </summary>
+/// <summary>A payment's position in the order of all: by its acceptance (UTC, whole microseconds), then its id.</summary>
 internal sealed record PaymentCursor(DateTime AcceptedAt, Guid Id)
 {
     /// <summary>Before every payment.</summary>

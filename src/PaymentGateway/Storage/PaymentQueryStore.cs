@@ -34,10 +34,14 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         accepted_at >= @From AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
         """;
 
-    // Whoever may have unsettled payments, and since when.
+    // Whoever may have unsettled payments, and since when; by the key of leases.
     private const string Owners = """
-        SELECT epoch, low_water_mark FROM leases WHERE adopted_at IS NULL
+        SELECT epoch, low_water_mark FROM leases WHERE epoch >= 0 AND adopted_at IS NULL
         """;
+
+    // The order of the owners' index, so that nothing sorts a whole backlog for a page of it. The ids of one microsecond
+    // are put in order afterwards.
+    private const string Newest = "ORDER BY accepted_at DESC FETCH FIRST (@Limit) ROWS WITH TIES";
 
     private const string NewestFirst = "ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit";
 
@@ -70,7 +74,7 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
                   AND accepted_at >= coalesce(
                         (SELECT min(accepted_at) FROM settled HAVING count(*) = @Limit), '-infinity')
                   AND {PaymentStore.IsUnsettled}
-                {NewestFirst}) AS unsettled
+                {Newest}) AS unsettled
         )
         SELECT * FROM listed {NewestFirst}
         """;
@@ -84,7 +88,7 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
                 SELECT * FROM payments
                 WHERE owner_epoch = owners.epoch AND accepted_at <= @BeforeAt AND {InWindow}
                   AND accepted_at >= owners.low_water_mark
-                {NewestFirst}) AS payments {Settlement}) AS owned
+                {Newest}) AS payments {Settlement}) AS owned
         {NewestFirst}
         """;
 
