@@ -1,6 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>A payment's position in the order of all: by its acceptance (UTC, whole microseconds), then its id.</summary>
+/// <summary>A payment's position in the order of all: by its acceptance (UTC, microseconds), then its id.</summary>
 internal sealed record PaymentCursor(DateTime AcceptedAt, Guid Id)
 {
     /// <summary>Before every payment.</summary>
