@@ -63,7 +63,7 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
     private static string Says(HttpResponseMessage answer) =>
         $"{(int)answer.StatusCode} {answer.Content.Headers.ContentType?.MediaType}";
 
-    private static async Task<(string? Books, bool HasTime)> LedgerAsync(GatewayHost gateway)
+    private static async Task<(string? Ledger, bool HasTime)> LedgerAsync(GatewayHost gateway)
     {
         using var ready = JsonDocument.Parse(await gateway.GetAsync("readyz"));
         return (
