@@ -83,6 +83,26 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
         Assert.Equal((2000, null), (listed.AmountCents, listed.Attempts));
     }
 
+    [PostgresTheory]
+    [InlineData("ALTER TABLE payments DROP COLUMN attempts, DROP COLUMN parked_at")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN attempts")]
+    [InlineData("DROP TABLE doubts")]
+    public async Task Tables_of_an_earlier_version_get_what_is_missing_and_show_what_they_hold(string earlier)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(2), await _database.OpenEpochAsync());
+        await _database.Payments.StoreAsync(batch);
+        await _database.Ledger.RecordAsync(
+            Batches.ToRecord(batch with { Ids = batch.Ids[..1], AcceptedAts = batch.AcceptedAts[..1] }));
+        await _database.ExecuteAsync(earlier);
+
+        await new SchemaSetup(_database.Shared, TestSettings.Read()).EnsureAsync();
+
+        Assert.Equal(
+            [PaymentState.Accepted, PaymentState.Settled],
+            (await Payments.AllAsync(PaymentPageArgs.Before(PaymentCursor.End, Earliest, 10)))
+                .Select(PaymentAnswer.StateOf));
+    }
+
     // Owners of every kind, many payments at the same microsecond, every state. All that the adopted epoch had is
     // settled, and so is what lies before a low-water mark.
     private async Task FillAsync()
