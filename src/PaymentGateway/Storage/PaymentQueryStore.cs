@@ -39,8 +39,8 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         SELECT epoch, low_water_mark FROM leases WHERE epoch >= 0 AND adopted_at IS NULL
         """;
 
-    // The order of the owners' index, so that nothing sorts a whole backlog for a page of it. Ids of one microsecond are
-    // put in order afterwards.
+    // The order of the owners' index, so that nothing sorts a whole backlog for a page of it. Ids of one microsecond
+    // are put in order afterwards.
     private const string Newest = "ORDER BY accepted_at DESC FETCH FIRST (@Limit) ROWS WITH TIES";
 
     private const string NewestFirst = "ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit";
