@@ -31,6 +31,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
     public long DoubtSince { get; set; }
 
+    /// <summary>How often a charge was sent; null where an earlier owner knew it.</summary>
+    public short? Attempts { get; set; } = 0;
+
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 

@@ -15,7 +15,7 @@ public sealed class FolderTests
         ("Answering", ["Configuring"]),
         ("Logging", ["Answering", "Configuring"]),
         ("Storage", ["Configuring"]),
-        ("Queueing", ["Configuring"]),
+        ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
         ("Leasing", ["Configuring", "Queueing", "Storage", "Timing"]),
         ("Processors", ["Configuring", "Leasing", "Routing", "Storage", "Timing"]),
@@ -25,8 +25,9 @@ public sealed class FolderTests
             "Timing"]),
         ("Accepting", ["Answering", "Configuring", "Leasing", "Queueing", "Storage", "Timing"]),
         ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
+        ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Queueing", "Recording",
+            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Querying", "Queueing", "Recording",
             "Settling", "Storage", "Summarising"]),
     ];
 

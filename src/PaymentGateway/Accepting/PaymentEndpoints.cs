@@ -35,15 +35,16 @@ internal static class PaymentEndpoints
             return;
         }
 
-        await AnswerAsync(context, await intake.AcceptAsync(id, cents));
+        await AnswerAsync(context, id, await intake.AcceptAsync(id, cents));
     }
 
-    private static Task AnswerAsync(HttpContext context, AcceptResult result)
+    private static Task AnswerAsync(HttpContext context, Guid id, AcceptResult result)
     {
         switch (result)
         {
             case AcceptResult.Accepted:
                 context.Response.StatusCode = 202;
+                context.Response.Headers.Location = LocationOf(id);
                 context.Response.ContentLength = 0;
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
@@ -58,6 +59,15 @@ internal static class PaymentEndpoints
                     context, 503, "Not stored", "The payment could not be stored in time. Send it again.", null, 1);
         }
     }
+
+    // Where GET tells of it. One string and nothing else, as this is in every answer.
+    private static string LocationOf(Guid id) => string.Create(
+        Path.Length + "/00000000-0000-0000-0000-000000000000".Length, id, static (text, id) =>
+        {
+            Path.CopyTo(text);
+            text[Path.Length] = '/';
+            id.TryFormat(text[(Path.Length + 1)..], out _);
+        });
 
     private static async ValueTask<ReadResult> ReadAllAsync(PipeReader body, CancellationToken cancellation)
     {

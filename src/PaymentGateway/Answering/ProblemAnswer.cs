@@ -34,5 +34,5 @@ internal sealed record ProblemAnswer(
 
     /// <summary>503 for a call that needs PostgreSQL while that is unavailable.</summary>
     public static Task WriteUnavailableAsync(HttpContext context) =>
-        WriteAsync(context, 503, "Books out of reach", "PostgreSQL does not answer. Try again.", null, 1);
+        WriteAsync(context, 503, "Ledger unavailable", "PostgreSQL does not answer. Try again.", null, 1);
 }

@@ -4,6 +4,7 @@ using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
 using PaymentGateway.Logging;
+using PaymentGateway.Querying;
 using PaymentGateway.Settling;
 using PaymentGateway.Summarising;
 
@@ -46,6 +47,7 @@ internal static partial class GatewayApp
         app.MapAudit(admin);
         admin.MapParked();
         admin.MapLogging();
+        app.MapTokenGroup().MapQueries();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
         if (options.Urls.Admin.Count == 0)
@@ -99,7 +101,7 @@ internal static partial class GatewayApp
     private static partial class Log
     {
         [LoggerMessage(1, LogLevel.Warning,
-            "Gateway__Admin__Token is not set: anyone who reaches {Urls} can purge the ledger")]
+            "Gateway__Admin__Token is not set: anyone who reaches {Urls} can read and purge the ledger")]
         public static partial void AdminOpen(ILogger log, string urls);
 
         [LoggerMessage(2, LogLevel.Warning,

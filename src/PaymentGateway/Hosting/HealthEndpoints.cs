@@ -25,7 +25,7 @@ internal static class HealthEndpoints
             var resetAt = ledger.ResetAt;
             return lease.IsHeld
                 ? context.Response.WriteAsJsonAsync(
-                    new ReadyAnswer(resetAt is null ? "kept" : "books reset", resetAt),
+                    new ReadyAnswer(resetAt is null ? "kept" : "reset", resetAt),
                     HealthJsonContext.Default.ReadyAnswer)
                 : ProblemAnswer.WriteUnavailableAsync(context);
         });
@@ -40,7 +40,7 @@ internal static class HealthEndpoints
 }
 
 /// <summary>
-/// What a ready instance says: "kept", or "books reset" from when a crash of the database emptied the ledger until a
+/// What a ready instance says: "kept", or "reset" from when a crash of the database emptied the ledger until a
 /// purge begins a new one. ResetAt is UTC.
 /// </summary>
-internal sealed record ReadyAnswer(string Books, DateTime? ResetAt);
+internal sealed record ReadyAnswer(string Ledger, DateTime? ResetAt);

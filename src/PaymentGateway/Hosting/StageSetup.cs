@@ -3,6 +3,7 @@ using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
+using PaymentGateway.Querying;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
@@ -42,11 +43,13 @@ internal static class StageSetup
         services.AddSingleton<Intake>();
         services.AddProcessors(options);
         services.AddSingleton<DoubtQueue>();
+        services.AddSingleton<DoubtMarks>();
         services.AddSingleton<PaymentParking>();
         services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementWriter>();
 
         services.AddSingleton<LedgerSummary>();
+        services.AddSingleton<PaymentSearch>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<LedgerWatch>();
@@ -55,6 +58,7 @@ internal static class StageSetup
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
         services.AddHostedService<HealthMonitor>();
+        services.AddHostedService<DoubtMarking>();
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();

@@ -13,7 +13,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
-    LeasingOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
+    DoubtMarks marks, LeasingOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
@@ -148,6 +148,7 @@ internal sealed partial class OrphanAdoption(
         if (row.Handover == PaymentStates.InDoubtAtDefault)
         {
             payment.ChargedAt = Processor.Default;
+            marks.Begin(payment);
             queue.Return(payment);
             return;
         }

@@ -39,6 +39,8 @@ internal sealed class ChargeContent : HttpContent
             throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
         HasBegun = true;
+        if (_payment.Attempts < short.MaxValue)
+            _payment.Attempts++;
         return stream.WriteAsync(_body, cancellationToken).AsTask();
     }
 

@@ -95,7 +95,7 @@ internal sealed partial class SettlementWriter(
     {
         var args = new RecordArgs(
             new Guid[batch.Count], new short[batch.Count], new long[batch.Count], new DateTime[batch.Count],
-            new DateTime[batch.Count], lease.Epoch);
+            new DateTime[batch.Count], new short[batch.Count], lease.Epoch);
         for (var i = 0; i < batch.Count; i++)
         {
             args.Ids[i] = batch[i].Payment.Id;
@@ -103,6 +103,7 @@ internal sealed partial class SettlementWriter(
             args.AmountsCents[i] = batch[i].AmountCents;
             args.RequestedAts[i] = batch[i].RequestedAt;
             args.AcceptedAts[i] = batch[i].Payment.AcceptedAt;
+            args.Attempts[i] = batch[i].Payment.Attempts ?? -1;
         }
 
         return args;

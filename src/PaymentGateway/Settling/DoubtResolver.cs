@@ -13,8 +13,9 @@ namespace PaymentGateway.Settling;
 /// processor. One may go to the other processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, UnsettledPayments unsettled,
-    Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
+    DoubtQueue doubts, DoubtMarks marks, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer,
+    UnsettledPayments unsettled, Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log)
+    : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
@@ -35,7 +36,10 @@ internal sealed partial class DoubtResolver(
     {
         _stopping = stoppingToken;
         await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
+        {
+            marks.Begin(payment);
             _ = ResolveAsync(payment);
+        }
     }
 
     private async Task ResolveAsync(Payment payment)
@@ -55,6 +59,7 @@ internal sealed partial class DoubtResolver(
                 await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
 
+            marks.Forget(payment);
             unsettled.Remove(payment);
         }
         catch (OperationCanceledException)
@@ -130,6 +135,7 @@ internal sealed partial class DoubtResolver(
             Log.AmountDiffers(log, payment.Id, lane.Processor);
 
         Log.Resolved(log, payment.Id, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
+        marks.Forget(payment);
         writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
         return Step.Ended;
     }
@@ -139,6 +145,7 @@ internal sealed partial class DoubtResolver(
         payment.InDoubt = false;
         payment.ChargedAt = null;
         Log.Resolved(log, payment.Id, "no processor has it");
+        marks.End(payment);
         queue.Return(payment);
         return Step.Ended;
     }

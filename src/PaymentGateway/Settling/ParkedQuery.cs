@@ -1,11 +1,12 @@
 using System.Globalization;
 using PaymentGateway.Answering;
 using PaymentGateway.Storage;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>Which parked payments an operator means: of one reason or of any, after a cursor, so many.</summary>
-internal sealed record ParkedQuery(string? Reason, ParkedCursor After, int Limit)
+internal sealed record ParkedQuery(string? Reason, PaymentCursor After, int Limit)
 {
     private const int LimitMax = 1_000;
 
@@ -15,7 +16,7 @@ internal sealed record ParkedQuery(string? Reason, ParkedCursor After, int Limit
     /// <returns>Null when it was answered.</returns>
     public static async ValueTask<ParkedQuery?> ReadAsync(HttpContext context, params string[] known)
     {
-        var query = new ParkedQuery(null, ParkedCursor.Start, LimitMax);
+        var query = new ParkedQuery(null, PaymentCursor.Start, LimitMax);
         foreach (var (name, values) in context.Request.Query)
         {
             var problem = "is no parameter of this call.";
@@ -33,9 +34,9 @@ internal sealed record ParkedQuery(string? Reason, ParkedCursor After, int Limit
     }
 
     /// <summary>The query string of the page after a cursor.</summary>
-    public string Following(ParkedCursor last)
+    public string Following(PaymentCursor last)
     {
-        var micros = (last.AcceptedAt - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
+        var micros = Timestamps.ToMicroseconds(last.AcceptedAt);
         var reason = Reason is null ? "" : $"&reason={Uri.EscapeDataString(Reason)}";
         return string.Create(CultureInfo.InvariantCulture, $"?after={micros}.{last.Id:N}&limit={Limit}{reason}");
     }
@@ -60,14 +61,14 @@ internal sealed record ParkedQuery(string? Reason, ParkedCursor After, int Limit
         }
     }
 
-    private static ParkedCursor? TryReadCursor(string text)
+    private static PaymentCursor? TryReadCursor(string text)
     {
         var dot = text.IndexOf('.', StringComparison.Ordinal);
         return dot > 0
             && long.TryParse(text.AsSpan(0, dot), NumberStyles.None, CultureInfo.InvariantCulture, out var micros)
-            && micros <= (DateTime.MaxValue - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond
+            && Timestamps.FromMicroseconds(micros) is { } acceptedAt
             && Guid.TryParseExact(text.AsSpan(dot + 1), "N", out var id)
-            ? new ParkedCursor(DateTime.UnixEpoch.AddTicks(micros * TimeSpan.TicksPerMicrosecond), id)
+            ? new PaymentCursor(acceptedAt, id)
             : null;
     }
 }

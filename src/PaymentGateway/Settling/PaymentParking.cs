@@ -22,7 +22,8 @@ internal sealed partial class PaymentParking(
         {
             try
             {
-                await store.ParkAsync(new ParkArgs(payment.Id, payment.AcceptedAt, payment.Epoch, reason));
+                await store.ParkAsync(new ParkArgs(
+                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
                 unsettled.Remove(payment);
                 _failing = false;
                 return;

@@ -42,6 +42,8 @@ internal static class LedgerSetup
         services.AddSingleton<SettlementLedger>();
         services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
+        services.AddSingleton<DoubtStore>();
+        services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
     }

@@ -7,7 +7,8 @@ namespace PaymentGateway.Storage;
 internal sealed class ParkedStore(SharedConnections connections)
 {
     private const string ParkSql = $"""
-        UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason
+        UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
+                            attempts = @Attempts
         WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
         """;
 
@@ -19,8 +20,10 @@ internal sealed class ParkedStore(SharedConnections connections)
         """;
 
     // In doubt, whatever it was parked for: the adopter looks it up at both processors before it charges.
-    private const string Replayed =
-        $"UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL";
+    private const string Replayed = $"""
+        UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL,
+                            parked_at = NULL, attempts = NULL
+        """;
 
     private const string ReplaySql = $"{Replayed} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
 
@@ -55,14 +58,14 @@ internal sealed class ParkedStore(SharedConnections connections)
 
     /// <summary>Gives a page of what is parked back.</summary>
     /// <returns>The cursor of each, in no order.</returns>
-    public Task<List<ParkedCursor>> ReplayPageAsync(ParkedPageArgs page) =>
+    public Task<List<PaymentCursor>> ReplayPageAsync(ParkedPageArgs page) =>
         connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedCursor>(
+            async connection => (await connection.QueryAsync<PaymentCursor>(
                 ReplayPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 }
 
 /// <summary>A payment to park, and why.</summary>
-internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason);
+internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null);
 
 /// <summary>A payment to replay.</summary>
 internal sealed record ReplayArgs(Guid Id);
@@ -70,19 +73,12 @@ internal sealed record ReplayArgs(Guid Id);
 /// <summary>A page of parked payments: those after a cursor, of one reason or of any.</summary>
 internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reason, int Limit)
 {
-    public static ParkedPageArgs After(ParkedCursor cursor, string? reason, int limit) =>
+    public static ParkedPageArgs After(PaymentCursor cursor, string? reason, int limit) =>
         new(cursor.AcceptedAt, cursor.Id, reason, limit);
-}
-
-/// <summary>The position of a parked payment in the order of all: by its time, then by its id.</summary>
-internal sealed record ParkedCursor(DateTime AcceptedAt, Guid Id)
-{
-    /// <summary>Before every payment.</summary>
-    public static readonly ParkedCursor Start = new(DateTime.UnixEpoch, Guid.Empty);
 }
 
 /// <summary>A parked payment.</summary>
 internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
 {
-    public ParkedCursor Cursor => new(AcceptedAt, CorrelationId);
+    public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }

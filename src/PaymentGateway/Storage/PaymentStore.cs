@@ -151,5 +151,8 @@ internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime
 internal sealed record StoredPayment(
     Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover)
 {
-    public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch);
+    public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch)
+    {
+        Attempts = Handover == AsAccepted ? (short)0 : null,
+    };
 }

@@ -24,17 +24,22 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                   AND (attrelid, attname) IN (
                     (to_regclass('leases'), 'used_fallback'),
                     (to_regclass('leases'), 'refused_until'),
-                    (to_regclass('leases'), 'renewal'))) AS added_columns,
+                    (to_regclass('leases'), 'renewal'),
+                    (to_regclass('payments'), 'parked_at'),
+                    (to_regclass('payments'), 'attempts'),
+                    (to_regclass('settlements'), 'attempts'),
+                    (to_regclass('doubts'), 'in_doubt_at'))) AS added_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
-                          'processor_health')
+                          'processor_health', 'doubts')
           AND relnamespace = current_schema()::regnamespace
         """;
 
     // As many as the statement names.
     private const int LaterCount = 5;
+    private const int AddedCount = 7;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">
@@ -49,7 +54,7 @@ internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions 
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
 
-        if (state.Ledger == 0 || (state.LaterColumns == LaterCount && state.AddedColumns < 3))
+        if (state.Ledger == 0 || (state.LaterColumns == LaterCount && state.AddedColumns < AddedCount))
         {
             await connections.RunAsync(CreateAsync);
             // What was there already stayed as it was, but for columns that can be added to it.

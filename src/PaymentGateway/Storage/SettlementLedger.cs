@@ -13,11 +13,11 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
     private const string RecordSql = """
         WITH locked_first AS (SELECT FROM payments), recorded AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
             SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
-                   outcome.requested_at
-            FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts)
-              AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at)
+                   outcome.requested_at, nullif(outcome.attempts, -1)
+            FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts, @Attempts)
+              AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at, attempts)
             WHERE outcome.accepted_at = (
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
@@ -82,9 +82,10 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     }
 }
 
-/// <summary>Outcomes to record, all arrays of one length, sorted by id.</summary>
+/// <summary>Outcomes to record, all arrays of one length, sorted by id; Attempts are -1 where unknown.</summary>
 internal sealed record RecordArgs(
-    Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts, int Epoch);
+    Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts,
+    short[] Attempts, int Epoch);
 
 /// <summary>
 /// The parts of a window, each from one of these times to before the next, the last one to and with To: raw rows,

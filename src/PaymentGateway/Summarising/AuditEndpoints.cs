@@ -1,4 +1,3 @@
-using System.Globalization;
 using PaymentGateway.Answering;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
@@ -11,11 +10,6 @@ internal static class AuditEndpoints
 {
     public const string SummaryPath = "/payments-summary";
     public const string PurgePath = "/purge-payments";
-
-    private static readonly string[] Iso8601 =
-    [
-        "yyyy-MM-dd'T'HH:mm:ss.FFFFFFFK", "yyyy-MM-dd'T'HH:mmK", "yyyy-MM-dd",
-    ];
 
     /// <param name="routes">For everybody.</param>
     /// <param name="admin">The group of an operator's calls.</param>
@@ -69,13 +63,8 @@ internal static class AuditEndpoints
         if (!context.Request.Query.TryGetValue(name, out var values))
             return true;
 
-        // An unescaped + of a zone arrives as a space.
-        if (values.Count != 1 || !DateTimeOffset.TryParseExact(
-                values[0]?.Replace(' ', '+'), Iso8601, CultureInfo.InvariantCulture,
-                DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var stamp))
-            return false;
-
-        bound = stamp.UtcDateTime;
-        return bound < new DateTime(9999, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+        var valid = Timestamps.TryParse(values.Count == 1 ? values[0] : null, out var utc);
+        bound = utc;
+        return valid;
     }
 }

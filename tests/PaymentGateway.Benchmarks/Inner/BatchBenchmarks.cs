@@ -34,7 +34,8 @@ public class BatchBenchmarks
     public int RecordBatch()
     {
         var args = new RecordArgs(
-            new Guid[Size], new short[Size], new long[Size], new DateTime[Size], new DateTime[Size], 1);
+            new Guid[Size], new short[Size], new long[Size], new DateTime[Size], new DateTime[Size], new short[Size],
+            1);
         for (var i = 0; i < Size; i++)
             (args.Ids[i], args.Processors[i], args.AmountsCents[i], args.RequestedAts[i], args.AcceptedAts[i]) =
                 (_ids[i], 1, 1990, Noon, Noon);

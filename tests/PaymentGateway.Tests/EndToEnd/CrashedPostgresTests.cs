@@ -50,7 +50,7 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
         await system.StopAsync("postgres");
         await system.StartAsync("postgres");
         foreach (var instance in system.RunningInstances())
-            await Eventually.HoldsAsync(() => SaysAsync(instance, "books reset"), "the instance says what happened");
+            await Eventually.HoldsAsync(() => SaysAsync(instance, "reset"), "the instance says what happened");
         await system.Default.PurgeAsync();
         await system.Default.SetFailureAsync(false);
         await LedgerCheck.AgreesAsync(system, ledger);
@@ -65,6 +65,6 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
     {
         using var answer = await instance.GetAsync("readyz");
         return answer.IsSuccessStatusCode
-            && (await answer.Content.ReadAsStringAsync()).Contains($"\"books\":\"{state}\"", StringComparison.Ordinal);
+            && (await answer.Content.ReadAsStringAsync()).Contains($"\"ledger\":\"{state}\"", StringComparison.Ordinal);
     }
 }

@@ -62,7 +62,7 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
         output.WriteLine($"answered after {waited.Elapsed.TotalSeconds:0.00} s; the audit waits 1.5 s");
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
         Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
-        Assert.Contains("Books out of reach", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+        Assert.Contains("Ledger unavailable", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
     }
 
     [GatewaySystemFact]

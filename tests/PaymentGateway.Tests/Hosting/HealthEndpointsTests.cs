@@ -33,17 +33,17 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
 
     // As a crash of the server leaves its unlogged tables.
     [PostgresFact]
-    public async Task After_a_crash_of_the_database_a_ready_instance_says_that_the_books_are_reset_until_a_purge()
+    public async Task After_a_crash_of_the_database_a_ready_instance_says_that_the_ledger_was_reset_until_a_purge()
     {
         var gateway = await _rig.StartGatewayAsync();
-        Assert.Equal(("kept", false), await BooksAsync(gateway));
+        Assert.Equal(("kept", false), await LedgerAsync(gateway));
 
         await _rig.Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
         await Eventually.HoldsAsync(
-            async () => await BooksAsync(gateway) == ("books reset", true), "it says what happened, and when");
+            async () => await LedgerAsync(gateway) == ("reset", true), "it says what happened, and when");
         Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
 
-        await Eventually.HoldsAsync(async () => await BooksAsync(gateway) == ("kept", false), "a new ledger began");
+        await Eventually.HoldsAsync(async () => await LedgerAsync(gateway) == ("kept", false), "a new ledger began");
     }
 
     [PostgresFact]
@@ -63,11 +63,11 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
     private static string Says(HttpResponseMessage answer) =>
         $"{(int)answer.StatusCode} {answer.Content.Headers.ContentType?.MediaType}";
 
-    private static async Task<(string? Books, bool HasTime)> BooksAsync(GatewayHost gateway)
+    private static async Task<(string? Ledger, bool HasTime)> LedgerAsync(GatewayHost gateway)
     {
         using var ready = JsonDocument.Parse(await gateway.GetAsync("readyz"));
         return (
-            ready.RootElement.GetProperty("books").GetString(),
+            ready.RootElement.GetProperty("ledger").GetString(),
             ready.RootElement.GetProperty("resetAt").ValueKind == JsonValueKind.String);
     }
 }

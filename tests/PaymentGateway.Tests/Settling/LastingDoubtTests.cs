@@ -46,8 +46,8 @@ public sealed class LastingDoubtTests
             null!, null!, outcomes, unsettled, lease, _clock, NullLogger<SettlementWriter>.Instance);
         var doubts = new DoubtQueue();
         using var resolver = new DoubtResolver(
-            doubts, new ProcessorLanes(lanes.Default, lanes.Fallback), new PaymentQueue(options.Intake), writer,
-            unsettled, lease, options.Settling, _clock, _log);
+            doubts, new DoubtMarks(_clock), new ProcessorLanes(lanes.Default, lanes.Fallback),
+            new PaymentQueue(options.Intake), writer, unsettled, lease, options.Settling, _clock, _log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
         unsettled.Add(payment);

@@ -103,6 +103,39 @@ public sealed class KeptPlanTests : IAsyncLifetime
         Assert.InRange(read[0], Calls, Many / 10);
     }
 
+    // The oldest payment is unsettled, so the owner's low-water mark lies before all the settled ones.
+    [PostgresFact]
+    public async Task Looking_payments_up_and_listing_them_reads_few_rows_of_a_large_ledger()
+    {
+        var payments = new PaymentQueryStore(_database.Shared);
+        var living = await _database.OpenEpochAsync();
+        var stuck = Batches.ToStore(Batches.SortedIds(1), living, Batches.Noon.AddHours(-1));
+        await _database.Payments.StoreAsync(stuck);
+        await new DoubtStore(_database.Shared).MarkAsync(new DoubtArgs(stuck.AcceptedAts, stuck.Ids));
+        Task FromAsync(PaymentCursor before, Func<PaymentPageArgs, Task> pageAsync, bool parked = false) =>
+            pageAsync(PaymentPageArgs.Before(before, Batches.Noon.AddDays(-1), Page, parked));
+        var middle = new PaymentCursor(Batches.Noon.AddMinutes(1).AddMicroseconds(Many / 2), Guid.Empty);
+        Func<Task>[] statements =
+        [
+            () => payments.FindAsync(stuck.Ids[0]),
+            () => FromAsync(PaymentCursor.End, payments.AllAsync),
+            () => FromAsync(middle, payments.AllAsync),
+            () => FromAsync(PaymentCursor.End, payments.SettledAsync),
+            () => FromAsync(PaymentCursor.End, payments.OwnedAsync),
+            () => FromAsync(PaymentCursor.End, payments.OwnedAsync, parked: true),
+            () => FromAsync(PaymentCursor.End, payments.InDoubtAsync),
+        ];
+        await SettleAsync(living, 50, Batches.Noon);
+        await _database.ExecuteAsync("ANALYZE payments, settlements, doubts");
+        await CountReadAsync(statements);
+        await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
+        var before = await CountReadAsync(statements);
+        await _database.ExecuteAsync("ANALYZE payments, settlements, doubts");
+        var after = await CountReadAsync(statements);
+
+        Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Calls * Page * 6));
+    }
+
     private async Task<RecordArgs> SettleAsync(int owner, int count, DateTime acceptedAt)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);

@@ -66,7 +66,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         foreach (var (reason, count) in new[] { (null, 25), ("rare", 5), ("frequent", 20), ("unknown", 0) })
         {
             var listed = new List<Guid>();
-            for (var after = ParkedCursor.Start; ;)
+            for (var after = PaymentCursor.Start; ;)
             {
                 var page = await Parked.PageAsync(ParkedPageArgs.After(after, reason, 4));
                 listed.AddRange(page.Select(row => row.CorrelationId));
@@ -89,7 +89,7 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         await ParkAllAsync(
             epoch, batch with { AcceptedAts = Array.ConvertAll(batch.Ids, _ => Batches.Noon) }, _ => "because");
 
-        var first = await Parked.PageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 3));
+        var first = await Parked.PageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 3));
         var second = await Parked.PageAsync(ParkedPageArgs.After(first[^1].Cursor, null, 4));
 
         Assert.Equal(batch.Ids, first.Concat(second).Select(row => row.CorrelationId));
@@ -102,17 +102,17 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
 
         var replayed = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(
-            () => Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, "frequent", 100)))));
+            () => Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, "frequent", 100)))));
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
         var adopter = await _database.OpenEpochAsync();
         var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
-        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100))).Count);
+        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100))).Count);
     }
 
-    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(ParkedCursor.Start, null, 100));
+    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100));
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {

@@ -138,6 +138,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
             Array.ConvertAll(indexes, at => stored.AmountsCents[at]),
             Array.ConvertAll(indexes, at => Batches.Noon.AddMilliseconds(at * 200)),
             Array.ConvertAll(indexes, at => stored.AcceptedAts[at]),
+            Array.ConvertAll(indexes, _ => (short)1),
             instance);
     }
 

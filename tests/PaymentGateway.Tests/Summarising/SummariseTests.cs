@@ -172,6 +172,7 @@ public sealed class SummariseTests : IAsyncLifetime
                 Array.ConvertAll(page, charge => charge.Cents),
                 Array.ConvertAll(page, charge => charge.RequestedAt),
                 stored.AcceptedAts,
+                Array.ConvertAll(page, _ => (short)1),
                 Epoch: 1 + done % 3)));
         }
     }

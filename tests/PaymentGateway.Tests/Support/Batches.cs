@@ -32,5 +32,6 @@ internal static class Batches
         stored.AmountsCents,
         Array.ConvertAll(stored.Ids, _ => requestedAt ?? Noon),
         stored.AcceptedAts,
+        Array.ConvertAll(stored.Ids, _ => (short)1),
         epoch);
 }

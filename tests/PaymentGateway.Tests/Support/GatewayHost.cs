@@ -50,9 +50,12 @@ internal sealed class GatewayHost : IAsyncDisposable
 
     public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)
     {
-        using var answer = await _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
+        using var answer = await PostPaymentAsync(id, amount);
         return answer.StatusCode;
     }
+
+    public Task<HttpResponseMessage> PostPaymentAsync(Guid id, decimal amount = 19.90m) =>
+        _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
 
     /// <summary>Posts a new payment, which must be taken.</summary>
     public async Task<Guid> PayAsync()
@@ -68,7 +71,13 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
-    public Task<HttpResponseMessage> AskAsync(string path) => _client.GetAsync(path);
+    public Task<HttpResponseMessage> AskAsync(string path, string? token = null)
+    {
+        var request = new HttpRequestMessage(HttpMethod.Get, path);
+        if (token is not null)
+            request.Headers.Add("X-Rinha-Token", token);
+        return _client.SendAsync(request);
+    }
 
     public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
 

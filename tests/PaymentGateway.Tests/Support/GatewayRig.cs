@@ -52,6 +52,10 @@ internal sealed class GatewayRig : IAsyncDisposable
             $"{byDefault} settled by default and {byFallback} by fallback");
     }
 
+    /// <summary>The charges that have come to each.</summary>
+    public async Task<(long Default, long Fallback)> PostsAsync() =>
+        ((await Default.CallsAsync()).Posts, (await Fallback.CallsAsync()).Posts);
+
     public async Task<long> CountSettledAsync() =>
         await Database.ScalarAsync<long>("SELECT count(*) FROM settlements");
 

@@ -50,7 +50,9 @@ internal sealed class StackSteps(Rig rig, OwnEngine? own, MemoryKills kills)
         if (!await rig.KilledComesBackAsync(step, "postgres"))
             return;
         var said = await rig.Http.SayReadyAsync();
-        step.Must(said.Contains("books reset", StringComparison.Ordinal), $"/readyz says no loss, but: {said.Trim()}");
+        step.Must(
+            said.Contains("\"ledger\":\"reset\"", StringComparison.Ordinal),
+            $"/readyz says no loss, but: {said.Trim()}");
         step.Must(
             await rig.WaitAsync(Rig.BackLimit, rig.Ledger.NothingIsUnsettledAsync), "payments stay unsettled");
         await rig.Ledger.CompareAfterLossAsync(step);

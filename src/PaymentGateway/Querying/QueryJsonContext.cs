@@ -1,0 +1,10 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+
+namespace PaymentGateway.Querying;
+
+/// <summary>The answers about single payments, for the serializer.</summary>
+[JsonSourceGenerationOptions(JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
+[JsonSerializable(typeof(PaymentAnswer))]
+[JsonSerializable(typeof(PaymentList))]
+internal sealed partial class QueryJsonContext : JsonSerializerContext;

@@ -1,0 +1,86 @@
+using System.Net;
+using Npgsql;
+using PaymentGateway.Tests.Support;
+using static PaymentGateway.Tests.Querying.PaymentViews;
+
+namespace PaymentGateway.Tests.Querying;
+
+/// <summary>More who ask than PostgreSQL answers, and a PostgreSQL that is unavailable.</summary>
+public sealed class QueryLimitsTests : IAsyncLifetime
+{
+    private const int Asked = 100;
+
+    private readonly OwnServerDatabase _database = new();
+    private GatewayRig _rig = null!;
+    private GatewayHost _gateway = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await GatewayRig.StartAsync(_database);
+        _gateway = await _rig.StartGatewayAsync();
+    }
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task While_the_database_is_unavailable_the_answer_is_503_and_doubts_are_told_when_it_is_back()
+    {
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=1800s");
+        var id = await owner.PayAsync();
+        await _rig.Default.HoldsAsync(1);
+        await _rig.Default.SetFailureAsync(true);
+        await _database.Server.StopAsync();
+
+        await AssertProblemAsync(_gateway.AskAsync($"payments/{id}"), HttpStatusCode.ServiceUnavailable, null);
+        await AssertProblemAsync(_gateway.AskAsync("payments"), HttpStatusCode.ServiceUnavailable, null);
+
+        await _database.StartAgainAsync();
+        await Eventually.HoldsAsync(async () => await ShowsAsync(id), "it answers again");
+        await _gateway.BecomesAsync(id, "in_doubt");
+    }
+
+    [PostgresFact]
+    public async Task Two_are_asked_for_at_a_time_and_callers_over_the_limit_get_503_with_Retry_After()
+    {
+        var id = await _gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        await using var stalled = await StallAsync();
+
+        var asked = Enumerable.Range(0, Asked)
+            .Select(at => _gateway.AskAsync(at % 2 == 0 ? "payments" : $"payments/{id}")).ToList();
+        await Eventually.HoldsAsync(async () => await WaitingAsync() >= 2, "two statements wait");
+        Assert.Equal(2, await WaitingAsync());
+        using (var refused = await await Task.WhenAny(asked))
+        {
+            Assert.Equal(HttpStatusCode.ServiceUnavailable, refused.StatusCode);
+            Assert.Equal(TimeSpan.FromSeconds(1), refused.Headers.RetryAfter?.Delta);
+        }
+
+        await stalled.RollbackAsync();
+        foreach (var answer in await Task.WhenAll(asked))
+            answer.Dispose();
+        Assert.Equal("settled", (await _gateway.ShowAsync(id)).Text("state"));
+    }
+
+    private async Task<bool> ShowsAsync(Guid id)
+    {
+        using var answer = await _gateway.AskAsync($"payments/{id}");
+        return answer.IsSuccessStatusCode;
+    }
+
+    // Of the tables that they read, the one that nothing else waits for here.
+    private async Task<NpgsqlTransaction> StallAsync()
+    {
+        var connection = await _database.Source.OpenConnectionAsync();
+        var transaction = await connection.BeginTransactionAsync();
+        await using var command = new NpgsqlCommand("LOCK TABLE doubts IN ACCESS EXCLUSIVE MODE", connection);
+        await command.ExecuteNonQueryAsync();
+        return transaction;
+    }
+
+    private Task<long> WaitingAsync() => _database.ScalarAsync<long>("""
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%parked_reason%'
+        """);
+}
