@@ -27,6 +27,8 @@ public sealed class FolderTests
         ("Hosting", [
             "Accepting", "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Settling",
             "Storage", "Summarising"]),
+        ("Commanding", [
+            "Accepting", "Configuring", "Hosting", "Leasing", "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

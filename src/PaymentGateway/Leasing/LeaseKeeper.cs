@@ -1,5 +1,4 @@
 using System.Data.Common;
-using Npgsql;
 using PaymentGateway.Configuring;
 using PaymentGateway.Storage;
 
@@ -155,7 +154,7 @@ internal sealed partial class LeaseKeeper(
     private void Report(Exception failed)
     {
         // The schema may be another one when the server is back.
-        _schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
         if (!_unavailable)
             Log.DatabaseUnavailable(log, failed.Message);
         _unavailable = true;

@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
-using PaymentGateway.Hosting;
+using PaymentGateway.Commanding;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
@@ -178,6 +178,6 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     [GeneratedRegex(@"\(NEEDED\).*\[(.+)\]")]
     private static partial Regex Needed();
 
-    [GeneratedRegex("""Include="\.\./\.\./([^"]+)""" + "\"")]
+    [GeneratedRegex("""Include="\.\./\.\./([^"*]+)""")]
     private static partial Regex Outside();
 }

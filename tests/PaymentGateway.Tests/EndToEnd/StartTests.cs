@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using Npgsql;
-using PaymentGateway.Hosting;
+using PaymentGateway.Commanding;
 using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;

@@ -1,0 +1,57 @@
+using System.CommandLine;
+using System.Text.Json.Nodes;
+using PaymentGateway.Accepting;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>`payments show` and `payments list`: what became of payments.</summary>
+internal static class PaymentsVerb
+{
+    // The most that the gateway gives at once.
+    private const int PageMax = 200;
+
+    private static readonly Argument<Guid> Id = new("id") { Description = "The correlationId." };
+
+    // The gateway checks these and says what they may be.
+    private static readonly Option<string>[] Filters =
+    [
+        Filter("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
+        Filter("--processor", "Only those settled by default or fallback.", "processor"),
+        Filter("--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
+        Filter("--to", "Only those accepted then or earlier.", "time"),
+    ];
+
+    public static Command Create()
+    {
+        var show = GatewayVerb.Create(
+            "show", "Shows one payment; exit code 1 when there is none.",
+            static async (gateway, parsed) =>
+                new Report((await gateway.GetAsync($"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}")).Body ?? new JsonObject()));
+        show.Add(Id);
+
+        var list = GatewayVerb.Create("list", "Lists payments, the newest first.", ListAsync);
+        foreach (var filter in Filters)
+            list.Add(filter);
+        list.Add(Listing.Limit);
+        return new Command("payments", "Finds payments.") { show, list };
+    }
+
+    private static Task<Report> ListAsync(GatewayClient gateway, ParseResult parsed)
+    {
+        var limit = parsed.GetValue(Listing.Limit);
+        var query = string.Concat(
+            from filter in Filters
+            where parsed.GetValue(filter) is not null
+            select $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(parsed.GetValue(filter)!)}");
+        var first = $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}";
+        return Listing.FollowAsync(first, limit, async path =>
+        {
+            var (body, _) = await gateway.GetAsync(path);
+            var next = (string?)body?["next"];
+            return (body?["payments"] as JsonArray, next is null ? null : $"{first}&after={Uri.EscapeDataString(next)}");
+        });
+    }
+
+    private static Option<string> Filter(string name, string description, string value) =>
+        new(name) { Description = description, HelpName = value };
+}
