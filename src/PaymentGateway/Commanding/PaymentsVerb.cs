@@ -39,10 +39,9 @@ internal static class PaymentsVerb
     private static Task<Report> ListAsync(GatewayClient gateway, ParseResult parsed)
     {
         var limit = parsed.GetValue(Listing.Limit);
-        var query = string.Concat(
-            from filter in Filters
-            where parsed.GetValue(filter) is not null
-            select $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(parsed.GetValue(filter)!)}");
+        var query = string.Concat(Filters.Select(filter => parsed.GetValue(filter) is { } value
+            ? $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(value)}"
+            : ""));
         var first = $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}";
         return Listing.FollowAsync(first, limit, async path =>
         {

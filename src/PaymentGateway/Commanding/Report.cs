@@ -37,44 +37,67 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
     private string ToText() => Content switch
     {
         JsonArray { Count: 0 } => "none",
-        JsonArray rows => Table(rows.Select(Cells).ToList()),
-        _ => Aligned(Cells(Content).Select(cell => new[] { cell.Key, cell.Value })),
+        JsonArray rows => Table(rows),
+        _ => Aligned(Cells(Content).ConvertAll(static cell => new[] { cell.Name, cell.Text })),
     };
 
     // Members that only some rows have, such as a processor, are columns too.
-    private static string Table(List<Dictionary<string, string>> rows)
+    private static string Table(JsonArray rows)
     {
-        var columns = rows.SelectMany(row => row.Keys).Distinct().ToArray();
-        return Aligned(rows.Select(row => Array.ConvertAll(columns, column => row.GetValueOrDefault(column, "-")))
-            .Prepend(columns));
+        var columns = new List<string>();
+        var cells = new List<List<Cell>>(rows.Count);
+        foreach (var row in rows)
+        {
+            cells.Add(Cells(row));
+            foreach (var cell in cells[^1])
+                if (!columns.Contains(cell.Name))
+                    columns.Add(cell.Name);
+        }
+
+        var lines = cells.ConvertAll(row => columns
+            .ConvertAll(column => row.Find(cell => cell.Name == column)?.Text ?? "-").ToArray());
+        lines.Insert(0, columns.ToArray());
+        return Aligned(lines);
     }
 
-    private static string Aligned(IEnumerable<string[]> lines)
+    private static string Aligned(List<string[]> lines)
     {
-        var all = lines.ToList();
-        var widths = Enumerable.Range(0, all[0].Length).Select(at => all.Max(line => line[at].Length)).ToArray();
-        return string.Join(Environment.NewLine, all.Select(line =>
-            string.Join("  ", line.Select((cell, at) => cell.PadRight(widths[at]))).TrimEnd()));
+        var widths = new int[lines[0].Length];
+        foreach (var line in lines)
+            for (var at = 0; at < widths.Length; at++)
+                widths[at] = Math.Max(widths[at], line[at].Length);
+
+        return string.Join(Environment.NewLine, lines.ConvertAll(line =>
+        {
+            var text = new StringBuilder();
+            for (var at = 0; at < widths.Length; at++)
+                text.Append(line[at].PadRight(widths[at] + 2));
+            return text.ToString().TrimEnd();
+        }));
     }
 
-    private static Dictionary<string, string> Cells(JsonNode? node)
+    private static List<Cell> Cells(JsonNode? node)
     {
-        var cells = new Dictionary<string, string>();
+        var cells = new List<Cell>();
         if (node is JsonObject members)
             foreach (var (name, value) in members)
             {
                 if (value is JsonObject)
-                    foreach (var (inner, text) in Cells(value))
-                        cells[$"{name}.{inner}"] = text;
+                    cells.AddRange(Cells(value).ConvertAll(inner => new Cell($"{name}.{inner.Name}", inner.Text)));
                 else
-                    cells[name] = value switch
-                    {
-                        null => "-",
-                        JsonArray items => string.Join(" ", items.Select(item => $"{item}")),
-                        _ => value.ToString(),
-                    };
+                    cells.Add(new Cell(name, TextOf(value)));
             }
 
         return cells;
     }
+
+    private static string TextOf(JsonNode? value) => value switch
+    {
+        null => "-",
+        JsonArray items => string.Join(" ", (IEnumerable<JsonNode?>)items),
+        _ => value.ToString(),
+    };
+
+    // A class: LINQ and lists over structs are compiled once more for each, and make the binary larger.
+    private sealed record Cell(string Name, string Text);
 }

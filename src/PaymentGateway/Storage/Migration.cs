@@ -17,9 +17,7 @@ internal sealed record Migration(int Version, string Name, string Sql)
     private const string Extension = ".sql";
 
     /// <summary>All that this binary knows, in their order.</summary>
-    public static IReadOnlyList<Migration> All { get; } = typeof(Migration).Assembly.GetManifestResourceNames()
-        .Where(name => name.StartsWith(Folder, StringComparison.Ordinal)).Order(StringComparer.Ordinal)
-        .Select(Load).ToArray();
+    public static IReadOnlyList<Migration> All { get; } = LoadAll();
 
     /// <summary>SHA-256 of its file, in hexadecimal digits.</summary>
     public string Checksum { get; } = Convert.ToHexString(SHA256.HashData(Encoding.UTF8.GetBytes(Sql)));
@@ -28,6 +26,15 @@ internal sealed record Migration(int Version, string Name, string Sql)
     public string[] Statements(bool durable) =>
         (durable ? Sql.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal) : Sql)
             .Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+
+    private static Migration[] LoadAll()
+    {
+        var files = Array.FindAll(
+            typeof(Migration).Assembly.GetManifestResourceNames(),
+            static name => name.StartsWith(Folder, StringComparison.Ordinal));
+        Array.Sort(files, StringComparer.Ordinal);
+        return Array.ConvertAll(files, Load);
+    }
 
     private static Migration Load(string resource)
     {
