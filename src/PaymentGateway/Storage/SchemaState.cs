@@ -13,7 +13,7 @@ internal sealed record SchemaState(
     private const string Sql = """
         SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
                count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
-               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health', 'schema_version')
+               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health', 'schema_version', 'doubts')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
@@ -32,7 +32,7 @@ internal sealed record SchemaState(
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
-                          'processor_health', 'schema_version')
+                          'processor_health', 'schema_version', 'doubts')
           AND relnamespace = current_schema()::regnamespace
         """;
 

@@ -88,7 +88,7 @@ public sealed partial class MigrationTests : IAsyncLifetime
     [PostgresTheory]
     [InlineData("INSERT INTO schema_version (version, name, checksum) VALUES (900, '', '')", "of version 900, and")]
     [InlineData("UPDATE schema_version SET checksum = 'another' WHERE version = 1", "version 1 is not the ledger of")]
-    [InlineData("UPDATE schema_version SET checksum = '' WHERE version = 2", "version 2 is not the doubt-and-attempts")]
+    [InlineData("UPDATE schema_version SET checksum = '' WHERE version = 2", "version 2 is not the payment-queries")]
     public async Task Tables_of_a_version_that_this_binary_does_not_know_are_a_wrong_setting(string change, string why)
     {
         await _database.Schema().EnsureAsync();
@@ -153,7 +153,7 @@ public sealed partial class MigrationTests : IAsyncLifetime
     private async Task AssertIsVersionOneAsync()
     {
         Assert.Equal(1, await _database.ScalarAsync<int>("SELECT max(version) FROM schema_version"));
-        Assert.DoesNotContain(await CatalogOf.Async(_database), line => line.Contains("in_doubt_at"));
+        Assert.DoesNotContain(await CatalogOf.Async(_database), line => line.Contains("attempts"));
     }
 
     // Held as a long statement of an earlier version would hold it; payments stay free.
