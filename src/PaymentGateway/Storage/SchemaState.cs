@@ -13,7 +13,7 @@ internal sealed record SchemaState(
     private const string Sql = """
         SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
                count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
-               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health', 'schema_version', 'doubts')
+               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health', 'schema_version')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
