@@ -43,13 +43,13 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
             address = "http://localhost";
         }
 
-        return new HttpClient(handler) { BaseAddress = new Uri(address), Timeout = limit };
+        return new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
     }
 
     private static HttpClient TryOpen(string url)
     {
         if (Uri.TryCreate(url, UriKind.Absolute, out var uri) && uri.Scheme is "http" or "https")
-            return Open(url.TrimEnd('/') + "/", AnswerLimit);
+            return Open(url, AnswerLimit);
         throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
     }
 
@@ -65,8 +65,9 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
             if (!answer.IsSuccessStatusCode)
                 throw Failure((int)answer.StatusCode, body);
 
-            var next = answer.Headers.TryGetValues("Link", out var links) ? NextLink().Match(links.First()) : null;
-            return (body.Length == 0 ? null : JsonNode.Parse(body), next is { Success: true } ? next.Groups[1].Value : null);
+            var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
+            var next = NextLink().Match(link);
+            return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
         }
         catch (HttpRequestException failed)
         {

@@ -1,4 +1,5 @@
 using System.CommandLine;
+using System.Globalization;
 using System.Text.Json.Nodes;
 
 namespace PaymentGateway.Commanding;
@@ -41,7 +42,9 @@ internal static class Listing
         };
         limit.Validators.Add(static given =>
         {
-            if (given.GetValueOrDefault<int>() is < 1 or > LimitMax)
+            if (given.Tokens is [var token] && (!int.TryParse(
+                    token.Value, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
+                || count is < 1 or > LimitMax))
                 given.AddError($"--limit must be a whole number from 1 to {LimitMax}");
         });
         return limit;

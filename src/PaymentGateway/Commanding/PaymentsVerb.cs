@@ -26,7 +26,10 @@ internal static class PaymentsVerb
         var show = GatewayVerb.Create(
             "show", "Shows one payment; exit code 1 when there is none.",
             static async (gateway, parsed) =>
-                new Report((await gateway.GetAsync($"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}")).Body ?? new JsonObject()));
+            {
+                var (payment, _) = await gateway.GetAsync($"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}");
+                return new Report(payment ?? new JsonObject());
+            });
         show.Add(Id);
 
         var list = GatewayVerb.Create("list", "Lists payments, the newest first.", ListAsync);
@@ -46,8 +49,8 @@ internal static class PaymentsVerb
         return Listing.FollowAsync(first, limit, async path =>
         {
             var (body, _) = await gateway.GetAsync(path);
-            var next = (string?)body?["next"];
-            return (body?["payments"] as JsonArray, next is null ? null : $"{first}&after={Uri.EscapeDataString(next)}");
+            var next = (string?)body?["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
+            return (body?["payments"] as JsonArray, next);
         });
     }
 

@@ -6,7 +6,7 @@ using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Commanding;
 
-/// <summary>`status`: whether the gateway takes payments, what is settled, and how much waits for an operator.</summary>
+/// <summary>`status`: whether the gateway takes payments, what is settled, and what waits for an operator.</summary>
 internal static class StatusVerb
 {
     private const int ParkedMax = 1_000;

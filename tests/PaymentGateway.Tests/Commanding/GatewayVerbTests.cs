@@ -28,7 +28,7 @@ public sealed class GatewayVerbTests : IAsyncLifetime
         await ParkAsync(2, Refused);
 
         var text = await AskAsync("status");
-        var json = (await AskAsync("status", "--json")).Json;
+        var json = (await AskAsync("status", "--json")).ReadJson();
 
         Assert.Equal(0, text.ExitCode);
         Assert.Matches(@"(?m)^default\.totalAmount +19\.90$", text.Output);
@@ -62,9 +62,9 @@ public sealed class GatewayVerbTests : IAsyncLifetime
         Assert.Equal(3, few.Output.Split('\n').Length);
         Assert.StartsWith("correlationId ", few.Output, StringComparison.Ordinal);
         Assert.Contains("more follow", few.Error, StringComparison.Ordinal);
-        Assert.Equal((1_008, ""), (all.Json.GetArrayLength(), all.Error));
-        Assert.Equal((1_008, ""), (exactly.Json.GetArrayLength(), exactly.Error));
-        Assert.Equal(3, others.Json.GetArrayLength());
+        Assert.Equal((1_008, ""), (all.ReadJson().GetArrayLength(), all.Error));
+        Assert.Equal((1_008, ""), (exactly.ReadJson().GetArrayLength(), exactly.Error));
+        Assert.Equal(3, others.ReadJson().GetArrayLength());
     }
 
     [PostgresFact]
@@ -79,7 +79,7 @@ public sealed class GatewayVerbTests : IAsyncLifetime
     {
         await ParkAsync(1_200, Refused);
         await ParkAsync(2, "another reason");
-        var id = (await AskAsync("parked", "list", "--limit", "1", "--json")).Json[0].GetProperty("correlationId");
+        var id = (await AskAsync("parked", "list", "--limit", "1", "--json")).ReadJson()[0].GetProperty("correlationId");
 
         var one = await AskAsync("parked", "replay", id.GetString()!);
         var again = await AskAsync("parked", "replay", id.GetString()!);
@@ -88,7 +88,7 @@ public sealed class GatewayVerbTests : IAsyncLifetime
 
         Assert.Equal(new Verb(0, "replayed  1", ""), one);
         again.AssertFailed(1, "No parked payment");
-        Assert.Equal(2, others.Json.GetProperty("replayed").GetInt32());
+        Assert.Equal(2, others.ReadJson().GetProperty("replayed").GetInt32());
         Assert.Equal("replayed  1199", rest.Output);
         await _rig.LedgersReachAsync(byDefault: 1_202);
     }

@@ -50,7 +50,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal(
             [$"correlationId  {Known}", "amount         19.90", "state          settled", "processor      default"],
             text.Output.Split(Environment.NewLine));
-        Assert.Equal("19.90", json.Json.GetProperty("amount").GetRawText());
+        Assert.Equal("19.90", json.ReadJson().GetProperty("amount").GetRawText());
     }
 
     [Fact]
@@ -63,8 +63,10 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         var all = await AskAsync("payments", "list", "--limit", "1000", "--json", "--state", "in_doubt");
         var some = await AskAsync("payments", "list", "--limit", "201", "--json");
 
-        Assert.Equal(Enumerable.Range(0, 450), all.Json.EnumerateArray().Select(row => row.GetProperty("at").GetInt32()));
-        Assert.Equal((201, "more follow: --limit is 201"), (some.Json.GetArrayLength(), some.Error));
+        Assert.Equal(
+            Enumerable.Range(0, 450),
+            all.ReadJson().EnumerateArray().Select(row => row.GetProperty("at").GetInt32()));
+        Assert.Equal((201, "more follow: --limit is 201"), (some.ReadJson().GetArrayLength(), some.Error));
         Assert.Equal(
             ["?limit=200&state=in_doubt", "?limit=200&state=in_doubt&after=200", "?limit=200&state=in_doubt&after=400"],
             _asked.Take(3));

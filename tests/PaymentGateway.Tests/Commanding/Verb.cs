@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Commanding;
 internal sealed record Verb(int ExitCode, string Output, string Error)
 {
     /// <summary>What it printed with --json.</summary>
-    public JsonElement Json => JsonDocument.Parse(Output).RootElement;
+    public JsonElement ReadJson() => JsonDocument.Parse(Output).RootElement;
 
     public static async Task<Verb> RunAsync(params string[] args)
     {

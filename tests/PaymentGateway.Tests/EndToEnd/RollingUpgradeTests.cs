@@ -14,7 +14,7 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
     private const string Kept = """
         SELECT string_agg(settlement::text, E'\n' ORDER BY correlation_id) FROM (
             SELECT correlation_id, accepted_at, processor, amount_cents, requested_at FROM settlements
-            WHERE accepted_at < '2026-11-20 12:01:41+00') AS settlement
+            WHERE requested_at < '2026-11-21 00:00:00+00') AS settlement
         """;
 
     // Of the dump: released in doubt, and two of the killed epoch.
