@@ -120,7 +120,8 @@ public sealed partial class CommandLineTests
             ? [(verb.Name, verb)]
             : verb.Subcommands.Select(inner => ($"{verb.Name} {inner.Name}", inner)));
 
-    [GeneratedRegex(@"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline)]
+    [GeneratedRegex(
+        @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline)]
     private static partial Regex Section();
 
     [GeneratedRegex(@"^\| `(?<name>[\w-]+)", RegexOptions.Multiline)]

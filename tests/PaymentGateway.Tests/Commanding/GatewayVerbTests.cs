@@ -79,10 +79,11 @@ public sealed class GatewayVerbTests : IAsyncLifetime
     {
         await ParkAsync(1_200, Refused);
         await ParkAsync(2, "another reason");
-        var id = (await AskAsync("parked", "list", "--limit", "1", "--json")).ReadJson()[0].GetProperty("correlationId");
+        var first = (await AskAsync("parked", "list", "--limit", "1", "--json")).ReadJson()[0];
+        var id = first.GetProperty("correlationId").GetString()!;
 
-        var one = await AskAsync("parked", "replay", id.GetString()!);
-        var again = await AskAsync("parked", "replay", id.GetString()!);
+        var one = await AskAsync("parked", "replay", id);
+        var again = await AskAsync("parked", "replay", id);
         var others = await AskAsync("parked", "replay", "--all", "--reason", "another reason", "--json");
         var rest = await AskAsync("parked", "replay", "--all");
 
