@@ -38,7 +38,7 @@ public sealed partial class CommandLineTests
     [InlineData("payments show", "show")]
     [InlineData("payments show x", "x")]
     [InlineData("payments list --limit 0", "--limit")]
-    [InlineData("payments list --limit ten", "ten")]
+    [InlineData("payments list --limit ten", "--limit must be")]
     [InlineData("payments list --limit 100001", "100000")]
     [InlineData("parked replay", "an id, or --all")]
     [InlineData("parked replay --all 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3", "an id, or --all")]

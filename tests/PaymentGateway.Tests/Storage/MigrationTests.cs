@@ -150,6 +150,22 @@ public sealed partial class MigrationTests : IAsyncLifetime
         Assert.Equal([Migration.All[1]], (await _database.Schema().EnsureAsync()).Take(1));
     }
 
+    [PostgresFact]
+    public async Task Statements_of_version_1_go_on_over_each_migration_and_notice_one_that_breaks_them()
+    {
+        await VersionOne.CreateAsync(_database);
+        await using var earlier = await VersionOneInstance.StartAsync(_database.ConnectionString);
+        await earlier.GoesOnAsync();
+
+        await _database.Schema().EnsureAsync();
+        await earlier.GoesOnAsync();
+        await _database.ExecuteAsync(
+            "ALTER TABLE settlements ADD CONSTRAINT breaks CHECK (attempts IS NOT NULL) NOT VALID");
+
+        var broken = await Assert.ThrowsAsync<PostgresException>(earlier.GoesOnAsync);
+        Assert.Equal(PostgresErrorCodes.CheckViolation, broken.SqlState);
+    }
+
     private async Task AssertIsVersionOneAsync()
     {
         Assert.Equal(1, await _database.ScalarAsync<int>("SELECT max(version) FROM schema_version"));
