@@ -17,7 +17,7 @@ COPY src/PaymentGateway/PaymentGateway.csproj src/PaymentGateway/
 COPY src/ProcessorSimulator/ProcessorSimulator.csproj src/ProcessorSimulator/
 RUN dotnet restore src/PaymentGateway -r linux-x64 && dotnet restore src/ProcessorSimulator -r linux-x64
 COPY eng/ eng/
-COPY postgres/schema.sql postgres/
+COPY postgres/migrations/ postgres/migrations/
 COPY src/ src/
 RUN eng/publish --no-restore
 

@@ -1,25 +1,25 @@
 using System.Net.Sockets;
+using PaymentGateway.Commanding;
 using PaymentGateway.Configuring;
 using PaymentGateway.Hosting;
 
 namespace PaymentGateway;
 
 /// <summary>
-/// Entry point: create, run. A wrong setting ends it with one line that names the setting. `healthcheck` only asks.
+/// Entry point: create, run. A wrong setting ends it with one line that names the setting. Other verbs only ask.
 /// </summary>
 internal static class Program
 {
-    private const int ConfigurationWrong = 78;
-    private const int PartFailed = 70;
-
     /// <summary>Runs the gateway until it is told to stop, or one of its parts fails.</summary>
     /// <returns>
-    /// 0 after a clean stop; of sysexits.h 78 (EX_CONFIG) when a setting is wrong, 70 (EX_SOFTWARE) when a part failed.
+    /// 0 after a clean stop, 78 when a setting is wrong, 70 when a part failed; another verb's own exit code.
     /// </returns>
     public static async Task<int> Main(string[] args)
     {
         if (args is [HealthcheckVerb.Name])
             return await HealthcheckVerb.RunAsync();
+        if (CommandLine.SettingsOfRun(args) is not { } settings)
+            return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
         // The runtime reads it at the first socket. A hop from the socket's thread to the pool, several a payment,
         // costs more than what it would run there; so nothing may block in such a thread (RowReading).
@@ -27,13 +27,13 @@ internal static class Program
 
         try
         {
-            await using var app = GatewayApp.Create(args);
+            await using var app = GatewayApp.Create(settings);
             return await RunAsync(app);
         }
         catch (ConfigurationException wrong)
         {
             await Console.Error.WriteLineAsync(wrong.Message);
-            return ConfigurationWrong;
+            return ExitCodes.WrongSetting;
         }
     }
 
@@ -64,7 +64,7 @@ internal static class Program
 
         foreach (var failure in failures)
             await Console.Error.WriteLineAsync(failure.ToString());
-        return failures.Count > 0 ? PartFailed : 0;
+        return failures.Count > 0 ? ExitCodes.Failed : ExitCodes.Ok;
     }
 
     private static IEnumerable<Exception> Failures(WebApplication app)

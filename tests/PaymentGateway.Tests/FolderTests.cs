@@ -27,8 +27,10 @@ public sealed class FolderTests
         ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
         ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Querying", "Queueing", "Recording",
-            "Settling", "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Querying", "Queueing",
+            "Recording", "Settling", "Storage", "Summarising"]),
+        ("Commanding", [
+            "Accepting", "Configuring", "Hosting", "Leasing", "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

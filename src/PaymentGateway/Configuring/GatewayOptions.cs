@@ -26,13 +26,14 @@ internal sealed record GatewayOptions(
     public static GatewayOptions Read(IConfiguration configuration)
     {
         var settings = new SettingsReader(configuration, "Gateway");
+        var (ledger, durable) = ReadStorage(settings);
         var options = new GatewayOptions(
-            settings.Required("ConnectionStrings:Ledger"),
+            ledger,
             settings.Text("Gateway:Instance:Name", Environment.MachineName),
             ListenUrls.Read(settings),
             settings.Secret("Gateway:Admin:Token"),
             settings.Choice("Gateway:Logging:Format", LogFormat.Text),
-            settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable,
+            durable,
             settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
             settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
             IntakeOptions.Read(settings),
@@ -43,6 +44,12 @@ internal sealed record GatewayOptions(
         settings.RefuseUnknown();
         return options;
     }
+
+    /// <summary>What is needed for the tables alone: the connection string, and whether they are logged.</summary>
+    /// <exception cref="ConfigurationException">It is missing or wrong.</exception>
+    public static (string Ledger, bool Durable) ReadStorage(SettingsReader settings) => (
+        settings.Required("ConnectionStrings:Ledger"),
+        settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable);
 
     /// <summary>Where <paramref name="processor"/> listens.</summary>
     public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;

@@ -1,5 +1,4 @@
 using System.Data.Common;
-using Npgsql;
 using PaymentGateway.Configuring;
 using PaymentGateway.Storage;
 
@@ -157,7 +156,7 @@ internal sealed partial class LeaseKeeper(
     private void Report(Exception failed)
     {
         // The schema may be another one when the server is back.
-        _schemaKnown &= failed is not PostgresException { SqlState: PostgresErrorCodes.UndefinedTable };
+        _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
         Log.DatabaseUnavailable(log, _unavailable ? LogLevel.Debug : LogLevel.Error, failed.Message);
         _unavailable = true;
     }

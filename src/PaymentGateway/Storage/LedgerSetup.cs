@@ -37,7 +37,9 @@ internal static class LedgerSetup
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
         services.AddKeyedSingleton(
             LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton<SchemaSetup>();
+        services.AddSingleton(provider => new SchemaSetup(
+            provider.GetRequiredService<SharedConnections>(), options.Durable,
+            provider.GetRequiredService<ILogger<SchemaSetup>>()));
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
         services.AddSingleton<LedgerStateStore>();

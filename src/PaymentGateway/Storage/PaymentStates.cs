@@ -1,7 +1,7 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The states of a row of payments (postgres/schema.sql): numbers for code, and the same numbers for statements.
+/// The states of a row of payments (postgres/migrations): numbers for code, and the same numbers for statements.
 /// </summary>
 internal static class PaymentStates
 {

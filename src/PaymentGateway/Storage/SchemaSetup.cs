@@ -5,106 +5,161 @@ using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>Creates the ledger where it is missing, from the embedded postgres/schema.sql.</summary>
-internal sealed class SchemaSetup(SharedConnections connections, GatewayOptions options)
+/// <summary>Brings the tables to this binary's version, and refuses those that it must not run on.</summary>
+/// <param name="connections">A migration has the time of one of their commands.</param>
+/// <param name="durable">Whether the tables must survive a crash of the database.</param>
+/// <param name="log">Told of each migration.</param>
+internal sealed partial class SchemaSetup(SharedConnections connections, bool durable, ILogger<SchemaSetup> log)
 {
-    private const string StateSql = """
-        SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
-               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health')
-                                AND relpersistence = 'p') AS logged,
-               count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
-               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
-                  AND (attrelid, attname) IN (
-                    (to_regclass('leases'), 'low_water_mark'),
-                    (to_regclass('payments'), 'owner_epoch'),
-                    (to_regclass('settlement_totals'), 'width_seconds'),
-                    (to_regclass('settlement_totals'), 'epoch'),
-                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
-               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
-                  AND (attrelid, attname) IN (
-                    (to_regclass('leases'), 'used_fallback'),
-                    (to_regclass('leases'), 'refused_until'),
-                    (to_regclass('leases'), 'renewal'),
-                    (to_regclass('payments'), 'parked_at'),
-                    (to_regclass('payments'), 'attempts'),
-                    (to_regclass('settlements'), 'attempts'),
-                    (to_regclass('doubts'), 'in_doubt_at'))) AS added_columns,
-               (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
-                WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
-        FROM pg_class
-        WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
-                          'processor_health', 'doubts')
-          AND relnamespace = current_schema()::regnamespace
+    // Two that migrate at once would both create; the lock ends with the transaction.
+    private const string LockSql = "SELECT pg_advisory_xact_lock(72616966)";
+
+    // Logged in both profiles: a crash empties tables, and leaves them as they were made.
+    private const string VersionTableSql = """
+        CREATE TABLE IF NOT EXISTS schema_version (
+            version    integer PRIMARY KEY,
+            name       text NOT NULL,
+            checksum   text NOT NULL,
+            applied_at timestamptz NOT NULL DEFAULT now()
+        )
         """;
 
-    // As many as the statement names.
-    private const int LaterCount = 5;
-    private const int AddedCount = 7;
+    private const string VersionsSql = "SELECT version, checksum FROM schema_version ORDER BY version";
+
+    // While a table's lock is waited for, payments wait behind it, so not for long.
+    private const string LimitSql = """
+        SELECT set_config('lock_timeout', '300ms', true), set_config('statement_timeout', @StatementTimeout, true)
+        """;
+
+    private const string AppliedSql =
+        "INSERT INTO schema_version (version, name, checksum) VALUES (@Version, @Name, @Checksum)";
+
+    private const int Tries = 5;
 
     /// <summary>Safe to call at any time and by two instances at once.</summary>
+    /// <returns>What was applied now.</returns>
     /// <exception cref="ConfigurationException">
-    /// The tables or the server are of the other storage profile, or the tables of an earlier version.
+    /// The tables or the server are of the other storage profile, or the tables of a version that this binary does not
+    /// know.
     /// </exception>
-    /// <exception cref="DbException">PostgreSQL is unavailable or refuses.</exception>
-    public async Task EnsureAsync()
+    /// <exception cref="DbException">
+    /// PostgreSQL is unavailable or refuses; with LockNotAvailable a table was in use all the time.
+    /// </exception>
+    public async Task<IReadOnlyList<Migration>> EnsureAsync()
     {
-        var state = await StateAsync();
-        if (options.Durable && state.SwitchedOff.Length > 0)
+        var state = await connections.RunAsync(connection => SchemaState.ReadAsync(connection));
+        if (durable && state.SwitchedOff.Length > 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
 
-        if (state.Ledger == 0 || (state.LaterColumns == LaterCount && state.AddedColumns < AddedCount))
+        var pending = Pending(
+            state.Versioned == 0 ? [] : await connections.RunAsync(connection => VersionsAsync(connection, null)));
+        if (pending.Count == 0)
+            RefuseTables(state);
+
+        var applied = new List<Migration>();
+        foreach (var migration in pending)
+            if (await ApplyAsync(migration))
+            {
+                Log.Applied(log, migration.Version, migration.Name);
+                applied.Add(migration);
+            }
+
+        return applied;
+    }
+
+    /// <summary>Whether a statement failed because the server has not the tables that it had.</summary>
+    public static bool IsOfOtherTables(Exception failed) => failed is PostgresException
+    {
+        SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedColumn,
+    };
+
+    private static async Task<List<AppliedVersion>> VersionsAsync(
+        NpgsqlConnection connection, NpgsqlTransaction? transaction) =>
+        (await connection.QueryAsync<AppliedVersion>(
+            VersionsSql, null, transaction, commandTimeout: connection.CommandTimeout)).AsList();
+
+    private static List<Migration> Pending(List<AppliedVersion> applied)
+    {
+        var pending = Migration.All.ToList();
+        foreach (var (version, checksum) in applied)
         {
-            await connections.RunAsync(CreateAsync);
-            // What was there already stayed as it was, but for columns that can be added to it.
-            state = await StateAsync();
+            if (pending.Find(migration => migration.Version == version) is not { } known)
+                throw Wrong($"names tables of version {version}, and this binary knows {Migration.All.Count}");
+            if (known.Checksum != checksum)
+                throw Wrong($"names tables whose version {version} is not the {known.Name} of this binary");
+            pending.Remove(known);
         }
 
-        if (state.LaterColumns != LaterCount)
-            throw new ConfigurationException(
-                "ConnectionStrings__Ledger",
-                "names tables of an earlier version (drop them all, or name another database)");
+        return pending;
+    }
+
+    private async Task<bool> ApplyAsync(Migration migration)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            try
+            {
+                return await connections.RunAsync(connection => ApplyAsync(connection, migration));
+            }
+            catch (PostgresException busy) when (attempt < Tries && busy.SqlState
+                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
+            {
+                // Whoever waited behind it goes on, and this one begins again.
+            }
+        }
+    }
+
+    /// <returns>False when another instance was first.</returns>
+    private async Task<bool> ApplyAsync(NpgsqlConnection connection, Migration migration)
+    {
+        await connection.OpenAsync();
+        await using var transaction = await connection.BeginTransactionAsync();
+        await connection.ExecuteAsync(LockSql, null, transaction, connection.CommandTimeout);
+        await connection.ExecuteAsync(VersionTableSql, null, transaction, connection.CommandTimeout);
+        if (!Pending(await VersionsAsync(connection, transaction)).Contains(migration))
+            return false;
+
+        var limit = MigrationLimit.Within(connection.CommandTimeout);
+        await connection.ExecuteAsync(LimitSql, limit, transaction, connection.CommandTimeout);
+        var before = await SchemaState.ReadAsync(connection, transaction);
+        if (before.IsTooOld)
+            throw LacksColumns();
+        // Tables from before the versions are taken over as the first one.
+        if (migration.Version > 1 || !before.IsWhole)
+            foreach (var statement in migration.Statements(durable))
+                await connection.ExecuteAsync(statement, null, transaction, connection.CommandTimeout);
+
+        RefuseTables(await SchemaState.ReadAsync(connection, transaction));
+        await connection.ExecuteAsync(
+            AppliedSql, new MigrationRow(migration.Version, migration.Name, migration.Checksum), transaction,
+            connection.CommandTimeout);
+        await transaction.CommitAsync();
+        return true;
+    }
+
+    private void RefuseTables(SchemaState state)
+    {
+        if (!state.IsWhole)
+            throw LacksColumns();
         // Each of them: were payments emptied alone by a crash, an id could be accepted, and settled, once more.
-        if ((options.Durable ? state.Unlogged : state.Logged) != 0)
+        if ((durable ? state.Unlogged : state.Logged) != 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
-                options.Durable
+                durable
                     ? "is Durable, but tables are UNLOGGED (ALTER TABLE … SET LOGGED each, or drop them)"
                     : "is Unlogged, but tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
     }
 
-    private Task<SchemaState> StateAsync() =>
-        connections.RunAsync(connection => connection.QuerySingleAsync<SchemaState>(
-            StateSql, commandTimeout: connection.CommandTimeout));
+    private static ConfigurationException LacksColumns() =>
+        Wrong("names tables that lack columns (drop them all, schema_version too, or name another database)");
 
-    private async Task<int> CreateAsync(NpgsqlConnection connection)
+    private static ConfigurationException Wrong(string reason) => new("ConnectionStrings__Ledger", reason);
+
+    private static partial class Log
     {
-        var statements = Statements();
-        await connection.OpenAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        foreach (var statement in statements)
-            await connection.ExecuteAsync(statement, null, transaction, connection.CommandTimeout);
-        await transaction.CommitAsync();
-        return statements.Length;
-    }
-
-    private string[] Statements()
-    {
-        using var stream = typeof(SchemaSetup).Assembly.GetManifestResourceStream("schema.sql")
-            ?? throw new InvalidOperationException("schema.sql is not embedded");
-        using var reader = new StreamReader(stream);
-        var schema = reader.ReadToEnd();
-        if (options.Durable)
-            schema = schema.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal);
-
-        return schema.Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+        [LoggerMessage(220, LogLevel.Information, "The tables have version {Version} now: {Name}")]
+        public static partial void Applied(ILogger log, int version, string name);
     }
 }
-
-/// <summary>
-/// Which of our tables exist, whether the ledger survives a crash of the database, how many columns it has of those
-/// that came later and of those that can be added, and what of the server's own safety is switched off, in words.
-/// </summary>
-internal sealed record SchemaState(
-    long Ledger, long Logged, long Unlogged, long LaterColumns, long AddedColumns, string SwitchedOff);

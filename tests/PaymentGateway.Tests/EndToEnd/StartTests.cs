@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Net.Http.Json;
 using System.Text.Json;
 using Npgsql;
-using PaymentGateway.Hosting;
+using PaymentGateway.Commanding;
 using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;

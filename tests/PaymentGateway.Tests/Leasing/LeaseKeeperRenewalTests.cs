@@ -71,7 +71,8 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     {
         await _stages.StartAsync<LeaseKeeper>();
         await _database.ExecuteAsync(
-            "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health");
+            "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
+            + "schema_version");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => _database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),

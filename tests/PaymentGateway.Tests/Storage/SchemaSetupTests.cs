@@ -6,7 +6,8 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class SchemaSetupTests : IAsyncLifetime
 {
-    private const string Tables = "payments, settlements, settlement_totals, leases, processor_health, ledger";
+    private const string Tables =
+        "payments, settlements, settlement_totals, leases, processor_health, ledger, schema_version";
 
     private readonly EmptyDurableDatabase _database = new();
 
@@ -21,7 +22,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
         await Task.WhenAll(instances);
 
-        Assert.Equal(6, await CountTablesAsync("true"));
+        Assert.Equal(7, await CountTablesAsync("true"));
         Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
         Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
     }
@@ -45,8 +46,8 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup().EnsureAsync();
 
         Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
-        Assert.Equal(
-            3, await CountTablesAsync("relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'ledger')"));
+        Assert.Equal(4, await CountTablesAsync(
+            "relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'ledger', 'schema_version')"));
     }
 
     [PostgresFact]
@@ -55,7 +56,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup("Durable").EnsureAsync();
         await Setup("Durable").EnsureAsync();
 
-        Assert.Equal(6, await CountTablesAsync("relpersistence = 'p'"));
+        Assert.Equal(7, await CountTablesAsync("relpersistence = 'p'"));
     }
 
     [PostgresTheory]
@@ -131,14 +132,27 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("ALTER TABLE settlement_totals DROP COLUMN width_seconds")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]
-    public async Task Tables_of_an_earlier_version_are_a_wrong_setting(string earlier)
+    [InlineData("DROP TABLE ledger")]
+    public async Task Tables_that_lack_columns_are_a_wrong_setting(string change)
     {
         await Setup().EnsureAsync();
-        await _database.ExecuteAsync(earlier);
+        await _database.ExecuteAsync(change);
 
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
+        await IsRefusedAsync();
+    }
 
-        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
+    [PostgresTheory]
+    [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]
+    public async Task Tables_from_before_the_first_version_are_a_wrong_setting_and_stay_as_they_are(string earlier)
+    {
+        await Setup().EnsureAsync();
+        await _database.ExecuteAsync($"{earlier}; DROP TABLE schema_version");
+        var tables = await CatalogOf.Async(_database);
+
+        await IsRefusedAsync();
+
+        Assert.Equal(tables, await CatalogOf.Async(_database));
     }
 
     [PostgresTheory]
@@ -149,7 +163,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     {
         await Setup().EnsureAsync();
         var epoch = await _database.OpenEpochAsync();
-        await _database.ExecuteAsync(earlier);
+        await _database.ExecuteAsync($"{earlier}; DROP TABLE schema_version");
 
         await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
 
@@ -159,8 +173,14 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         Assert.True(renewal.Renewed);
     }
 
-    private SchemaSetup Setup(string profile = "Unlogged") =>
-        new(_database.Shared, TestSettings.Read(("Gateway:Storage:Profile", profile)));
+    private SchemaSetup Setup(string profile = "Unlogged") => _database.Schema(durable: profile == "Durable");
+
+    private async Task IsRefusedAsync()
+    {
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
+
+        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
+    }
 
     // Of the whole server, which no other class uses; a connection hears of it at its next statement.
     private async Task SetAsync(string change, string setting, string expected)

@@ -45,6 +45,9 @@ internal sealed class GatewayHost : IAsyncDisposable
         return new GatewayHost(directory, app);
     }
 
+    /// <summary>Where it listens.</summary>
+    public string Url => $"http://unix:{SocketIn(_directory)}";
+
     /// <summary>A part of the gateway, to look at.</summary>
     public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 

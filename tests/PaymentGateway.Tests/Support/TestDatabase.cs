@@ -1,3 +1,4 @@
+using Microsoft.Extensions.Logging.Abstractions;
 using Npgsql;
 using PaymentGateway.Configuring;
 using PaymentGateway.Recording;
@@ -35,6 +36,9 @@ public class TestDatabase : IAsyncLifetime
         new(new RecordingOptions(TimeSpan.Zero, 1_000, 20_000), TimeProvider.System);
 
     internal BatchConnections Connections { get; private set; } = null!;
+
+    /// <summary>What an instance of this profile does to the tables at its start.</summary>
+    internal SchemaSetup Schema(bool durable = false) => new(Shared, durable, NullLogger<SchemaSetup>.Instance);
 
     internal LedgerStateStore LedgerState => new(Shared);
 
@@ -91,7 +95,7 @@ public class TestDatabase : IAsyncLifetime
 
     protected virtual Task<PostgresServer> TakeServerAsync() => PostgresServer.Shared;
 
-    protected virtual Task PrepareAsync() => new SchemaSetup(Shared, TestSettings.Read()).EnsureAsync();
+    protected virtual Task PrepareAsync() => Schema().EnsureAsync();
 
     private async Task ExecuteOnServerAsync(string sql)
     {

@@ -19,7 +19,8 @@ internal sealed class SideDatabase(Side side)
     public async Task FillAsync(string rows, int perSecond, CancellationToken cancellation)
     {
         var started = DateTime.UtcNow;
-        await RunAsync(["-f", Repository.PathOf("postgres", "schema.sql")], cancellation);
+        foreach (var migration in Directory.GetFiles(Repository.PathOf("postgres", "migrations")).Order())
+            await RunAsync(["-f", migration], cancellation);
         if (rows != "0")
             await RunAsync(
                 ["-v", "rows=" + rows, "-v", "rate=" + Figure.Of(perSecond),

@@ -1,10 +1,10 @@
-using PaymentGateway.Hosting;
+using PaymentGateway.Commanding;
 using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
-namespace PaymentGateway.Tests.Hosting;
+namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>`PaymentGateway healthcheck`, the published binary beside running ones.</summary>
 [Collection(OneAfterAnother.Name)]

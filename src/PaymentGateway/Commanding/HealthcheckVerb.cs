@@ -1,7 +1,7 @@
-using System.Net.Sockets;
-using PaymentGateway.Leasing;
+using System.CommandLine;
+using PaymentGateway.Hosting;
 
-namespace PaymentGateway.Hosting;
+namespace PaymentGateway.Commanding;
 
 /// <summary>
 /// `PaymentGateway healthcheck`: asks the instance that runs on ASPNETCORE_URLS whether it can take payments, for an
@@ -16,13 +16,20 @@ internal static class HealthcheckVerb
     // Less than the limit of the Dockerfile's HEALTHCHECK, so that its line says why.
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(2);
 
+    public static Command Create()
+    {
+        var verb = new Command(Name, $"Says whether the instance on {UrlsVariable} can take payments: 0, or 1.");
+        verb.SetAction(static (_, _) => RunAsync());
+        return verb;
+    }
+
     /// <summary>Writes one line.</summary>
     /// <returns>0 when the instance is ready, 1 otherwise: what HEALTHCHECK knows.</returns>
     public static async Task<int> RunAsync()
     {
         var fault = await FindFaultAsync(Environment.GetEnvironmentVariable(UrlsVariable)?.Split(';')[0]);
         await Console.Out.WriteLineAsync(fault is null ? "ready" : $"not ready: {fault}");
-        return fault is null ? 0 : 1;
+        return fault is null ? ExitCodes.Ok : ExitCodes.No;
     }
 
     private static async Task<string?> FindFaultAsync(string? url)
@@ -32,7 +39,7 @@ internal static class HealthcheckVerb
 
         try
         {
-            using var http = Open(url);
+            using var http = GatewayClient.Open(url, AnswerLimit);
             using var answer = await http.GetAsync(HealthEndpoints.ReadyPath);
             return answer.IsSuccessStatusCode ? null : $"{url} answered {(int)answer.StatusCode}";
         }
@@ -40,37 +47,6 @@ internal static class HealthcheckVerb
             or UriFormatException)
         {
             return $"{url}: {failed.Message}";
-        }
-    }
-
-    private static HttpClient Open(string url)
-    {
-        var handler = new SocketsHttpHandler { UseProxy = false };
-        // Kestrel's notations for every address.
-        var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
-            .Replace("//*", "//localhost", StringComparison.Ordinal);
-        if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
-        {
-            var path = url[InstanceLock.UnixScheme.Length..];
-            handler.ConnectCallback = (_, cancellation) => ConnectAsync(path, cancellation);
-            address = "http://localhost";
-        }
-
-        return new HttpClient(handler) { BaseAddress = new Uri(address), Timeout = AnswerLimit };
-    }
-
-    private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken cancellation)
-    {
-        var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-        try
-        {
-            await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), cancellation);
-            return new NetworkStream(socket, ownsSocket: true);
-        }
-        catch
-        {
-            socket.Dispose();
-            throw;
         }
     }
 }

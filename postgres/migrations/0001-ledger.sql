@@ -1,9 +1,5 @@
--- The ledger. Applied by the gateway at start when missing; safe to apply again and by two instances at once.
--- One statement per command, split at the semicolon that ends a line. In the durable profile the gateway
--- leaves the word UNLOGGED out. Rules for the statements: docs/decisions, 0009, 0014 and 0017.
-
--- Two instances that start together would both create; the lock ends with the transaction around this file.
-SELECT pg_advisory_xact_lock(72616966);
+-- The ledger. Safe to apply to tables that an earlier version made without a number. Rules for the statements:
+-- docs/decisions, 0009, 0014 and 0017.
 
 -- Every acceptance, for good: the key makes acceptance idempotent at any instance.
 -- handover: 0 as accepted; handed over, it is 1 surely not sent, 2 perhaps sent to either processor (in doubt),

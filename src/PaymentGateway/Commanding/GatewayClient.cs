@@ -1,0 +1,130 @@
+using System.Net.Sockets;
+using System.Text.Json;
+using System.Text.Json.Nodes;
+using System.Text.RegularExpressions;
+using PaymentGateway.Leasing;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>A running gateway, asked by HTTP over TCP or a Unix socket.</summary>
+/// <param name="url">As in ASPNETCORE_URLS.</param>
+/// <param name="token">The admin token; null for none.</param>
+/// <param name="cancellation">Ends a call.</param>
+internal sealed partial class GatewayClient(string url, string? token, CancellationToken cancellation) : IDisposable
+{
+    // A replay of all takes 2 s, and nginx asks the other instance after 3 s.
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
+
+    private readonly HttpClient _http = TryOpen(url);
+
+    /// <summary>GET.</summary>
+    /// <returns>The body, and the path of the next page where the header Link names one.</returns>
+    /// <exception cref="VerbException">The gateway is unavailable, or the answer is an error.</exception>
+    public Task<(JsonNode? Body, string? Next)> GetAsync(string path) => SendAsync(HttpMethod.Get, path);
+
+    /// <summary>POST without a body.</summary>
+    /// <exception cref="VerbException">As with GET.</exception>
+    public async Task<JsonNode?> PostAsync(string path) => (await SendAsync(HttpMethod.Post, path)).Body;
+
+    public void Dispose() => _http.Dispose();
+
+    /// <summary>A client of whoever listens on an address in Kestrel's notation.</summary>
+    /// <exception cref="UriFormatException">It is none.</exception>
+    public static HttpClient Open(string url, TimeSpan limit)
+    {
+        var handler = new SocketsHttpHandler { UseProxy = false };
+        // Kestrel's notations for every address.
+        var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
+            .Replace("//*", "//localhost", StringComparison.Ordinal);
+        if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
+        {
+            var path = url[InstanceLock.UnixScheme.Length..];
+            handler.ConnectCallback = (_, over) => ConnectAsync(path, over);
+            address = "http://localhost";
+        }
+
+        return new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
+    }
+
+    private static HttpClient TryOpen(string url)
+    {
+        if (Uri.TryCreate(url, UriKind.Absolute, out var uri) && uri.Scheme is "http" or "https")
+            return Open(url, AnswerLimit);
+        throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
+    }
+
+    private async Task<(JsonNode? Body, string? Next)> SendAsync(HttpMethod method, string path)
+    {
+        try
+        {
+            using var request = new HttpRequestMessage(method, path.TrimStart('/'));
+            if (token is not null)
+                request.Headers.Add("X-Rinha-Token", token);
+            using var answer = await _http.SendAsync(request, cancellation);
+            var body = await answer.Content.ReadAsStringAsync(cancellation);
+            if (!answer.IsSuccessStatusCode)
+                throw Failure((int)answer.StatusCode, body);
+
+            var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
+            var next = NextLink().Match(link);
+            return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
+        }
+        catch (HttpRequestException failed)
+        {
+            throw new VerbException(ExitCodes.Unavailable, $"{url}: {failed.Message}");
+        }
+        catch (OperationCanceledException) when (!cancellation.IsCancellationRequested)
+        {
+            throw new VerbException(
+                ExitCodes.Unavailable, $"{url}: no answer within {AnswerLimit.TotalSeconds:0} s");
+        }
+        catch (JsonException)
+        {
+            throw new VerbException(ExitCodes.Failed, $"{url}: the answer is no JSON; is this the gateway?");
+        }
+    }
+
+    private VerbException Failure(int status, string body)
+    {
+        var exitCode = status switch
+        {
+            400 => ExitCodes.Usage,
+            401 => ExitCodes.NotPermitted,
+            404 => ExitCodes.No,
+            429 or 502 or 503 or 504 => ExitCodes.Unavailable,
+            _ => ExitCodes.Failed,
+        };
+        return new VerbException(exitCode, Detail(body) ?? $"{url} answered {status}");
+    }
+
+    // RFC 9457; a proxy in between may answer anything.
+    private static string? Detail(string body)
+    {
+        try
+        {
+            return JsonNode.Parse(body) is JsonObject problem ? (string?)problem["detail"] : null;
+        }
+        catch (Exception other) when (other is JsonException or InvalidOperationException)
+        {
+            return null;
+        }
+    }
+
+    private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken over)
+    {
+        var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), over);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    [GeneratedRegex("<([^>]+)>; rel=\"next\"")]
+    private static partial Regex NextLink();
+}

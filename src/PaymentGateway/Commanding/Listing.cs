@@ -1,0 +1,52 @@
+using System.CommandLine;
+using System.Globalization;
+using System.Text.Json.Nodes;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>Pages of the gateway as one list.</summary>
+internal static class Listing
+{
+    private const int LimitMax = 100_000;
+
+    public static readonly Option<int> Limit = Create();
+
+    /// <summary>Follows the pages until so many rows are there, or there are no more.</summary>
+    /// <param name="first">The path of the first page.</param>
+    /// <param name="limit">Rows at most.</param>
+    /// <param name="ask">The rows of a page, and the path of the next one.</param>
+    public static async Task<Report> FollowAsync(
+        string first, int limit, Func<string, Task<(JsonArray? Rows, string? Next)>> ask)
+    {
+        var all = new JsonArray();
+        var (next, more) = ((string?)first, true);
+        while (next is not null && all.Count < limit)
+        {
+            var left = limit - all.Count;
+            (var rows, next) = await ask(next);
+            foreach (var row in (rows ?? []).Take(left))
+                all.Add(row?.DeepClone());
+            more = next is not null || rows?.Count > left;
+        }
+
+        return new Report(all, Note: more ? $"more follow: --limit is {limit}" : null);
+    }
+
+    private static Option<int> Create()
+    {
+        var limit = new Option<int>("--limit")
+        {
+            Description = $"How many at most, from 1 to {LimitMax}.",
+            HelpName = "count",
+            DefaultValueFactory = static _ => 100,
+        };
+        limit.Validators.Add(static given =>
+        {
+            if (given.Tokens is [var token] && (!int.TryParse(
+                    token.Value, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
+                || count is < 1 or > LimitMax))
+                given.AddError($"--limit must be a whole number from 1 to {LimitMax}");
+        });
+        return limit;
+    }
+}

@@ -1,0 +1,59 @@
+using System.CommandLine;
+using System.Text.Json.Nodes;
+using PaymentGateway.Accepting;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>`payments show` and `payments list`: what became of payments.</summary>
+internal static class PaymentsVerb
+{
+    // The most that the gateway gives at once.
+    private const int PageMax = 200;
+
+    private static readonly Argument<Guid> Id = new("id") { Description = "The correlationId." };
+
+    // The gateway checks these and says what they may be.
+    private static readonly Option<string>[] Filters =
+    [
+        Filter("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
+        Filter("--processor", "Only those settled by default or fallback.", "processor"),
+        Filter("--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
+        Filter("--to", "Only those accepted then or earlier.", "time"),
+    ];
+
+    public static Command Create()
+    {
+        var show = GatewayVerb.Create(
+            "show", "Shows one payment; exit code 1 when there is none.",
+            static async (gateway, parsed) =>
+            {
+                var (payment, _) = await gateway.GetAsync($"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}");
+                return new Report(payment ?? new JsonObject());
+            });
+        show.Add(Id);
+
+        var list = GatewayVerb.Create("list", "Lists payments, the newest first.", ListAsync);
+        foreach (var filter in Filters)
+            list.Add(filter);
+        list.Add(Listing.Limit);
+        return new Command("payments", "Finds payments.") { show, list };
+    }
+
+    private static Task<Report> ListAsync(GatewayClient gateway, ParseResult parsed)
+    {
+        var limit = parsed.GetValue(Listing.Limit);
+        var query = string.Concat(Filters.Select(filter => parsed.GetValue(filter) is { } value
+            ? $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(value)}"
+            : ""));
+        var first = $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}";
+        return Listing.FollowAsync(first, limit, async path =>
+        {
+            var (body, _) = await gateway.GetAsync(path);
+            var next = (string?)body?["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
+            return (body?["payments"] as JsonArray, next);
+        });
+    }
+
+    private static Option<string> Filter(string name, string description, string value) =>
+        new(name) { Description = description, HelpName = value };
+}

@@ -1,0 +1,44 @@
+using System.CommandLine;
+using System.Text.Json.Nodes;
+using PaymentGateway.Hosting;
+using PaymentGateway.Settling;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>`status`: whether the gateway takes payments, what is settled, and what waits for an operator.</summary>
+internal static class StatusVerb
+{
+    private const int ParkedMax = 1_000;
+
+    public static Command Create() => GatewayVerb.Create(
+        "status", "Says whether the gateway takes payments, what is settled and what is parked.",
+        static (gateway, _) => AskAsync(gateway));
+
+    // One that is not ready throws 503: nothing else is worth asking then.
+    private static async Task<Report> AskAsync(GatewayClient gateway)
+    {
+        var status = new JsonObject { ["ready"] = true };
+        Add(status, (await gateway.GetAsync(HealthEndpoints.ReadyPath)).Body);
+        Add(status, (await gateway.GetAsync(AuditEndpoints.SummaryPath)).Body);
+        try
+        {
+            var (parked, next) = await gateway.GetAsync($"{ParkedEndpoints.ListPath}?limit={ParkedMax}");
+            status["parked"] = (parked as JsonArray)?.Count ?? 0;
+            status["moreParked"] = next is not null;
+        }
+        catch (VerbException refused) when (refused.ExitCode == ExitCodes.NotPermitted)
+        {
+            return new Report(status, Note: $"what is parked needs --token: {refused.Message}");
+        }
+
+        return new Report(status);
+    }
+
+    private static void Add(JsonObject status, JsonNode? answer)
+    {
+        if (answer is JsonObject members)
+            foreach (var (name, value) in members)
+                status[name] = value?.DeepClone();
+    }
+}

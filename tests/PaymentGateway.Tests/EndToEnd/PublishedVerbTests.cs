@@ -1,0 +1,67 @@
+using System.Text.Json;
+using PaymentGateway.Tests.Compose;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>Each verb once with the published binary, which has no reflection to fall back on.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class PublishedVerbTests(RunningSystem running)
+{
+    [GatewaySystemFact]
+    public async Task Every_verb_works_as_a_native_binary()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var ledger = new LoadLedger();
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 2, payments: 10, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(system, ledger);
+
+        var status = await RunAsync(0, "status", "--json");
+        using var read = JsonDocument.Parse(status);
+        Assert.Equal(10, read.RootElement.GetProperty("default").GetProperty("totalRequests").GetInt32());
+        Assert.Contains("default.totalAmount", await RunAsync(0, "status"), StringComparison.Ordinal);
+        Assert.Equal("none\n", await RunAsync(0, "parked", "list"));
+        Assert.Equal("replayed  0\n", await RunAsync(0, "parked", "replay", "--all"));
+        Assert.Equal("", await RunAsync(1, "parked", "replay", $"{Guid.NewGuid()}"));
+        Assert.StartsWith("version  ", await RunAsync(0, "migrate"), StringComparison.Ordinal);
+        Assert.Equal("", await RunAsync(64, "purge"));
+        Assert.Equal("""{"purged":true}""" + "\n", await RunAsync(0, "purge", "--yes", "--json"));
+        Assert.Equal(0, await system.Database.CountAsync("payments"));
+        Assert.Equal("ready\n", await RunAsync(0, "healthcheck"));
+    }
+
+    [GatewaySystemFact]
+    public async Task Help_version_and_completion_work_as_a_native_binary()
+    {
+        Assert.Contains("migrate", await RunAsync(0, "--help"), StringComparison.Ordinal);
+        Assert.Contains("--limit", await RunAsync(0, "payments", "list", "--help"), StringComparison.Ordinal);
+        Assert.Matches(@"^\d+\.\d+\.\d+", await RunAsync(0, "--version"));
+        Assert.Equal("", await RunAsync(64, "rnu"));
+        Assert.Equal("", await RunAsync(64, "payments", "show", "x"));
+        // What bash does at a tab after «PaymentGateway parked ».
+        var completed = await ProgramRun.RunAsync(
+        [
+            "bash", "-c", """
+                source <("$0" completion bash)
+                COMP_LINE='PaymentGateway parked ' COMP_POINT=22 COMP_WORDS=("$0" parked '')
+                _payment_gateway
+                printf '%s\n' "${COMPREPLY[@]}"
+                """, GatewaySystemParts.Gateway,
+        ]);
+        Assert.Equal(["list", "replay"], completed.Output.Split('\n').Intersect(["list", "replay"]));
+    }
+
+    private async Task<string> RunAsync(int exitCode, params string[] arguments)
+    {
+        var settings = running.System.ChildSettings(GatewaySystem.First);
+        var run = await ProgramRun.RunAsync(
+            [GatewaySystemParts.Gateway, .. arguments], null,
+            [.. settings.Select(pair => (pair.Key, pair.Value)),
+                ("PAYMENT_GATEWAY_URL", running.System.Address.ToString())]);
+
+        Assert.True(exitCode == run.ExitCode, $"{string.Join(' ', arguments)}: {run}");
+        Assert.Equal(exitCode == 0, run.Errors.Length == 0);
+        return run.Output;
+    }
+}

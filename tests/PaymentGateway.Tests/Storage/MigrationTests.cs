@@ -1,0 +1,199 @@
+using System.Text.RegularExpressions;
+using Npgsql;
+using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>
+public sealed partial class MigrationTests : IAsyncLifetime
+{
+    private const string Content = """
+        SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
+            SELECT (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason)::text AS line
+            FROM payments
+            UNION ALL SELECT (correlation_id, accepted_at, processor, amount_cents, requested_at)::text FROM settlements
+            UNION ALL SELECT settlement_totals::text FROM settlement_totals
+            UNION ALL SELECT leases::text FROM leases
+            UNION ALL SELECT ledger::text FROM ledger
+        ) AS lines
+        """;
+
+    private readonly EmptyTestDatabase _database = new();
+
+    public Task InitializeAsync() => _database.InitializeAsync();
+
+    public Task DisposeAsync() => _database.DisposeAsync();
+
+    [Fact]
+    public void Versions_count_from_1_without_a_gap() =>
+        Assert.Equal(Enumerable.Range(1, Migration.All.Count), Migration.All.Select(migration => migration.Version));
+
+    // INSERT INTO payments VALUES would fail, and SELECT * would see another row, as soon as there is another column.
+    [Fact]
+    public void Every_statement_names_its_columns()
+    {
+        var sources = Directory.GetFiles(
+            Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories).Select(File.ReadAllText);
+        var statements = string.Concat(sources);
+
+        Assert.Equal(Insert().Count(statements), InsertOfColumns().Count(statements));
+        Assert.InRange(Insert().Count(statements), 7, int.MaxValue);
+        Assert.DoesNotMatch(AllColumns(), statements);
+    }
+
+    [PostgresTheory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Version_1_is_the_tables_that_were_there_before_they_had_a_number(bool durable)
+    {
+        await using var made = new Disposing(new EmptyTestDatabase());
+        await made.Database.InitializeAsync();
+        foreach (var statement in Migration.All[0].Statements(durable))
+            await made.Database.ExecuteAsync(statement);
+
+        await VersionOne.CreateAsync(_database, durable);
+
+        Assert.Equal(await CatalogOf.Async(made.Database), await CatalogOf.Async(_database));
+    }
+
+    [PostgresFact]
+    public async Task Tables_of_version_1_keep_what_is_in_them_and_end_like_new_ones()
+    {
+        await using var made = new Disposing(new TestDatabase());
+        await made.Database.InitializeAsync();
+        await VersionOne.CreateAsync(_database);
+        var content = await _database.ScalarAsync<string>(Content);
+
+        var applied = await _database.Schema().EnsureAsync();
+
+        Assert.Equal(Migration.All, applied);
+        Assert.Equal(content, await _database.ScalarAsync<string>(Content));
+        Assert.Equal(await CatalogOf.Async(made.Database), await CatalogOf.Async(_database));
+        Assert.Empty(await _database.Schema().EnsureAsync());
+    }
+
+    [PostgresFact]
+    public async Task Two_instances_at_once_apply_each_migration_once()
+    {
+        await VersionOne.CreateAsync(_database);
+
+        var applied = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => _database.Schema().EnsureAsync()));
+
+        Assert.Equal(Migration.All, applied.SelectMany(migrations => migrations).OrderBy(one => one.Version));
+        Assert.Equal(Migration.All.Count, await _database.ScalarAsync<long>("SELECT count(*) FROM schema_version"));
+    }
+
+    [PostgresTheory]
+    [InlineData("INSERT INTO schema_version (version, name, checksum) VALUES (900, '', '')", "of version 900, and")]
+    [InlineData("UPDATE schema_version SET checksum = 'another' WHERE version = 1", "version 1 is not the ledger of")]
+    [InlineData("UPDATE schema_version SET checksum = '' WHERE version = 2", "version 2 is not the payment-queries")]
+    public async Task Tables_of_a_version_that_this_binary_does_not_know_are_a_wrong_setting(string change, string why)
+    {
+        await _database.Schema().EnsureAsync();
+        await _database.ExecuteAsync(change);
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => _database.Schema().EnsureAsync());
+
+        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
+        Assert.Contains(why, wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+    }
+
+    [PostgresFact]
+    public async Task Tables_of_the_other_profile_are_refused_before_they_are_changed()
+    {
+        await VersionOne.CreateAsync(_database, durable: true);
+        var tables = await CatalogOf.Async(_database);
+
+        await Assert.ThrowsAsync<ConfigurationException>(() => _database.Schema().EnsureAsync());
+
+        Assert.Equal(tables, await CatalogOf.Async(_database));
+        Assert.True(await _database.ScalarAsync<bool>("SELECT to_regclass('schema_version') IS NULL"));
+    }
+
+    [PostgresFact]
+    public async Task A_migration_that_cannot_have_its_locks_leaves_nothing_and_goes_through_later()
+    {
+        await VersionOne.CreateAsync(_database);
+        await using (await HoldSettlementsAsync())
+        {
+            var busy = await Assert.ThrowsAsync<PostgresException>(() => _database.Schema().EnsureAsync());
+
+            Assert.Equal(PostgresErrorCodes.LockNotAvailable, busy.SqlState);
+            await AssertIsVersionOneAsync();
+        }
+
+        Assert.Equal([Migration.All[1]], (await _database.Schema().EnsureAsync()).Take(1));
+    }
+
+    [PostgresFact]
+    public async Task A_migration_that_is_killed_half_way_leaves_nothing_and_goes_through_later()
+    {
+        await VersionOne.CreateAsync(_database);
+        await using (await HoldSettlementsAsync())
+        {
+            var migrating = _database.Schema().EnsureAsync();
+            await Eventually.HoldsAsync(
+                () => _database.ScalarAsync<bool>("""
+                    SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity
+                    WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE settlements%'
+                      AND datname = current_database()
+                    """),
+                "the first half is done, and it was killed");
+
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => migrating);
+            await AssertIsVersionOneAsync();
+        }
+
+        Assert.Equal([Migration.All[1]], (await _database.Schema().EnsureAsync()).Take(1));
+    }
+
+    [PostgresFact]
+    public async Task Statements_of_version_1_go_on_over_each_migration_and_notice_one_that_breaks_them()
+    {
+        await VersionOne.CreateAsync(_database);
+        await using var earlier = await VersionOneInstance.StartAsync(_database.ConnectionString);
+        await earlier.GoesOnAsync();
+
+        await _database.Schema().EnsureAsync();
+        await earlier.GoesOnAsync();
+        await _database.ExecuteAsync(
+            "ALTER TABLE settlements ADD CONSTRAINT breaks CHECK (attempts IS NOT NULL) NOT VALID");
+
+        var broken = await Assert.ThrowsAsync<PostgresException>(earlier.GoesOnAsync);
+        Assert.Equal(PostgresErrorCodes.CheckViolation, broken.SqlState);
+    }
+
+    private async Task AssertIsVersionOneAsync()
+    {
+        Assert.Equal(1, await _database.ScalarAsync<int>("SELECT max(version) FROM schema_version"));
+        Assert.DoesNotContain(await CatalogOf.Async(_database), line => line.Contains("attempts"));
+    }
+
+    // Held as a long statement of an earlier version would hold it; payments stay free.
+    private async Task<NpgsqlConnection> HoldSettlementsAsync()
+    {
+        var connection = await _database.Source.OpenConnectionAsync();
+        await using var command = new NpgsqlCommand("BEGIN; LOCK TABLE settlements IN ACCESS SHARE MODE", connection);
+        await command.ExecuteNonQueryAsync();
+        return connection;
+    }
+
+    [GeneratedRegex(@"INSERT INTO \w+")]
+    private static partial Regex Insert();
+
+    [GeneratedRegex(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)")]
+    private static partial Regex InsertOfColumns();
+
+    [GeneratedRegex(@"(SELECT|RETURNING) (\w+\.)?\*")]
+    private static partial Regex AllColumns();
+
+    private sealed class Disposing(TestDatabase database) : IAsyncDisposable
+    {
+        public TestDatabase Database => database;
+
+        public ValueTask DisposeAsync() => new(database.DisposeAsync());
+    }
+}

@@ -1,0 +1,21 @@
+using Npgsql;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The tables of version 1 with payments in them, from before they had a number.</summary>
+public static class VersionOne
+{
+    private static readonly string Dump = File.ReadAllText(
+        Repository.PathOf("tests", "PaymentGateway.Tests", "Storage", "Version1", "tables.sql"));
+
+    public static Task CreateAsync(TestDatabase database, bool durable = false) =>
+        database.ExecuteAsync(durable ? Dump.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE") : Dump);
+
+    /// <summary>The same in place of the tables that are there.</summary>
+    public static async Task ReplaceAsync(NpgsqlConnection connection)
+    {
+        await using var command = new NpgsqlCommand(
+            $"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}", connection);
+        await command.ExecuteNonQueryAsync();
+    }
+}
