@@ -50,7 +50,7 @@ internal sealed partial class DoubtResolver(
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
-                var step = lease.IsHeld && writer.HasCapacity ? await TryAsync(payment) : Step.Again(null);
+                var step = lease.IsHeld && writer.HasCapacity ? await TryAsync(payment) : ResolvingStep.Again(null);
                 if (step.Done)
                     return;
 
@@ -72,7 +72,7 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<Step> TryAsync(Payment payment)
+    private async Task<ResolvingStep> TryAsync(Payment payment)
     {
         try
         {
@@ -83,11 +83,11 @@ internal sealed partial class DoubtResolver(
         {
             // Whatever it was, the doubt is left; a payment that nobody tries again would stay so for ever.
             Log.ResolvingFailed(log, payment.Id, failed.Message);
-            return Step.Again(null);
+            return ResolvingStep.Again(null);
         }
     }
 
-    private async Task<Step> ResolveAtAsync(Payment payment, ProcessorLane lane)
+    private async Task<ResolvingStep> ResolveAtAsync(Payment payment, ProcessorLane lane)
     {
         var pastHorizon = IsPastHorizon(payment);
         var lookup = await lane.LookUpAsync(payment, _stopping);
@@ -95,25 +95,25 @@ internal sealed partial class DoubtResolver(
             return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
 
         if (lookup.Result == LookupResult.Unknown)
-            return Step.Again(lookup.RetryAfter);
+            return ResolvingStep.Again(lookup.RetryAfter);
 
         return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
-    private async Task<Step> ChargeAgainAsync(Payment payment, ProcessorLane lane)
+    private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane)
     {
         if (payment.Purged || !lease.IsHeld || !lease.Owns(payment)
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
-            return Step.Again(null);
+            return ResolvingStep.Again(null);
 
         var outcome = await lane.ChargeAsync(payment);
         return outcome.Result == ChargeResult.Settled
             ? Settle(payment, lane, payment.AmountCents, payment.RequestedAt)
-            : Step.Again(outcome.RetryAfter);
+            : ResolvingStep.Again(outcome.RetryAfter);
     }
 
-    private async Task<Step> ResolveAnywhereAsync(Payment payment)
+    private async Task<ResolvingStep> ResolveAnywhereAsync(Payment payment)
     {
         var pastHorizon = IsPastHorizon(payment);
         var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
@@ -126,10 +126,10 @@ internal sealed partial class DoubtResolver(
 
         return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
             ? Requeue(payment)
-            : Step.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
+            : ResolvingStep.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
-    private Step Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
         if (amountCents != payment.AmountCents)
             Log.AmountDiffers(log, payment.Id, lane.Processor);
@@ -137,17 +137,17 @@ internal sealed partial class DoubtResolver(
         Log.Resolved(log, payment.Id, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
         marks.Forget(payment);
         writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
-        return Step.Ended;
+        return ResolvingStep.Ended;
     }
 
-    private Step Requeue(Payment payment)
+    private ResolvingStep Requeue(Payment payment)
     {
         payment.InDoubt = false;
         payment.ChargedAt = null;
         Log.Resolved(log, payment.Id, "no processor has it");
         marks.End(payment);
         queue.Return(payment);
-        return Step.Ended;
+        return ResolvingStep.Ended;
     }
 
     // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
@@ -177,13 +177,6 @@ internal sealed partial class DoubtResolver(
     {
         lock (_jitter)
             return delay * _jitter.NextDouble();
-    }
-
-    private readonly record struct Step(bool Done, TimeSpan RetryAfter)
-    {
-        public static readonly Step Ended = new(true, TimeSpan.Zero);
-
-        public static Step Again(TimeSpan? retryAfter) => new(false, retryAfter ?? TimeSpan.Zero);
     }
 
     private static partial class Log

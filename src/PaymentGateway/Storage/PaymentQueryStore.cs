@@ -85,7 +85,8 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
             {Owners} AND NOT @Parked UNION ALL SELECT {Sql.Parked}, '-infinity' WHERE @Parked) AS owners
         CROSS JOIN LATERAL (
             SELECT {WithSettlement} FROM (
-                SELECT * FROM payments
+                SELECT correlation_id, accepted_at, amount_cents, owner_epoch, attempts, parked_at, parked_reason
+                FROM payments
                 WHERE owner_epoch = owners.epoch AND accepted_at <= @BeforeAt AND {InWindow}
                   AND accepted_at >= owners.low_water_mark
                 {Newest}) AS payments {Settlement}) AS owned

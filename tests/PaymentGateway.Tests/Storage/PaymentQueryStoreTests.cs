@@ -93,9 +93,9 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
         await _database.Payments.StoreAsync(batch);
         await _database.Ledger.RecordAsync(
             Batches.ToRecord(batch with { Ids = batch.Ids[..1], AcceptedAts = batch.AcceptedAts[..1] }));
-        await _database.ExecuteAsync(earlier);
+        await _database.ExecuteAsync($"{earlier}; DELETE FROM schema_version WHERE version = 2");
 
-        await new SchemaSetup(_database.Shared, TestSettings.Read()).EnsureAsync();
+        await _database.Schema().EnsureAsync();
 
         Assert.Equal(
             [PaymentState.Accepted, PaymentState.Settled],
