@@ -43,6 +43,7 @@ internal static partial class GatewayApp
         var admin = app.MapAdminGroup();
         app.MapAudit(admin);
         admin.MapParked();
+        admin.MapMetrics();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSocketToNginx(app));
         if (options.AdminToken is null)

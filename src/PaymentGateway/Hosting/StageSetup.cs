@@ -2,6 +2,7 @@ using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -25,6 +26,9 @@ internal static class StageSetup
         services.AddSingleton(instance);
         services.AddSingleton<AdminToken>();
         services.AddSingleton(options);
+        services.AddSingleton<GatewayMetrics>();
+        services.AddSingleton<GatewayState>();
+        services.AddSingleton<MetricReader>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);

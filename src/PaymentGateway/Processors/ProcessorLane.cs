@@ -1,12 +1,14 @@
 using System.Runtime.CompilerServices;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Processors;
 
 /// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
-    ProcessorClient client, ProcessorHealth health, SettlingOptions options, TimeProvider clock) : IDisposable
+    ProcessorClient client, ProcessorHealth health, SettlingOptions options, GatewayMetrics metrics,
+    TimeProvider clock) : IDisposable
 {
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
@@ -16,7 +18,12 @@ internal sealed class ProcessorLane(
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.LookupConcurrency);
 
+    private readonly KeyValuePair<string, object?> _tag = Tags.Of(client.Processor);
+
     public Processor Processor => client.Processor;
+
+    /// <summary>Charges in flight, and how many may be.</summary>
+    public (int InFlight, int Limit) Charges => (_charges.InFlight, _charges.Current);
 
     public ProcessorHealth Health => health;
 
@@ -40,7 +47,11 @@ internal sealed class ProcessorLane(
         payment.DoubtSince = sentAt;
         var outcome = await client.ChargeAsync(payment);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
-        TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
+        var took = clock.GetElapsedTime(sentAt);
+        TimeSpan? latency = answered ? took : null;
+        metrics.Calls.Add(1, _tag, Calls.Charge, Calls.Of(outcome.Result));
+        if (outcome.Result != ChargeResult.NotSent)
+            metrics.CallDuration.Record(took.TotalSeconds, _tag);
         health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // That of a terminated owner may lie ahead.
@@ -58,12 +69,22 @@ internal sealed class ProcessorLane(
         await _lookups.WaitAsync(cancellation);
         try
         {
-            return await client.LookUpAsync(payment.Id);
+            var outcome = await client.LookUpAsync(payment.Id);
+            metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
+            return outcome;
         }
         finally
         {
             _lookups.Release();
         }
+    }
+
+    /// <summary>Asks for the processor's health report; null when there was none.</summary>
+    public async Task<HealthReport?> AskHealthAsync()
+    {
+        var report = await client.AskHealthAsync();
+        metrics.Calls.Add(1, _tag, Calls.Health, Calls.Of(report));
+        return report;
     }
 
     public void Dispose() => _lookups.Dispose();

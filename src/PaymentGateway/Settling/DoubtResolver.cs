@@ -1,5 +1,6 @@
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -14,7 +15,8 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer, UnsettledPayments unsettled,
-    Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
+    Lease lease, SettlingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
+    : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
@@ -87,7 +89,7 @@ internal sealed partial class DoubtResolver(
         var pastHorizon = IsPastHorizon(payment);
         var lookup = await lane.LookUpAsync(payment, _stopping);
         if (lookup.Result == LookupResult.Found)
-            return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
+            return Found(payment, lane, lookup);
 
         if (lookup.Result == LookupResult.Unknown)
             return Step.Again(lookup.RetryAfter);
@@ -103,9 +105,12 @@ internal sealed partial class DoubtResolver(
             return Step.Again(null);
 
         var outcome = await lane.ChargeAsync(payment);
-        return outcome.Result == ChargeResult.Settled
-            ? Settle(payment, lane, payment.AmountCents, payment.RequestedAt)
-            : Step.Again(outcome.RetryAfter);
+        if (outcome.Result != ChargeResult.Settled)
+            return Step.Again(outcome.RetryAfter);
+
+        metrics.Resolved.Add(1, Resolutions.ChargedAgain);
+        writer.Add(new Settlement(payment, lane.Processor, payment.AmountCents, payment.RequestedAt));
+        return Step.Ended;
     }
 
     private async Task<Step> ResolveAnywhereAsync(Payment payment)
@@ -113,23 +118,24 @@ internal sealed partial class DoubtResolver(
         var pastHorizon = IsPastHorizon(payment);
         var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
         if (atDefault.Result == LookupResult.Found)
-            return Settle(payment, lanes.Default, atDefault.AmountCents, atDefault.RequestedAt);
+            return Found(payment, lanes.Default, atDefault);
 
         var atFallback = await lanes.Fallback.LookUpAsync(payment, _stopping);
         if (atFallback.Result == LookupResult.Found)
-            return Settle(payment, lanes.Fallback, atFallback.AmountCents, atFallback.RequestedAt);
+            return Found(payment, lanes.Fallback, atFallback);
 
         return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
             ? Requeue(payment)
             : Step.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
-    private Step Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    private Step Found(Payment payment, ProcessorLane lane, LookupOutcome found)
     {
-        if (amountCents != payment.AmountCents)
-            Log.AmountDiffers(log, payment.Id, lane.Processor, amountCents, payment.AmountCents);
+        if (found.AmountCents != payment.AmountCents)
+            Log.AmountDiffers(log, payment.Id, lane.Processor, found.AmountCents, payment.AmountCents);
 
-        writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
+        metrics.Resolved.Add(1, Resolutions.Found);
+        writer.Add(new Settlement(payment, lane.Processor, found.AmountCents, found.RequestedAt));
         return Step.Ended;
     }
 
@@ -137,6 +143,7 @@ internal sealed partial class DoubtResolver(
     {
         payment.InDoubt = false;
         payment.ChargedAt = null;
+        metrics.Resolved.Add(1, Resolutions.NotCharged);
         queue.Return(payment);
         return Step.Ended;
     }
