@@ -31,7 +31,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
     public long DoubtSince { get; set; }
 
-    /// <summary>It waited for default while fallback could have taken it: the difference of the fees is saved.</summary>
+    /// <summary>It waited for default while fallback could be used: the difference of the fees is saved.</summary>
     public bool WaitedForDefault { get; set; }
 
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>

@@ -12,21 +12,22 @@ public sealed class FolderTests
     [
         ("Timing", []),
         ("Configuring", []),
+        ("Metering", ["Configuring"]),
         ("Answering", ["Configuring"]),
         ("Storage", ["Configuring"]),
         ("Queueing", ["Configuring"]),
         ("Routing", ["Configuring", "Timing"]),
-        ("Leasing", ["Configuring", "Queueing", "Storage", "Timing"]),
-        ("Processors", ["Configuring", "Leasing", "Routing", "Storage", "Timing"]),
-        ("Recording", ["Configuring", "Leasing", "Storage", "Timing"]),
+        ("Leasing", ["Configuring", "Metering", "Queueing", "Storage", "Timing"]),
+        ("Processors", ["Configuring", "Leasing", "Metering", "Routing", "Storage", "Timing"]),
+        ("Recording", ["Configuring", "Leasing", "Metering", "Storage", "Timing"]),
         ("Settling", [
-            "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage",
-            "Timing"]),
-        ("Accepting", ["Answering", "Configuring", "Leasing", "Queueing", "Storage", "Timing"]),
-        ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
+            "Answering", "Configuring", "Leasing", "Metering", "Processors", "Queueing", "Recording", "Routing",
+            "Storage", "Timing"]),
+        ("Accepting", ["Answering", "Configuring", "Leasing", "Metering", "Queueing", "Storage", "Timing"]),
+        ("Summarising", ["Answering", "Leasing", "Metering", "Recording", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Settling",
-            "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Leasing", "Metering", "Processors", "Queueing", "Recording",
+            "Routing", "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

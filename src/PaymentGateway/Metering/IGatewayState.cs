@@ -9,7 +9,7 @@ internal interface IGatewayState
     /// <summary>Payments in memory that wait to be charged.</summary>
     int Queued { get; }
 
-    /// <summary>How old the oldest payment is that is not settled, in memory or table; zero when there is none.</summary>
+    /// <summary>The age of the oldest payment that is not settled, in memory or table; zero without one.</summary>
     TimeSpan OldestAge { get; }
 
     /// <summary>Further payments wait in the table.</summary>

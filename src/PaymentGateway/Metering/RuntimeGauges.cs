@@ -40,7 +40,7 @@ internal static class RuntimeGauges
         for (var generation = GC.MaxGeneration; generation >= 0; generation--)
         {
             var upwards = GC.CollectionCount(generation);
-            yield return new Measurement<long>(upwards - older, new("gc.heap.generation", $"gen{generation}"));
+            yield return new Measurement<long>(upwards - older, Tag("gc.heap.generation", $"gen{generation}"));
             older = upwards;
         }
     }
@@ -50,8 +50,10 @@ internal static class RuntimeGauges
         using var process = System.Diagnostics.Process.GetCurrentProcess();
         return
         [
-            new(process.UserProcessorTime.TotalSeconds, new KeyValuePair<string, object?>("cpu.mode", "user")),
-            new(process.PrivilegedProcessorTime.TotalSeconds, new KeyValuePair<string, object?>("cpu.mode", "system")),
+            new(process.UserProcessorTime.TotalSeconds, Tag("cpu.mode", "user")),
+            new(process.PrivilegedProcessorTime.TotalSeconds, Tag("cpu.mode", "system")),
         ];
     }
+
+    private static KeyValuePair<string, object?> Tag(string key, string value) => new(key, value);
 }

@@ -11,7 +11,7 @@ internal static class StateGauges
     /// <summary>What routing may do with a processor.</summary>
     public static readonly string[] Availabilities = ["usable", "probe", "unusable"];
 
-    private static readonly Processor[] Processors = Enum.GetValues<Processor>();
+    private static readonly Processor[] Both = Enum.GetValues<Processor>();
 
     public static void AddStateGauges(this Meter meter, IGatewayState state)
     {
@@ -48,7 +48,7 @@ internal static class StateGauges
         Func<ProcessorReading, double> read) =>
         meter.CreateObservableGauge(
             "payment_gateway.processor." + name,
-            () => Array.ConvertAll(Processors, processor => new Measurement<double>(
+            () => Array.ConvertAll(Both, processor => new Measurement<double>(
                 read(state.Read(processor)), Tags.Of(processor))),
             unit, description);
 
@@ -57,7 +57,7 @@ internal static class StateGauges
         Func<ProcessorReading, string> read) =>
         meter.CreateObservableGauge(
             "payment_gateway.processor." + name,
-            () => Processors.SelectMany(processor =>
+            () => Both.SelectMany(processor =>
             {
                 var current = read(state.Read(processor));
                 return all.Select(one => new Measurement<double>(

@@ -27,7 +27,8 @@ internal static class AuditEndpoints
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerStateStore>();
         var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
-        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock)).AnswersWithoutDatabase();
+        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
+            .AnswersWithoutDatabase();
         admin.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }
 

@@ -1,5 +1,4 @@
 using System.Net;
-using PaymentGateway.Metering;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Metering;
@@ -63,17 +62,17 @@ public sealed class MetricsTests : IAsyncLifetime
         for (var payment = 0; payment < 6; payment++)
             await gateway.PayAsync();
 
-        await ReadUntilAsync(
-            gateway, "processor_availability{processor=\"default\",state=\"usable\"}", 0);
-        var samples = await ReadUntilAsync(gateway, "backlog_payments", 6);
+        var samples = await ReadUntilAsync(gateway, "processor_circuit{processor=\"default\",state=\"open\"}", 1);
+        // Between two probes all of them wait.
+        var refused = samples[Call("default", "charge", "refused")];
+        samples = await ReadUntilAsync(gateway, Call("default", "charge", "refused"), atLeast: refused + 2);
+        Assert.Equal(6, samples["backlog_payments"]);
         Assert.True(samples["backlog_age_seconds"] > 0);
-        Assert.True(samples[Call("default", "charge", "refused")] > 0);
 
         await _rig.Default.SetFailureAsync(false);
         await _rig.LedgersReachAsync(byDefault: 6);
         samples = await ReadUntilAsync(gateway, "payments_settled_total{processor=\"default\"}", 6);
 
-        // All but those that were tried before the first one had to wait, and these were tried again after it.
         Assert.Equal(6 * 19.90 * 0.10, samples["fee_avoided_total"], 6);
         Assert.Equal(6 * 19.90 * 0.01, samples["fee_paid_total{processor=\"default\"}"], 6);
     }
@@ -117,7 +116,7 @@ public sealed class MetricsTests : IAsyncLifetime
 
     // Outcomes are counted a moment after they are in the ledger.
     private static async Task<Dictionary<string, double>> ReadUntilAsync(
-        GatewayHost gateway, string name, double value)
+        GatewayHost gateway, string name, double atLeast)
     {
         Dictionary<string, double> samples = [];
         await Eventually.HoldsAsync(
@@ -125,9 +124,9 @@ public sealed class MetricsTests : IAsyncLifetime
             {
                 samples = Prometheus.Read(await gateway.GetAsync("metrics")).ToDictionary(
                     sample => sample.Key.Replace(Prefix, "", StringComparison.Ordinal), sample => sample.Value);
-                return samples.GetValueOrDefault(name) == value && samples.ContainsKey(name);
+                return samples.TryGetValue(name, out var value) && value >= atLeast;
             },
-            $"{name} is {value}");
+            $"{name} is {atLeast}");
         return samples;
     }
 }
