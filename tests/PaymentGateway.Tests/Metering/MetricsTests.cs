@@ -62,10 +62,11 @@ public sealed class MetricsTests : IAsyncLifetime
         for (var payment = 0; payment < 6; payment++)
             await gateway.PayAsync();
 
-        var samples = await ReadUntilAsync(gateway, "processor_circuit{processor=\"default\",state=\"open\"}", 1);
+        var refused = Call("default", "charge", "refused");
+        var samples = await ReadUntilAsync(gateway, refused, atLeast: 1);
         // Between two probes all of them wait.
-        var refused = samples[Call("default", "charge", "refused")];
-        samples = await ReadUntilAsync(gateway, Call("default", "charge", "refused"), atLeast: refused + 2);
+        samples = await ReadUntilAsync(gateway, refused, atLeast: samples[refused] + 2);
+        Assert.Equal(0, samples["processor_availability{processor=\"default\",state=\"usable\"}"]);
         Assert.Equal(6, samples["backlog_payments"]);
         Assert.True(samples["backlog_age_seconds"] > 0);
 
