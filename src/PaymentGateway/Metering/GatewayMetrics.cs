@@ -31,7 +31,7 @@ internal sealed class GatewayMetrics : IDisposable
         StoreBatchSize = Meter.CreateHistogram<int>(
             "payment_gateway.store.batch.size", "{payment}", "Payments in one INSERT.");
         Calls = Count("processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
-        CallDuration = Time("processor.call.duration", "A charge at a processor, from its first byte to its answer.");
+        CallDuration = Time("processor.call.duration", "A charge that was sent, until its answer.");
         Resolved = Count("doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
         Parked = Count("payments.parked", "{payment}", "Payments set aside for an operator.");
         RecordDuration = Time("record.duration", "A batch of outcomes until it is in the ledger, repeats included.");

@@ -11,14 +11,14 @@ internal static class RuntimeGauges
     public static void AddRuntimeGauges(this Meter meter)
     {
         meter.CreateObservableCounter(
-            "dotnet.gc.collections", Collections, "{collection}", "Garbage collections, each in its own generation.");
+            "dotnet.gc.collections", Collections, "{collection}", "Collections, each in one generation.");
         meter.CreateObservableCounter(
             "dotnet.gc.heap.total_allocated", () => GC.GetTotalAllocatedBytes(), "By", "Bytes allocated since start.");
         meter.CreateObservableCounter(
             "dotnet.gc.pause.time", () => GC.GetTotalPauseDuration().TotalSeconds, "s", "Time paused for collections.");
         meter.CreateObservableUpDownCounter(
             "dotnet.gc.last_collection.memory.committed_size", () => GC.GetGCMemoryInfo().TotalCommittedBytes, "By",
-            "Memory that the heap had after the last collection.");
+            "The heap after the last collection.");
         meter.CreateObservableUpDownCounter(
             "dotnet.process.memory.working_set", () => Environment.WorkingSet, "By", "Resident memory.");
         meter.CreateObservableCounter(

@@ -18,7 +18,7 @@ internal static class StateGauges
         meter.Gauge("backlog.payments", "{payment}", "Payments in memory that are not settled.",
             () => state.Unsettled);
         meter.Gauge("backlog.queued", "{payment}", "Those of them that wait to be charged.", () => state.Queued);
-        meter.Gauge("backlog.age", "s", "Age of the oldest payment that is not settled, in memory or in the table.",
+        meter.Gauge("backlog.age", "s", "Age of the oldest payment that is not settled, also in the table.",
             () => state.OldestAge.TotalSeconds);
         meter.Gauge("backlog.overflow", null, "1 while further payments wait in the table.",
             () => state.HasOverflow ? 1 : 0);
@@ -36,7 +36,7 @@ internal static class StateGauges
             reading => reading.Limit);
         meter.StateSet(state, "circuit", "1 for the state of the circuit breaker, 0 for the others.", Circuits,
             reading => reading.Circuit);
-        meter.StateSet(state, "availability", "1 for what routing may do with it now, 0 for the others.",
+        meter.StateSet(state, "availability", "1 for what routing may do with it, 0 for the others.",
             Availabilities, reading => reading.Availability);
     }
 

