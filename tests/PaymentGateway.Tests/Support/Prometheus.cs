@@ -40,3 +40,10 @@ public sealed class PrometheusFactAttribute : FactAttribute
             ? null
             : "missing: PostgreSQL (eng/setup brings it)");
 }
+
+/// <summary>A fact that needs a Prometheus and a whole system; skipped on a machine without.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class PrometheusSystemFactAttribute : FactAttribute
+{
+    public PrometheusSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Prometheus.SkipReason;
+}
