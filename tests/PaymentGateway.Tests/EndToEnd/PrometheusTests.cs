@@ -18,7 +18,7 @@ public sealed class PrometheusTests
         var paid = 0;
 
         // Rates need a rise between two scrapes, at both instances.
-        List<string> unanswered = [.. QueriesOfTheDashboard()];
+        var unanswered = QueriesOfTheDashboard();
         Assert.True(unanswered.Count > 40);
         await Eventually.HoldsAsync(
             async () =>
@@ -66,7 +66,7 @@ public sealed class PrometheusTests
 
     private static string PathOf(string file) => Repository.PathOf("ops", "prometheus", file);
 
-    private static IEnumerable<string> QueriesOfTheDashboard()
+    private static List<string> QueriesOfTheDashboard()
     {
         using var dashboard = JsonDocument.Parse(
             File.ReadAllText(Repository.PathOf("ops", "grafana", "payment-gateway.json")));
