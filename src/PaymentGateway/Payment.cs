@@ -37,6 +37,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 
+    /// <summary>Null while nobody listens.</summary>
+    public PaymentTrace? Trace { get; init; }
+
     /// <summary>The exact decimal of the wire, with two places.</summary>
     public decimal Amount => Money.FromCents(AmountCents);
 }

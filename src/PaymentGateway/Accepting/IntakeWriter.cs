@@ -67,7 +67,7 @@ internal sealed partial class IntakeWriter(
 
         // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
         if (stored is not null)
-            Enqueue(stored, times, generation);
+            Enqueue(batch, stored, times, generation);
         acceptances.End(times);
         if (stored?.Known is { } known)
             for (var i = 0; i < known.Length; i++)
@@ -150,14 +150,18 @@ internal sealed partial class IntakeWriter(
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
     // have been purged between their INSERT and now: what of them is left is read again.
-    private void Enqueue(StoredBatch stored, AcceptanceBatch times, int generation)
+    private void Enqueue(
+        List<PendingAcceptance> batch, StoredBatch stored, AcceptanceBatch times, int generation)
     {
         var (args, mine, _, _) = stored;
         stored.CountIn(metrics);
         var payments = new List<Payment>(args.Ids.Length);
         for (var i = 0; i < args.Ids.Length; i++)
             if (mine is null || mine[i])
-                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch));
+                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch)
+                {
+                    Trace = batch[i].Trace,
+                });
         if (backlog.HasOverflow || queue.RemainingCapacity < args.Ids.Length || !unsettled.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);

@@ -52,7 +52,10 @@ internal static class PaymentEndpoints
             return;
         }
 
-        var result = await intake.AcceptAsync(id, cents);
+        var trace = PaymentTrace.OfRequest();
+        using var storing = trace?.Start("store");
+        var result = await intake.AcceptAsync(id, cents, trace);
+        storing?.Stop();
         if (result == AcceptResult.Overloaded)
             metrics.Refused.Add(1, Reasons.Overloaded);
         else

@@ -36,6 +36,7 @@ internal static partial class GatewayApp
         var instance = InstanceLock.Take(builder.Configuration["urls"], options.InstanceName);
         ConfigureHost(builder, options);
         builder.Services.AddStages(options, instance, TimeProvider.System);
+        builder.Services.AddOtlpExport(builder.Configuration, options);
 
         var app = builder.Build();
         app.UseErrorAnswers();

@@ -11,7 +11,7 @@ internal static class MetricsEndpoint
     public static void MapMetrics(this IEndpointRouteBuilder admin)
     {
         var metrics = admin.ServiceProvider.GetRequiredService<GatewayMetrics>();
-        var reader = admin.ServiceProvider.GetRequiredService<MetricReader>();
+        var reader = admin.ServiceProvider.GetRequiredService<MetricListener>();
         metrics.BeginAtZero();
         metrics.Meter.AddStateGauges(admin.ServiceProvider.GetRequiredService<GatewayState>());
         metrics.Meter.AddRuntimeGauges();

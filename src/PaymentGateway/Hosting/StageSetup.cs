@@ -28,7 +28,7 @@ internal static class StageSetup
         services.AddSingleton(options);
         services.AddSingleton<GatewayMetrics>();
         services.AddSingleton<GatewayState>();
-        services.AddSingleton<MetricReader>();
+        services.AddSingleton<MetricListener>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);

@@ -38,7 +38,7 @@ internal sealed class MeasuredInstrument
             Histogram<int> or Histogram<double> => (InstrumentKind.Histogram, true),
             _ => (InstrumentKind.Gauge, false),
         };
-        Bounds = Kind != InstrumentKind.Histogram ? [] : instrument.Unit == "s" ? Seconds : Numbers;
+        Bounds = BoundsOf(instrument);
     }
 
     public Instrument Instrument { get; }
@@ -49,6 +49,11 @@ internal sealed class MeasuredInstrument
     public double[] Bounds { get; }
 
     public IReadOnlyList<MeasuredSeries> Series => _series;
+
+    /// <summary>The upper bounds of an instrument's buckets; none but for a histogram.</summary>
+    public static double[] BoundsOf(Instrument instrument) =>
+        instrument is not (Histogram<int> or Histogram<double>) ? []
+        : instrument.Unit == "s" ? Seconds : Numbers;
 
     public void Record(double value, ReadOnlySpan<KeyValuePair<string, object?>> tags) =>
         (Find(_series, tags) ?? Add(tags)).Record(value, _adds, Bounds);

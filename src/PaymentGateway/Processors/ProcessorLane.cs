@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using PaymentGateway.Configuring;
 using PaymentGateway.Metering;
@@ -45,7 +46,9 @@ internal sealed class ProcessorLane(
         payment.InDoubt = true;
         payment.ChargedAt = Processor;
         payment.DoubtSince = sentAt;
+        using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
         var outcome = await client.ChargeAsync(payment);
+        span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
@@ -69,7 +72,9 @@ internal sealed class ProcessorLane(
         await _lookups.WaitAsync(cancellation);
         try
         {
+            using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await client.LookUpAsync(payment.Id);
+            span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
             metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
             return outcome;
         }

@@ -85,6 +85,7 @@ internal sealed partial class SettlementWriter(
         var (atDefault, atFallback) = (default(Sum), default(Sum));
         foreach (var settlement in batch)
         {
+            settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
             if (settlement.Payment.Purged)
                 continue;
 

@@ -24,7 +24,7 @@ public sealed class MetricsPageTests : IAsyncLifetime
         var gateway = await _rig.StartGatewayAsync();
         await gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
-        var reader = gateway.Part<MetricReader>();
+        var reader = gateway.Part<MetricListener>();
         reader.Write();
 
         var told = _rows.Where(row => row.Split('|').Length == 7).Order(StringComparer.Ordinal);
@@ -41,7 +41,7 @@ public sealed class MetricsPageTests : IAsyncLifetime
     public async Task Every_value_of_a_tag_of_ours_is_told()
     {
         var gateway = await _rig.StartGatewayAsync();
-        var reader = gateway.Part<MetricReader>();
+        var reader = gateway.Part<MetricListener>();
         reader.Write();
         var page = string.Concat(File.ReadAllText(Repository.PathOf("docs", "metrics.md")));
 

@@ -3,8 +3,10 @@ using System.Diagnostics.Metrics;
 namespace PaymentGateway.Metering;
 
 /// <summary>Listens to instruments from here on, and keeps what they measure. Safe from any thread.</summary>
-internal sealed class MetricReader : IDisposable
+internal sealed class MetricListener : IDisposable
 {
+    public const string Npgsql = "Npgsql";
+
     // One connection is one of these pools'; the meter's other instruments cost on every statement.
     private static readonly string[] OfNpgsql =
     [
@@ -17,12 +19,11 @@ internal sealed class MetricReader : IDisposable
     private readonly MeterListener _listener = new();
 
     /// <param name="metrics">Its meter is read, and of Npgsql's what tells of the pools.</param>
-    public MetricReader(GatewayMetrics metrics)
+    public MetricListener(GatewayMetrics metrics)
     {
         _listener.InstrumentPublished = (instrument, listener) =>
         {
-            if (instrument.Meter != metrics.Meter
-                && !(instrument.Meter.Name == "Npgsql" && OfNpgsql.Contains(instrument.Name)))
+            if (instrument.Meter != metrics.Meter && !IsOfPools(instrument))
                 return;
 
             var measured = new MeasuredInstrument(instrument);
@@ -38,6 +39,10 @@ internal sealed class MetricReader : IDisposable
             static (_, value, tags, state) => ((MeasuredInstrument)state!).Record(value, tags));
         _listener.Start();
     }
+
+    /// <summary>Whether an instrument of Npgsql's tells of the pools.</summary>
+    public static bool IsOfPools(Instrument instrument) =>
+        instrument.Meter.Name == Npgsql && OfNpgsql.Contains(instrument.Name);
 
     /// <summary>What is read, as far as it is there by now.</summary>
     public IReadOnlyList<MeasuredInstrument> Instruments
