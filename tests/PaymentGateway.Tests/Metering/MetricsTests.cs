@@ -108,8 +108,13 @@ public sealed class MetricsTests : IAsyncLifetime
         var gateway = await _rig.StartGatewayAsync("Admin:Token=secret");
 
         using var refused = await gateway.AskAsync("metrics");
+        using var wrong = await gateway.AskAsync("metrics", ("Authorization", "Bearer secre"));
+        using var bearer = await gateway.AskAsync("metrics", ("Authorization", "Bearer secret"));
+        using var header = await gateway.AskAsync("metrics", ("X-Rinha-Token", "secret"));
 
-        Assert.Equal(HttpStatusCode.Unauthorized, refused.StatusCode);
+        Assert.Equal(
+            [HttpStatusCode.Unauthorized, HttpStatusCode.Unauthorized, HttpStatusCode.OK, HttpStatusCode.OK],
+            new[] { refused, wrong, bearer, header }.Select(answer => answer.StatusCode));
     }
 
     private static string Call(string processor, string call, string outcome) =>

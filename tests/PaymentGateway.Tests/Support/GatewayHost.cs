@@ -76,7 +76,13 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
-    public Task<HttpResponseMessage> AskAsync(string path) => _client.GetAsync(path);
+    public async Task<HttpResponseMessage> AskAsync(string path, params (string Name, string Value)[] headers)
+    {
+        using var request = new HttpRequestMessage(HttpMethod.Get, path);
+        foreach (var (name, value) in headers)
+            request.Headers.Add(name, value);
+        return await _client.SendAsync(request);
+    }
 
     public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
 
