@@ -1,4 +1,6 @@
 using System.Net;
+using PaymentGateway.Leasing;
+using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Metering;
@@ -90,6 +92,29 @@ public sealed class MetricsTests : IAsyncLifetime
 
         Assert.Equal(1, samples[Call("default", "charge", "in_doubt")]);
         Assert.Equal(0, samples["payments_in_doubt"]);
+    }
+
+    [PostgresFact]
+    public async Task What_is_adopted_parked_or_lost_is_counted()
+    {
+        await _rig.Default.SetFailureAsync(true);
+        var first = await _rig.StartGatewayAsync("Routing:FallbackAfter=10m");
+        await first.PayAsync();
+        await first.PayAsync();
+        var second = await _rig.StartGatewayAsync("Routing:FallbackAfter=10m");
+        await _rig.StopGatewayAsync(first);
+
+        var samples = await ReadUntilAsync(second, "payments_adopted_total", 2);
+        Assert.Equal(2, samples["backlog_payments"]);
+        Assert.Equal((0, 0), (samples["payments_parked_total"], samples["lease_lost_total"]));
+
+        await second.Part<PaymentParking>().ParkAsync(
+            new Payment(Guid.NewGuid(), 1990, Batches.Noon, second.Part<Lease>().Epoch), "a test");
+        await _rig.Database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
+
+        samples = await ReadUntilAsync(second, "lease_lost_total", 1);
+        Assert.Equal(1, samples["payments_parked_total"]);
+        await ReadUntilAsync(second, "lease_held", 1);
     }
 
     [PrometheusFact]
