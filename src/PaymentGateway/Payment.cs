@@ -34,8 +34,14 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>How often a charge was sent; null where an earlier owner knew it.</summary>
     public short? Attempts { get; set; } = 0;
 
+    /// <summary>It waited for default while fallback could be used: the difference of the fees is saved.</summary>
+    public bool WaitedForDefault { get; set; }
+
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
+
+    /// <summary>Null while nobody listens.</summary>
+    public PaymentTrace? Trace { get; init; }
 
     /// <summary>The exact decimal of the wire, with two places.</summary>
     public decimal Amount => Money.FromCents(AmountCents);

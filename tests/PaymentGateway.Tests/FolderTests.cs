@@ -12,23 +12,24 @@ public sealed class FolderTests
     [
         ("Timing", []),
         ("Configuring", []),
+        ("Metering", ["Configuring"]),
         ("Answering", ["Configuring"]),
         ("Logging", ["Answering", "Configuring"]),
         ("Storage", ["Configuring"]),
         ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
-        ("Leasing", ["Configuring", "Queueing", "Storage", "Timing"]),
-        ("Processors", ["Configuring", "Leasing", "Routing", "Storage", "Timing"]),
-        ("Recording", ["Configuring", "Leasing", "Storage", "Timing"]),
+        ("Leasing", ["Configuring", "Metering", "Queueing", "Storage", "Timing"]),
+        ("Processors", ["Configuring", "Leasing", "Metering", "Routing", "Storage", "Timing"]),
+        ("Recording", ["Configuring", "Leasing", "Metering", "Storage", "Timing"]),
         ("Settling", [
-            "Answering", "Configuring", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage",
-            "Timing"]),
-        ("Accepting", ["Answering", "Configuring", "Leasing", "Queueing", "Storage", "Timing"]),
-        ("Summarising", ["Answering", "Leasing", "Recording", "Storage", "Timing"]),
+            "Answering", "Configuring", "Leasing", "Metering", "Processors", "Queueing", "Recording", "Routing",
+            "Storage", "Timing"]),
+        ("Accepting", ["Answering", "Configuring", "Leasing", "Metering", "Queueing", "Storage", "Timing"]),
+        ("Summarising", ["Answering", "Leasing", "Metering", "Recording", "Storage", "Timing"]),
         ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Processors", "Querying", "Queueing",
-            "Recording", "Settling", "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Metering", "Processors", "Querying",
+            "Queueing", "Recording", "Routing", "Settling", "Storage", "Summarising"]),
         ("Commanding", [
             "Accepting", "Configuring", "Hosting", "Leasing", "Settling", "Storage", "Summarising"]),
     ];

@@ -48,9 +48,9 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     /// <returns>
     /// Within StoreTimeout; Accepted only when the row is committed (Stored) or held in memory (Received).
     /// </returns>
-    public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents)
+    public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null)
     {
-        var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp());
+        var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp()) { Trace = trace };
         lock (_gate)
         {
             // While no statement answers, waiting would only be a slower no.

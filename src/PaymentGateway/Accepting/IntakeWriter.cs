@@ -1,6 +1,7 @@
 using Npgsql;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
@@ -12,7 +13,8 @@ namespace PaymentGateway.Accepting;
 /// </summary>
 internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
-    UnsettledPayments unsettled, IntakeOptions options, TimeProvider clock, ILogger<IntakeWriter> log)
+    UnsettledPayments unsettled, IntakeOptions options, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<IntakeWriter> log)
 {
     // For the parts of a batch that was held up by an id: each has waited for it already.
     private const string ShortLockTimeout = "10ms";
@@ -38,7 +40,7 @@ internal sealed partial class IntakeWriter(
         if (isPart)
             args = args with { LockTimeout = ShortLockTimeout };
         var generation = unsettled.Generation;
-        Stored? stored = null;
+        StoredBatch? stored = null;
         try
         {
             stored = AcknowledgesReceived ? await StoreUntilDoneAsync(batch, args) : await StoreOnceAsync(batch, args);
@@ -68,7 +70,7 @@ internal sealed partial class IntakeWriter(
         // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
         if (stored is not null)
         {
-            Enqueue(stored, times, generation);
+            Enqueue(batch, stored, times, generation);
             _failing = false;
         }
 
@@ -81,11 +83,25 @@ internal sealed partial class IntakeWriter(
                 batch, stored is null ? AcceptResult.Unavailable : AcceptResult.Accepted);
     }
 
-    private async Task<Stored> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args) =>
-        await store.StoreAsync(args) == batch.Count ? new Stored(args) : await SortOutKnownAsync(batch, args);
+    private async Task<StoredBatch> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args)
+    {
+        var sentAt = clock.GetTimestamp();
+        try
+        {
+            if (await store.StoreAsync(args) == batch.Count)
+                return new StoredBatch(args);
+        }
+        finally
+        {
+            metrics.StoreBatchSize.Record(batch.Count);
+            metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
+        }
+
+        return await SortOutKnownAsync(batch, args);
+    }
 
     // Acknowledged already, so there is no giving up; the bound on what waits says no to newer ones meanwhile.
-    private async Task<Stored> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
+    private async Task<StoredBatch> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
         for (var isFirst = true; ; isFirst = false)
         {
@@ -111,7 +127,7 @@ internal sealed partial class IntakeWriter(
     /// <summary>
     /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
     /// </summary>
-    private async Task<Stored> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
+    private async Task<StoredBatch> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
         var known = (await store.FindRepeatedAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var mine = new bool[batch.Count];
@@ -135,18 +151,23 @@ internal sealed partial class IntakeWriter(
 
         if (missing)
             lease.CheckSoon.Set();
-        return new Stored(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
+        return new StoredBatch(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
     }
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
     // have been purged between their INSERT and now: what of them is left is read again.
-    private void Enqueue(Stored stored, AcceptanceBatch times, int generation)
+    private void Enqueue(
+        List<PendingAcceptance> batch, StoredBatch stored, AcceptanceBatch times, int generation)
     {
         var (args, mine, _, _) = stored;
+        stored.CountIn(metrics);
         var payments = new List<Payment>(args.Ids.Length);
         for (var i = 0; i < args.Ids.Length; i++)
             if (mine is null || mine[i])
-                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch));
+                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch)
+                {
+                    Trace = batch[i].Trace,
+                });
         if (backlog.HasOverflow || queue.RemainingCapacity < args.Ids.Length || !unsettled.TryAdd(payments, generation))
         {
             backlog.AddOverflow(times);
@@ -178,14 +199,6 @@ internal sealed partial class IntakeWriter(
 
         return args;
     }
-
-    /// <summary>What came of a batch.</summary>
-    /// <param name="Args">As it was stored.</param>
-    /// <param name="Mine">Which of it is new, and so ours to settle; null when all is.</param>
-    /// <param name="Known">What each of it is answered; null when all is accepted.</param>
-    /// <param name="IsMissing">Nothing is ours, and some of it is not stored at all.</param>
-    private sealed record Stored(
-        StoreArgs Args, bool[]? Mine = null, AcceptResult[]? Known = null, bool IsMissing = false);
 
     private static partial class Log
     {

@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 
 namespace PaymentGateway.Accepting;
 
@@ -12,30 +13,56 @@ internal static class PaymentEndpoints
     public static void MapPayments(this IEndpointRouteBuilder routes)
     {
         var intake = routes.ServiceProvider.GetRequiredService<Intake>();
-        routes.MapPost(Path, context => AcceptAsync(context, intake));
+        var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
+        var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
+        routes.MapPost(Path, context => AcceptAsync(context, intake, metrics, clock));
     }
 
-    private static async Task AcceptAsync(HttpContext context, Intake intake)
+    private static async Task AcceptAsync(
+        HttpContext context, Intake intake, GatewayMetrics metrics, TimeProvider clock)
     {
         if (!IsJson(context.Request.ContentType))
         {
+            metrics.Refused.Add(1, Reasons.MediaType);
             await ProblemAnswer.WriteAsync(
                 context, 415, "Unsupported media type", "The body must be application/json.", "Content-Type");
             return;
         }
 
         var body = context.Request.BodyReader;
-        var read = await ReadAllAsync(body, context.RequestAborted);
+        ReadResult read;
+        try
+        {
+            read = await ReadAllAsync(body, context.RequestAborted);
+        }
+        catch (BadHttpRequestException)
+        {
+            metrics.Refused.Add(1, Reasons.Unreadable);
+            throw;
+        }
+
+        var arrivedAt = clock.GetTimestamp();
         var valid = PaymentRequest.TryParse(read.Buffer, out var id, out var cents, out var field, out var reason);
         body.AdvanceTo(read.Buffer.End);
         if (!valid)
         {
+            metrics.Refused.Add(1, Reasons.Invalid);
             await ProblemAnswer.WriteAsync(
                 context, 400, "Invalid payment", field is null ? reason! : $"{field} {reason}.", field);
             return;
         }
 
-        await AnswerAsync(context, id, await intake.AcceptAsync(id, cents));
+        var trace = PaymentTrace.OfRequest();
+        using var storing = trace?.Start("store");
+        var result = await intake.AcceptAsync(id, cents, trace);
+        storing?.Stop();
+        if (result == AcceptResult.Overloaded)
+            metrics.Refused.Add(1, Reasons.Overloaded);
+        else
+            metrics.AcceptDuration.Record(clock.GetElapsedTime(arrivedAt).TotalSeconds);
+        if (result == AcceptResult.Unavailable)
+            metrics.Refused.Add(1, Reasons.Unavailable);
+        await AnswerAsync(context, id, result);
     }
 
     private static Task AnswerAsync(HttpContext context, Guid id, AcceptResult result)

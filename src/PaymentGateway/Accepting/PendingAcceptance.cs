@@ -34,6 +34,9 @@ internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedA
     /// <summary>Monotonic timestamp of the request.</summary>
     public long ArrivedAt { get; } = arrivedAt;
 
+    /// <summary>Null while nobody listens.</summary>
+    public PaymentTrace? Trace { get; init; }
+
     public ValueTask<AcceptResult> Result => new(this, _source.Version);
 
     public void Complete(AcceptResult result)

@@ -3,6 +3,8 @@ namespace PaymentGateway.Configuring;
 /// <summary>
 /// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
 /// </summary>
+/// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
+/// <param name="FallbackFee">The same of fallback.</param>
 internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
@@ -12,6 +14,8 @@ internal sealed record GatewayOptions(
     bool Durable,
     Uri DefaultUrl,
     Uri FallbackUrl,
+    decimal DefaultFee,
+    decimal FallbackFee,
     IntakeOptions Intake,
     RoutingOptions Routing,
     SettlingOptions Settling,
@@ -36,6 +40,8 @@ internal sealed record GatewayOptions(
             durable,
             settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
             settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
+            settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
+            settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
             IntakeOptions.Read(settings),
             RoutingOptions.Read(settings),
             SettlingOptions.Read(settings),

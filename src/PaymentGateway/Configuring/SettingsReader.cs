@@ -42,6 +42,18 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             : throw Wrong(key, $"'{text}' is not a whole number from {least} to {most}");
     }
 
+    /// <summary>From 0 to 1.</summary>
+    public decimal Fraction(string key, decimal fallback)
+    {
+        if (OptionalText(key) is not { } text)
+            return fallback;
+
+        return decimal.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var value)
+            && value <= 1
+            ? value
+            : throw Wrong(key, $"'{text}' is not a number from 0 to 1");
+    }
+
     public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum
     {
         if (OptionalText(key) is not { } text)

@@ -39,6 +39,7 @@ internal static partial class GatewayApp
         builder.AddLog(options.LogFormat);
         ConfigureHost(builder, options);
         builder.Services.AddStages(options, instance, TimeProvider.System);
+        builder.Services.AddOtlpExport(builder.Configuration, options);
 
         var app = builder.Build();
         app.UseErrorAnswers();
@@ -47,6 +48,7 @@ internal static partial class GatewayApp
         app.MapAudit(admin);
         admin.MapParked();
         admin.MapLogging();
+        admin.MapMetrics();
         app.MapTokenGroup().MapQueries();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));

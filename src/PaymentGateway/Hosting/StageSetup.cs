@@ -2,6 +2,7 @@ using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Querying;
 using PaymentGateway.Queueing;
@@ -27,6 +28,9 @@ internal static class StageSetup
         services.AddSingleton<AdminToken>();
         services.AddSingleton<MatcherPolicy, AdminListener>();
         services.AddSingleton(options);
+        services.AddSingleton<GatewayMetrics>();
+        services.AddSingleton<GatewayState>();
+        services.AddSingleton<MetricListener>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);

@@ -1,5 +1,6 @@
 using System.Data.Common;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
@@ -11,7 +12,8 @@ namespace PaymentGateway.Leasing;
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
     InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
-    BrokenInserts broken, LeasingOptions options, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
+    BrokenInserts broken, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
@@ -166,6 +168,7 @@ internal sealed partial class LeaseKeeper(
     {
         lease.Lose();
         backlog.Clear();
+        metrics.LeasesLost.Add(1);
         Log.Lost(log, epoch, unsettled.Count);
     }
 

@@ -1,6 +1,7 @@
 using System.Data.Common;
 using Npgsql;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 using PaymentGateway.Timing;
@@ -13,7 +14,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
-    DoubtMarks marks, LeasingOptions options, TimeProvider clock, ILogger<OrphanAdoption> log)
+    DoubtMarks marks, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
@@ -102,7 +103,11 @@ internal sealed partial class OrphanAdoption(
         }
 
         if (page.Count > 0)
+        {
+            metrics.Adopted.Add(page.Count);
             Log.Adopted(log, page.Count, from);
+        }
+
         if (page.Count < limit)
         {
             _cursors.Remove(from);

@@ -26,6 +26,16 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private long _decreasedAt;
     private long? _refusedAt;
 
+    /// <summary>Permits taken at this moment.</summary>
+    public int InFlight
+    {
+        get
+        {
+            lock (_gate)
+                return _inFlight;
+        }
+    }
+
     /// <summary>The limit of this moment.</summary>
     public int Current
     {

@@ -48,7 +48,7 @@ internal sealed partial class HealthMonitor(
     {
         try
         {
-            if (await lane.Client.AskHealthAsync() is not { } report)
+            if (await lane.AskHealthAsync() is not { } report)
                 return;
 
             lane.Health.Observe(report);

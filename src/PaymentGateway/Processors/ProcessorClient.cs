@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Runtime.CompilerServices;
@@ -35,6 +36,8 @@ internal sealed class ProcessorClient(
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Post, _payments) { Content = content };
+            if (payment.Trace is not null)
+                Propagate(request);
             using var response = await http.SendAsync(request, CancellationToken.None);
             return Judge(response);
         }
@@ -99,6 +102,17 @@ internal sealed class ProcessorClient(
         {
             return null;
         }
+    }
+
+    // By hand: the handler's own way would look for a trace at each call.
+    private static void Propagate(HttpRequestMessage request)
+    {
+        if (Activity.Current is not { } span)
+            return;
+
+        request.Headers.TryAddWithoutValidation("traceparent", span.Id);
+        if (!string.IsNullOrEmpty(span.TraceStateString))
+            request.Headers.TryAddWithoutValidation("tracestate", span.TraceStateString);
     }
 
     private ChargeOutcome Judge(HttpResponseMessage response)

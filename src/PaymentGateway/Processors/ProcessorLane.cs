@@ -1,12 +1,15 @@
+using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Processors;
 
 /// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
-    ProcessorClient client, ProcessorHealth health, SettlingOptions options, TimeProvider clock) : IDisposable
+    ProcessorClient client, ProcessorHealth health, SettlingOptions options, GatewayMetrics metrics,
+    TimeProvider clock) : IDisposable
 {
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
@@ -16,7 +19,12 @@ internal sealed class ProcessorLane(
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.LookupConcurrency);
 
+    private readonly KeyValuePair<string, object?> _tag = Tags.Of(client.Processor);
+
     public Processor Processor => client.Processor;
+
+    /// <summary>Charges in flight, and how many may be.</summary>
+    public (int InFlight, int Limit) Charges => (_charges.InFlight, _charges.Current);
 
     public ProcessorHealth Health => health;
 
@@ -38,9 +46,15 @@ internal sealed class ProcessorLane(
         payment.InDoubt = true;
         payment.ChargedAt = Processor;
         payment.DoubtSince = sentAt;
+        using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
         var outcome = await client.ChargeAsync(payment);
+        span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
-        TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
+        var took = clock.GetElapsedTime(sentAt);
+        TimeSpan? latency = answered ? took : null;
+        metrics.Calls.Add(1, _tag, Calls.Charge, Calls.Of(outcome.Result));
+        if (outcome.Result != ChargeResult.NotSent)
+            metrics.CallDuration.Record(took.TotalSeconds, _tag);
         health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // That of a terminated owner may lie ahead.
@@ -58,12 +72,24 @@ internal sealed class ProcessorLane(
         await _lookups.WaitAsync(cancellation);
         try
         {
-            return await client.LookUpAsync(payment.Id);
+            using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
+            var outcome = await client.LookUpAsync(payment.Id);
+            span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
+            return outcome;
         }
         finally
         {
             _lookups.Release();
         }
+    }
+
+    /// <summary>Asks for the processor's health report; null when there was none.</summary>
+    public async Task<HealthReport?> AskHealthAsync()
+    {
+        var report = await client.AskHealthAsync();
+        metrics.Calls.Add(1, _tag, Calls.Health, Calls.Of(report));
+        return report;
     }
 
     public void Dispose() => _lookups.Dispose();

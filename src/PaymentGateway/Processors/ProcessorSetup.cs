@@ -2,6 +2,7 @@ using System.Net;
 using System.Security.Cryptography.X509Certificates;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Processors;
@@ -41,7 +42,8 @@ internal static class ProcessorSetup
         return new ProcessorLane(
             new ProcessorClient(
                 http, options.UrlOf(processor), processor, provider.GetRequiredService<Lease>(), clock),
-            provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling, clock);
+            provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling,
+            provider.GetRequiredService<GatewayMetrics>(), clock);
     }
 
     private static void Tune(SocketsHttpHandler handler, SettlingOptions options)

@@ -1,4 +1,5 @@
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Storage;
 using PaymentGateway.Timing;
 
@@ -9,7 +10,7 @@ namespace PaymentGateway.Recording;
 /// </summary>
 internal sealed partial class SettlementWriter(
     SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, UnsettledPayments unsettled,
-    Lease lease, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
+    Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
@@ -38,10 +39,12 @@ internal sealed partial class SettlementWriter(
         var batch = new List<Settlement>();
         while (await outcomes.TakeAsync(batch, stoppingToken))
         {
+            var beganAt = clock.GetTimestamp();
             await WriteAsync(batch, stoppingToken);
             if (_failing)
                 Log.RecordsAgain(log);
             _failing = false;
+            Count(batch, clock.GetElapsedTime(beganAt));
             foreach (var settlement in batch)
                 unsettled.Remove(settlement.Payment);
             outcomes.Remove(batch);
@@ -82,6 +85,29 @@ internal sealed partial class SettlementWriter(
         }
     }
 
+    // What entered is not told apart from what a first try of ours, or an adopter, had entered before.
+    private void Count(List<Settlement> batch, TimeSpan took)
+    {
+        metrics.RecordBatchSize.Record(batch.Count);
+        metrics.RecordDuration.Record(took.TotalSeconds);
+        var (atDefault, atFallback) = (default(Sum), default(Sum));
+        foreach (var settlement in batch)
+        {
+            settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
+            if (settlement.Payment.Purged)
+                continue;
+
+            ref var sum = ref settlement.Processor == Processor.Default ? ref atDefault : ref atFallback;
+            sum.Payments++;
+            sum.Cents += settlement.AmountCents;
+            if (settlement.Processor == Processor.Default && settlement.Payment.WaitedForDefault)
+                sum.WaitedCents += settlement.AmountCents;
+        }
+
+        metrics.AddSettled(Processor.Default, atDefault.Payments, atDefault.Cents, atDefault.WaitedCents);
+        metrics.AddSettled(Processor.Fallback, atFallback.Payments, atFallback.Cents, 0);
+    }
+
     // Those that did not enter were in the ledger before, or were stored again a moment ago.
     private async Task<bool> AreStoredAsync(List<Settlement> batch)
     {
@@ -107,6 +133,13 @@ internal sealed partial class SettlementWriter(
         }
 
         return args;
+    }
+
+    private struct Sum
+    {
+        public int Payments;
+        public long Cents;
+        public long WaitedCents;
     }
 
     private static partial class Log

@@ -1,5 +1,6 @@
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -14,7 +15,8 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, DoubtMarks marks, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer,
-    UnsettledPayments unsettled, Lease lease, SettlingOptions options, TimeProvider clock, ILogger<DoubtResolver> log)
+    UnsettledPayments unsettled, Lease lease, SettlingOptions options, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<DoubtResolver> log)
     : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
@@ -92,7 +94,7 @@ internal sealed partial class DoubtResolver(
         var pastHorizon = IsPastHorizon(payment);
         var lookup = await lane.LookUpAsync(payment, _stopping);
         if (lookup.Result == LookupResult.Found)
-            return Settle(payment, lane, lookup.AmountCents, lookup.RequestedAt);
+            return Found(payment, lane, lookup);
 
         if (lookup.Result == LookupResult.Unknown)
             return ResolvingStep.Again(lookup.RetryAfter);
@@ -108,9 +110,11 @@ internal sealed partial class DoubtResolver(
             return ResolvingStep.Again(null);
 
         var outcome = await lane.ChargeAsync(payment);
-        return outcome.Result == ChargeResult.Settled
-            ? Settle(payment, lane, payment.AmountCents, payment.RequestedAt)
-            : ResolvingStep.Again(outcome.RetryAfter);
+        if (outcome.Result != ChargeResult.Settled)
+            return ResolvingStep.Again(outcome.RetryAfter);
+
+        metrics.Resolved.Add(1, Resolutions.ChargedAgain);
+        return Settle(payment, lane, payment.AmountCents, payment.RequestedAt);
     }
 
     private async Task<ResolvingStep> ResolveAnywhereAsync(Payment payment)
@@ -118,22 +122,28 @@ internal sealed partial class DoubtResolver(
         var pastHorizon = IsPastHorizon(payment);
         var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
         if (atDefault.Result == LookupResult.Found)
-            return Settle(payment, lanes.Default, atDefault.AmountCents, atDefault.RequestedAt);
+            return Found(payment, lanes.Default, atDefault);
 
         var atFallback = await lanes.Fallback.LookUpAsync(payment, _stopping);
         if (atFallback.Result == LookupResult.Found)
-            return Settle(payment, lanes.Fallback, atFallback.AmountCents, atFallback.RequestedAt);
+            return Found(payment, lanes.Fallback, atFallback);
 
         return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
             ? Requeue(payment)
             : ResolvingStep.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
-    private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    private ResolvingStep Found(Payment payment, ProcessorLane lane, LookupOutcome found)
     {
-        if (amountCents != payment.AmountCents)
+        if (found.AmountCents != payment.AmountCents)
             Log.AmountDiffers(log, payment.Id, lane.Processor);
 
+        metrics.Resolved.Add(1, Resolutions.Found);
+        return Settle(payment, lane, found.AmountCents, found.RequestedAt);
+    }
+
+    private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    {
         Log.Resolved(log, payment.Id, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
         marks.Forget(payment);
         writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
@@ -145,6 +155,7 @@ internal sealed partial class DoubtResolver(
         payment.InDoubt = false;
         payment.ChargedAt = null;
         Log.Resolved(log, payment.Id, "no processor has it");
+        metrics.Resolved.Add(1, Resolutions.NotCharged);
         marks.End(payment);
         queue.Return(payment);
         return ResolvingStep.Ended;

@@ -1,4 +1,5 @@
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
@@ -7,7 +8,8 @@ namespace PaymentGateway.Settling;
 /// Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.
 /// </summary>
 internal sealed partial class PaymentParking(
-    ParkedStore store, UnsettledPayments unsettled, TimeProvider clock, ILogger<PaymentParking> log)
+    ParkedStore store, UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<PaymentParking> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
@@ -26,6 +28,7 @@ internal sealed partial class PaymentParking(
                     payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
                 unsettled.Remove(payment);
                 _failing = false;
+                metrics.Parked.Add(1);
                 return;
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)

@@ -22,6 +22,9 @@ internal sealed partial class SettlementWorker(
     private readonly AsyncAutoResetEvent _progress = new(clock);
     private readonly SettlementRateLimiter _rateLimiter = new(clock, options.Settling.MaxRate);
     private int _inFlight;
+
+    // The last time that a payment had to wait though fallback could be used; what was accepted before waited too.
+    private DateTime _fallbackPassedAt;
     private volatile bool _draining;
 
     /// <summary>
@@ -96,15 +99,22 @@ internal sealed partial class SettlementWorker(
 
     private ProcessorLane? Choose(Payment payment)
     {
-        var age = clock.GetUtcNow().UtcDateTime - payment.AcceptedAt;
+        var now = clock.GetUtcNow().UtcDateTime;
+        var atFallback = lanes.Fallback.Health.Read();
         var route = ProcessorRouter.Choose(
-            lanes.Default.Health.Read(), lanes.Fallback.Health.Read(), age, options.Routing);
-        return route switch
+            lanes.Default.Health.Read(), atFallback, now - payment.AcceptedAt, options.Routing);
+        switch (route)
         {
-            RouteChoice.Default => lanes.Default,
-            RouteChoice.Fallback => lanes.Fallback,
-            _ => null,
-        };
+            case RouteChoice.Default:
+                payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
+                return lanes.Default;
+            case RouteChoice.Fallback:
+                return lanes.Fallback;
+            default:
+                if (atFallback.Availability == Availability.Usable)
+                    _fallbackPassedAt = now;
+                return null;
+        }
     }
 
     private async Task SettleAsync(Payment payment, ProcessorLane lane)

@@ -32,7 +32,7 @@ internal static class LedgerSetup
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
         services.AddSingleton(provider => Shared(
-            DataSource(options.Ledger, reserved: BatchConnectionsMax + LeaseConnectionsMax),
+            DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax),
             provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
         services.AddKeyedSingleton(
@@ -67,22 +67,23 @@ internal static class LedgerSetup
     public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
         // One whose caller was let go is broken off a moment later, and nobody waits for its end.
         Plain(
-            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", LeaseConnectionsMax,
+            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
             synchronousCommit: true),
         LeaseAnswerWithin, clock);
 
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
     public static BatchConnections Connections(string connectionString, int count) =>
-        new(Plain(connectionString, count), count);
+        new(Plain(connectionString, "batches", count), count);
 
     /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
+    /// <param name="name">The pool's, for the metrics.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
     /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
     /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
     public static NpgsqlDataSource DataSource(
-        string connectionString, int reserved = 0, bool synchronousCommit = false)
+        string connectionString, string name = "shared", int reserved = 0, bool synchronousCommit = false)
     {
         try
         {
@@ -115,7 +116,7 @@ internal static class LedgerSetup
             if (synchronousCommit)
                 settings.Options += " -c synchronous_commit=on";
 
-            var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString);
+            var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
             return builder.Build();
         }
@@ -125,9 +126,10 @@ internal static class LedgerSetup
         }
     }
 
-    private static NpgsqlDataSource Plain(string connectionString, int count, bool synchronousCommit = false) =>
+    private static NpgsqlDataSource Plain(
+        string connectionString, string name, int count, bool synchronousCommit = false) =>
         DataSource(
-            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}",
+            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}", name,
             synchronousCommit: synchronousCommit);
 
     // What the connection string says of it stays.

@@ -1,5 +1,6 @@
 using PaymentGateway.Answering;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Storage;
 using PaymentGateway.Timing;
 
@@ -18,11 +19,15 @@ internal static class AuditEndpoints
         var summaries = routes.ServiceProvider.GetRequiredService<SummaryQueries>();
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerStateStore>();
-        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries)).AnswersWithoutDatabase();
+        var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
+        var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
+        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
+            .AnswersWithoutDatabase();
         admin.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }
 
-    private static async Task SummariseAsync(HttpContext context, SummaryQueries summaries)
+    private static async Task SummariseAsync(
+        HttpContext context, SummaryQueries summaries, GatewayMetrics metrics, TimeProvider clock)
     {
         if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
         {
@@ -39,8 +44,10 @@ internal static class AuditEndpoints
             return;
         }
 
+        var askedAt = clock.GetTimestamp();
         var summary = await summaries.AskAsync(new SummaryWindow(
             from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null));
+        metrics.SummaryDuration.Record(clock.GetElapsedTime(askedAt).TotalSeconds);
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, 503, "Overloaded", "Too many summaries are being asked for. Ask again.", null, 1)

@@ -63,7 +63,9 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Task.FromResult(_stages.Lease.IsHeld)), "the lease is there");
-        Assert.Single(Log, line => line.StartsWith("PostgreSQL is unavailable", StringComparison.Ordinal));
+        Assert.Single(
+            _stages.ShownOf<LeaseKeeper>(),
+            line => line.StartsWith("PostgreSQL is unavailable", StringComparison.Ordinal));
     }
 
     [PostgresFact]

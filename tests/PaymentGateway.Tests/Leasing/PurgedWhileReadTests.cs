@@ -2,6 +2,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
@@ -81,8 +82,9 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_batch_accepted_during_a_purge_is_read_again_from_the_table()
     {
+        using var metrics = new GatewayMetrics(TestSettings.Read());
         var writer = new IntakeWriter(
-            _relayed, _lease, _acceptances, _backlog, _queue, _unsettled, _options, TimeProvider.System,
+            _relayed, _lease, _acceptances, _backlog, _queue, _unsettled, _options, metrics, TimeProvider.System,
             NullLogger<IntakeWriter>.Instance);
         await writer.StoreAsync([new PendingAcceptance(Guid.NewGuid(), 1990, 0)]);
         Assert.Equal((1, 1), (_queue.Count, _unsettled.Count));

@@ -3,6 +3,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
@@ -38,16 +39,17 @@ public sealed class LastingDoubtTests
         var nowhere = new Uri("http://127.0.0.1:1/");
         await using var lanes = Lanes.Build(nowhere, nowhere, _clock);
         var options = TestSettings.Read();
+        using var metrics = new GatewayMetrics(options);
         var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, _clock.GetTimestamp());
         var unsettled = new UnsettledPayments();
         using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
         using var writer = new SettlementWriter(
-            null!, null!, outcomes, unsettled, lease, _clock, NullLogger<SettlementWriter>.Instance);
+            null!, null!, outcomes, unsettled, lease, metrics, _clock, NullLogger<SettlementWriter>.Instance);
         var doubts = new DoubtQueue();
         using var resolver = new DoubtResolver(
             doubts, new DoubtMarks(_clock), new ProcessorLanes(lanes.Default, lanes.Fallback),
-            new PaymentQueue(options.Intake), writer, unsettled, lease, options.Settling, _clock, _log);
+            new PaymentQueue(options.Intake), writer, unsettled, lease, options.Settling, metrics, _clock, _log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
         unsettled.Add(payment);

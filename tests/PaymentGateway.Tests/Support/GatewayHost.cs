@@ -74,12 +74,12 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
-    public Task<HttpResponseMessage> AskAsync(string path, string? token = null)
+    public async Task<HttpResponseMessage> AskAsync(string path, params (string Name, string Value)[] headers)
     {
-        var request = new HttpRequestMessage(HttpMethod.Get, path);
-        if (token is not null)
-            request.Headers.Add("X-Rinha-Token", token);
-        return _client.SendAsync(request);
+        using var request = new HttpRequestMessage(HttpMethod.Get, path);
+        foreach (var (name, value) in headers)
+            request.Headers.Add(name, value);
+        return await _client.SendAsync(request);
     }
 
     public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);

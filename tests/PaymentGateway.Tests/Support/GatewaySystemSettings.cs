@@ -10,8 +10,8 @@ public static class GatewaySystemSettings
     // What the caller of the tests may have set for a system of their own.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
-        "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "METRICS_PORT", "MULTIPLEXING", "POOL", "TOKEN",
+        "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>
@@ -34,6 +34,9 @@ public static class GatewaySystemSettings
     private static SystemSettings Clean(SystemSettings settings) => settings.With(settings.Variables.Keys
         .Where(name => name.StartsWith("Gateway__", StringComparison.OrdinalIgnoreCase) || Foreign.Contains(name))
         .Select(name => (name, (string?)null)).ToArray());
+
+    /// <summary>A port that nothing listens at now.</summary>
+    public static string FreePort() => FreePorts(1)[0];
 
     // Below the range from which the kernel takes ports for outgoing connections.
     private static string[] FreePorts(int count)

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Tests.Support;
@@ -8,6 +9,8 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>The intake with all that it works with, and nothing that takes payments out of the queue.</summary>
 internal sealed class IntakeFixture : IDisposable
 {
+    private readonly GatewayMetrics _metrics = new(TestSettings.Read());
+
     private IntakeFixture(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
     {
         var options = TestSettings.Read(settings);
@@ -15,8 +18,8 @@ internal sealed class IntakeFixture : IDisposable
         Backlog = new StoredBacklog(clock);
         Queue = new PaymentQueue(options.Intake);
         var writer = new IntakeWriter(
-            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Unsettled, options.Intake, clock,
-            NullLogger<IntakeWriter>.Instance);
+            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Unsettled, options.Intake, _metrics,
+            clock, NullLogger<IntakeWriter>.Instance);
         Intake = new Intake(writer, options.Intake, clock);
     }
 
@@ -38,7 +41,11 @@ internal sealed class IntakeFixture : IDisposable
         return intake;
     }
 
-    public void Dispose() => Intake.Dispose();
+    public void Dispose()
+    {
+        Intake.Dispose();
+        _metrics.Dispose();
+    }
 
     public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
 

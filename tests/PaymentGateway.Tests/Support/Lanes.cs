@@ -1,6 +1,7 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Timing;
 
@@ -43,6 +44,8 @@ internal sealed class Lanes : IAsyncDisposable
         var lease = new Lease(clock, options.Leasing);
         lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
         collection.AddSingleton(lease);
+        collection.AddSingleton<GatewayMetrics>();
+        collection.AddSingleton(options);
         collection.AddProcessors(options);
         return new Lanes(collection);
     }

@@ -7,8 +7,13 @@ namespace PaymentGateway.Tests.Support;
 internal sealed class LogLines<T> : ILogger<T>
 {
     private readonly ConcurrentQueue<string> _lines = new();
+    private readonly ConcurrentQueue<string> _shown = new();
 
+    /// <summary>Of every level.</summary>
     public IReadOnlyCollection<string> Lines => _lines;
+
+    /// <summary>What a log has where nobody has changed its level: Information and above.</summary>
+    public IReadOnlyCollection<string> Shown => _shown;
 
     public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
@@ -16,5 +21,11 @@ internal sealed class LogLines<T> : ILogger<T>
 
     public void Log<TState>(
         LogLevel logLevel, EventId eventId, TState state, Exception? exception,
-        Func<TState, Exception?, string> formatter) => _lines.Enqueue(formatter(state, exception));
+        Func<TState, Exception?, string> formatter)
+    {
+        var line = formatter(state, exception);
+        if (logLevel >= LogLevel.Information)
+            _shown.Enqueue(line);
+        _lines.Enqueue(line);
+    }
 }

@@ -60,6 +60,9 @@ internal sealed class Stages : IAsyncDisposable
     /// <summary>What a part has logged.</summary>
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
 
+    /// <summary>What a part has logged at Information or above.</summary>
+    public IReadOnlyCollection<string> ShownOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Shown;
+
     /// <summary>Starts a part; it is stopped, and not waited for, when the stages are disposed.</summary>
     public async Task<T> StartAsync<T>() where T : BackgroundService
     {

@@ -13,6 +13,8 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         if (!Programs.Has("nginx"))
             throw new ToolException("nginx is missing: eng/setup");
         Readiness.RefuseTaken("nginx", system.Settings.Port);
+        if (system.Settings.MetricsPort is { } metrics)
+            Readiness.RefuseTaken("nginx", metrics);
     }
 
     public override async Task LaunchAsync(
@@ -21,15 +23,25 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         Check(system);
         var prefix = system.Folder.NginxPrefix;
         Directory.CreateDirectory(prefix);
-        // The port is all that differs between systems side by side.
-        var port = string.Create(CultureInfo.InvariantCulture, $"listen {system.Settings.Port}");
-        var text = await File.ReadAllTextAsync(Repository.PathOf("nginx", "nginx.conf"), cancellation);
-        var configuration = text.Replace("listen 9999", port, StringComparison.Ordinal);
-        await File.WriteAllTextAsync(Path.Combine(prefix, "nginx.conf"), configuration, cancellation);
+        // The ports are all that differs between systems side by side.
+        await CopyAsync("nginx.conf", "listen 9999", $"listen {system.Settings.Port}");
+        if (system.Settings.MetricsPort is { } metrics)
+            await CopyAsync("metrics.conf", "127.0.0.1:9998", $"127.0.0.1:{metrics}");
+        else
+            File.Delete(Path.Combine(prefix, "metrics.conf"));
         // The working directory is what `unix:sockets/…` in the file hangs on; in compose it is /.
         launcher.Launch(
             system, Name, system.ShortDirectory,
             ["nginx", "-p", $"{prefix}/", "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"], []);
+
+        async Task CopyAsync(string file, string listen, FormattableString with)
+        {
+            var text = await File.ReadAllTextAsync(Repository.PathOf("nginx", file), cancellation);
+            await File.WriteAllTextAsync(
+                Path.Combine(prefix, file),
+                text.Replace(listen, with.ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal),
+                cancellation);
+        }
     }
 
     public override Task<bool> IsReadyAsync(SystemLayout system, CancellationToken cancellation) =>

@@ -14,8 +14,8 @@ public sealed class SystemSettings
     private static readonly string[] Saved =
     [
         "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
-        "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN", "PG_ARGS", "FRESH",
-        "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "METRICS_PORT", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN",
+        "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     private readonly Dictionary<string, string> _variables;
@@ -41,6 +41,9 @@ public sealed class SystemSettings
     public int DefaultPort => Number("DEFAULT_PORT", 8001);
 
     public int FallbackPort => Number("FALLBACK_PORT", 8002);
+
+    /// <summary>Where nginx shows the instances' metrics; null: nowhere.</summary>
+    public int? MetricsPort => this["METRICS_PORT"] is null ? null : Number("METRICS_PORT", 0);
 
     /// <summary>Where clients pay.</summary>
     public string Url => Local(Port);

@@ -1,0 +1,149 @@
+using System.Diagnostics.Metrics;
+using PaymentGateway.Configuring;
+
+namespace PaymentGateway.Metering;
+
+/// <summary>
+/// The instruments that the stages write to. docs/metrics.md has them all, with <see cref="StateGauges"/> and
+/// <see cref="RuntimeGauges"/>. Safe from any thread.
+/// </summary>
+/// <remarks>
+/// On the path of a payment they cost next to nothing: batches add their counts at once, tags are made before, and
+/// amounts are sums of cents that are read when somebody asks.
+/// </remarks>
+internal sealed class GatewayMetrics : IDisposable
+{
+    public const string MeterName = "PaymentGateway";
+
+    private readonly SettledSums[] _settled;
+    private long _waitedCents;
+
+    /// <param name="options">Its fees are what a processor charges of an amount.</param>
+    public GatewayMetrics(GatewayOptions options)
+    {
+        Meter = new Meter(MeterName);
+        Accepted = Count("payments.accepted", "{payment}", "New payments that were stored.");
+        Duplicates = Count(
+            "payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
+        Refused = Count("payments.refused", "{payment}", "Payments that were not taken, by reason.");
+        AcceptDuration = Time("accept.duration", "From a payment's body to its answer, but for overload.");
+        StoreDuration = Time("store.duration", "One INSERT of a batch, whatever came of it.");
+        StoreBatchSize = Meter.CreateHistogram<int>(
+            "payment_gateway.store.batch.size", "{payment}", "Payments in one INSERT.");
+        Calls = Count("processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
+        CallDuration = Time("processor.call.duration", "A charge that was sent, until its answer.");
+        Resolved = Count("doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
+        Parked = Count("payments.parked", "{payment}", "Payments set aside for an operator.");
+        RecordDuration = Time("record.duration", "A batch of outcomes until it is in the ledger, repeats included.");
+        RecordBatchSize = Meter.CreateHistogram<int>(
+            "payment_gateway.record.batch.size", "{payment}", "Outcomes in one batch.");
+        SummaryDuration = Time("summary.duration", "A summary, from the question to its answer.");
+        Adopted = Count("payments.adopted", "{payment}", "Payments taken over from instances that ended.");
+        LeasesLost = Count("lease.lost", "{lease}", "Leases that another instance closed.");
+
+        _settled = [new(Processor.Default, options.DefaultFee), new(Processor.Fallback, options.FallbackFee)];
+        Sum("payments.settled", "{payment}", "Outcomes in the ledger.", one => one.Payments);
+        Sum("settled.amount", "{currency}", "Money settled, in units of the currency.", one => one.Cents / 100m);
+        Sum("fee.paid", "{currency}", "Fees of what was settled.", one => one.Cents / 100m * one.Fee);
+        var fees = options.FallbackFee - options.DefaultFee;
+        Meter.CreateObservableCounter(
+            "payment_gateway.fee.avoided", () => (double)(Interlocked.Read(ref _waitedCents) / 100m * fees),
+            "{currency}", "Fees saved by waiting for default while fallback could be used.");
+    }
+
+    public Meter Meter { get; }
+
+    public Counter<long> Accepted { get; }
+
+    public Counter<long> Duplicates { get; }
+
+    /// <summary>With a <see cref="Reasons"/>.</summary>
+    public Counter<long> Refused { get; }
+
+    /// <summary>Seconds, as all durations.</summary>
+    public Histogram<double> AcceptDuration { get; }
+
+    public Histogram<double> StoreDuration { get; }
+
+    public Histogram<int> StoreBatchSize { get; }
+
+    /// <summary>With a processor, and a kind of call with its outcome.</summary>
+    public Counter<long> Calls { get; }
+
+    /// <summary>With a processor.</summary>
+    public Histogram<double> CallDuration { get; }
+
+    /// <summary>With a <see cref="Resolutions"/>.</summary>
+    public Counter<long> Resolved { get; }
+
+    public Counter<long> Parked { get; }
+
+    public Histogram<double> RecordDuration { get; }
+
+    public Histogram<int> RecordBatchSize { get; }
+
+    public Histogram<double> SummaryDuration { get; }
+
+    public Counter<long> Adopted { get; }
+
+    public Counter<long> LeasesLost { get; }
+
+    /// <summary>Adds what has entered the ledger with one batch.</summary>
+    /// <param name="processor">Where it was settled.</param>
+    /// <param name="payments">How many.</param>
+    /// <param name="cents">Their sum.</param>
+    /// <param name="waitedCents">The part of it that waited for default while fallback could be used.</param>
+    public void AddSettled(Processor processor, int payments, long cents, long waitedCents)
+    {
+        _settled[(int)processor - 1].Add(payments, cents);
+        Interlocked.Add(ref _waitedCents, waitedCents);
+    }
+
+    /// <summary>
+    /// Has the counters begin at 0: of one that is not there until it counts, the first rise could not be seen.
+    /// </summary>
+    public void BeginAtZero()
+    {
+        foreach (var counter in new[] { Accepted, Duplicates, Parked, Adopted, LeasesLost })
+            counter.Add(0);
+        foreach (var reason in Reasons.All)
+            Refused.Add(0, reason);
+        foreach (var resolution in Resolutions.All)
+            Resolved.Add(0, resolution);
+    }
+
+    public void Dispose() => Meter.Dispose();
+
+    private Counter<long> Count(string name, string unit, string description) =>
+        Meter.CreateCounter<long>("payment_gateway." + name, unit, description);
+
+    private Histogram<double> Time(string name, string description) =>
+        Meter.CreateHistogram<double>("payment_gateway." + name, "s", description);
+
+    private void Sum(string name, string unit, string description, Func<SettledSums, decimal> read) =>
+        Meter.CreateObservableCounter(
+            "payment_gateway." + name,
+            () => Array.ConvertAll(_settled, one => new Measurement<double>((double)read(one), one.Tag)),
+            unit, description);
+
+    /// <summary>What one processor has settled.</summary>
+    private sealed class SettledSums(Processor processor, decimal fee)
+    {
+        private long _payments;
+        private long _cents;
+
+        public KeyValuePair<string, object?> Tag { get; } = Tags.Of(processor);
+
+        public decimal Fee { get; } = fee;
+
+        public long Payments => Interlocked.Read(ref _payments);
+
+        public long Cents => Interlocked.Read(ref _cents);
+
+        public void Add(int payments, long cents)
+        {
+            Interlocked.Add(ref _payments, payments);
+            Interlocked.Add(ref _cents, cents);
+        }
+    }
+}

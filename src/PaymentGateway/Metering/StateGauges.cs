@@ -1,0 +1,67 @@
+using System.Diagnostics.Metrics;
+
+namespace PaymentGateway.Metering;
+
+/// <summary>The instruments that read the state of this instance when somebody asks.</summary>
+internal static class StateGauges
+{
+    /// <summary>The states of a circuit breaker.</summary>
+    public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
+
+    /// <summary>What routing may do with a processor.</summary>
+    public static readonly string[] Availabilities = ["usable", "probe", "unusable"];
+
+    private static readonly Processor[] Both = Enum.GetValues<Processor>();
+
+    public static void AddStateGauges(this Meter meter, IGatewayState state)
+    {
+        meter.Gauge("backlog.payments", "{payment}", "Payments in memory that are not settled.",
+            () => state.Unsettled);
+        meter.Gauge("backlog.queued", "{payment}", "Those of them that wait to be charged.", () => state.Queued);
+        meter.Gauge("backlog.age", "s", "Age of the oldest payment that is not settled, also in the table.",
+            () => state.OldestAge.TotalSeconds);
+        meter.Gauge("backlog.overflow", null, "1 while further payments wait in the table.",
+            () => state.HasOverflow ? 1 : 0);
+        meter.Gauge("payments.in_doubt", "{payment}", "Payments that were perhaps charged.", () => state.InDoubt);
+        meter.Gauge("outcomes.unwritten", "{payment}", "Outcomes that are not in the ledger yet.",
+            () => state.Unwritten);
+        meter.Gauge("lease.held", null, "1 while this instance may charge.", () => state.IsLeaseHeld ? 1 : 0);
+        meter.Gauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
+            () => state.IsLedgerReset ? 1 : 0);
+
+        meter.GaugePerProcessor(state, "expected_latency", "s", "How long a charge is expected to take.",
+            reading => reading.ExpectedLatency.TotalSeconds);
+        meter.GaugePerProcessor(state, "in_flight", "{call}", "Charges in flight.", reading => reading.InFlight);
+        meter.GaugePerProcessor(state, "limit", "{call}", "How many charges may be in flight.",
+            reading => reading.Limit);
+        meter.StateSet(state, "circuit", "1 for the state of the circuit breaker, 0 for the others.", Circuits,
+            reading => reading.Circuit);
+        meter.StateSet(state, "availability", "1 for what routing may do with it, 0 for the others.",
+            Availabilities, reading => reading.Availability);
+    }
+
+    private static void Gauge(this Meter meter, string name, string? unit, string description, Func<double> read) =>
+        meter.CreateObservableGauge("payment_gateway." + name, read, unit, description);
+
+    private static void GaugePerProcessor(
+        this Meter meter, IGatewayState state, string name, string unit, string description,
+        Func<ProcessorReading, double> read) =>
+        meter.CreateObservableGauge(
+            "payment_gateway.processor." + name,
+            () => Array.ConvertAll(Both, processor => new Measurement<double>(
+                read(state.Read(processor)), Tags.Of(processor))),
+            unit, description);
+
+    private static void StateSet(
+        this Meter meter, IGatewayState state, string name, string description, string[] all,
+        Func<ProcessorReading, string> read) =>
+        meter.CreateObservableGauge(
+            "payment_gateway.processor." + name,
+            () => Both.SelectMany(processor =>
+            {
+                var current = read(state.Read(processor));
+                return all.Select(one => new Measurement<double>(
+                    one == current ? 1 : 0, Tags.Of(processor), new("state", one)));
+            }),
+            null, description);
+}

@@ -1,0 +1,44 @@
+using System.Diagnostics;
+
+namespace PaymentGateway;
+
+/// <summary>
+/// The trace that a payment's request began or belongs to; it survives the queue. There is none while nobody listens,
+/// or where the request is not sampled, or once the payment was in memory nowhere. One stage holds it at a time.
+/// </summary>
+internal sealed class PaymentTrace
+{
+    /// <summary>Listened to when OTEL_EXPORTER_OTLP_ENDPOINT is set.</summary>
+    public const string SourceName = "PaymentGateway";
+
+    private static readonly ActivitySource Source = new(SourceName);
+
+    private readonly ActivityContext _request;
+    private bool _isCharged;
+
+    private PaymentTrace(ActivityContext request) => _request = request;
+
+    /// <summary>That of the request that runs here.</summary>
+    public static PaymentTrace? OfRequest() =>
+        Source.HasListeners() && Activity.Current is { Recorded: true } request ? new(request.Context) : null;
+
+    /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
+    public Activity? Start(string name, ActivityKind kind = ActivityKind.Internal) =>
+        Source.StartActivity(name, kind, _request);
+
+    /// <summary>A span that ends now.</summary>
+    /// <param name="name">The span's.</param>
+    /// <param name="began">UTC.</param>
+    public void Add(string name, DateTime began) =>
+        Source.StartActivity(name, ActivityKind.Internal, _request, startTime: began)?.Dispose();
+
+    /// <summary>A charge begins. The first one ends the wait in the queue.</summary>
+    /// <param name="acceptedAt">UTC; when the payment came into the queue.</param>
+    public Activity? StartCharge(DateTime acceptedAt)
+    {
+        if (!_isCharged)
+            Add("queue", acceptedAt);
+        _isCharged = true;
+        return Start("charge", ActivityKind.Client);
+    }
+}

@@ -1,0 +1,87 @@
+using System.Net.Http.Json;
+using System.Text.Json;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>A real Prometheus scrapes both instances, and answers everything that ops/ asks it.</summary>
+public sealed class PrometheusTests
+{
+    private static readonly string[] Rules = ["rules.yml", "alerts.yml"];
+
+    [PrometheusSystemFact]
+    public async Task Both_instances_are_scraped_and_every_query_of_the_dashboard_has_an_answer()
+    {
+        var port = GatewaySystemSettings.FreePort();
+        await using var system = await GatewaySystem.UpAsync(("METRICS_PORT", port));
+        await using var prometheus = await PrometheusServer.StartAsync(port);
+        var paid = 0;
+
+        // Rates need a rise between two scrapes, at both instances.
+        var unanswered = QueriesOfTheDashboard();
+        Assert.True(unanswered.Count > 40);
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                foreach (var instance in new[] { system.Api1, system.Api2 })
+                {
+                    await PayAsync(instance);
+                    await instance.GetStringAsync("payments-summary");
+                    paid++;
+                }
+
+                var query = unanswered[0];
+                if (await prometheus.QueryAsync(query) is { Count: > 0 } answer && answer.All(IsNumber))
+                    unanswered.RemoveAt(0);
+                return unanswered.Count == 0;
+            },
+            "every query has an answer");
+
+        await Eventually.HoldsAsync(
+            async () => await prometheus.QueryAsync("sum(payment_gateway_payments_accepted_total)") is [var sum]
+                && sum.Value == $"{paid}",
+            $"{paid} payments are counted");
+        var up = await prometheus.QueryAsync("up == 1");
+        Assert.Equal(["api1", "api2"], up.Select(series => series.Labels["instance"]).Order());
+        Assert.Empty(await prometheus.QueryAsync("ALERTS{alertstate=\"firing\"}"));
+    }
+
+    [PrometheusFact]
+    public async Task Each_alert_fires_when_it_should_and_only_then()
+    {
+        await Prometheus.CheckAsync(["check", "config", PathOf("prometheus.yml")]);
+        await Prometheus.CheckAsync(["check", "rules", .. Rules.Select(PathOf)]);
+        await Prometheus.CheckAsync(["test", "rules", PathOf("alerts.test.yml")]);
+    }
+
+    [Fact]
+    public void Each_alert_has_a_test()
+    {
+        var tests = File.ReadAllLines(PathOf("alerts.test.yml"));
+
+        Assert.All(
+            File.ReadLines(PathOf("alerts.yml")).Where(line => line.Contains("- alert: ", StringComparison.Ordinal)),
+            alert => Assert.Contains($"      - alertname: {alert.Split(": ")[1]}", tests));
+    }
+
+    private static string PathOf(string file) => Repository.PathOf("ops", "prometheus", file);
+
+    private static List<string> QueriesOfTheDashboard()
+    {
+        using var dashboard = JsonDocument.Parse(
+            File.ReadAllText(Repository.PathOf("ops", "grafana", "payment-gateway.json")));
+        return dashboard.RootElement.GetProperty("panels").EnumerateArray()
+            .SelectMany(panel => panel.GetProperty("targets").EnumerateArray())
+            .Select(target => target.GetProperty("expr").GetString()!).ToList();
+    }
+
+    // A mean of nothing is NaN.
+    private static bool IsNumber((Dictionary<string, string> Labels, string Value) series) => series.Value != "NaN";
+
+    private static async Task PayAsync(HttpClient instance)
+    {
+        using var answer = await instance.PostAsJsonAsync(
+            "payments", new { correlationId = Guid.NewGuid(), amount = 19.90m });
+        answer.EnsureSuccessStatusCode();
+    }
+}

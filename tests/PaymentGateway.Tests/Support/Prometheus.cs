@@ -1,0 +1,49 @@
+using System.Globalization;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The Prometheus of this machine, and the format that it reads.</summary>
+internal static class Prometheus
+{
+    private static readonly string[] Programs = ["prometheus", "promtool"];
+
+    /// <summary>Null when it is here, or when missing parts must make the tests fail.</summary>
+    public static string? SkipReason { get; } =
+        PostgresServer.IsRequired || Array.TrueForAll(Programs, PaymentGateway.Tools.Programs.Has)
+            ? null
+            : "missing: prometheus (eng/setup brings it)";
+
+    /// <summary>Runs promtool, which must find nothing to say.</summary>
+    public static async Task CheckAsync(string[] arguments, string? input = null)
+    {
+        var checkedBy = await Shell.RunAsync(["promtool", .. arguments], input: input);
+
+        Assert.True(checkedBy.Succeeded, checkedBy.Output + checkedBy.Errors);
+    }
+
+    /// <summary>The samples of an exposition, each by its name with its labels.</summary>
+    public static Dictionary<string, double> Read(string text) => text
+        .Split('\n', StringSplitOptions.RemoveEmptyEntries)
+        .Where(line => !line.StartsWith('#'))
+        .Select(line => (Line: line, End: line.LastIndexOf(' ')))
+        .ToDictionary(
+            sample => sample.Line[..sample.End],
+            sample => double.Parse(sample.Line[(sample.End + 1)..], CultureInfo.InvariantCulture));
+}
+
+/// <summary>A fact that needs a Prometheus, and PostgreSQL; skipped on a machine without.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class PrometheusFactAttribute : FactAttribute
+{
+    public PrometheusFactAttribute() =>
+        Skip = Prometheus.SkipReason ?? (PostgresServer.IsInstalled || PostgresServer.IsRequired
+            ? null
+            : "missing: PostgreSQL (eng/setup brings it)");
+}
+
+/// <summary>A fact that needs a Prometheus and a whole system; skipped on a machine without.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class PrometheusSystemFactAttribute : FactAttribute
+{
+    public PrometheusSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Prometheus.SkipReason;
+}

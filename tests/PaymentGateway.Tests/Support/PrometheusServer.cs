@@ -1,0 +1,81 @@
+using System.Diagnostics;
+using System.Text.Json;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>A real Prometheus with the configuration and rules of ops/prometheus, on ports of a test's own.</summary>
+internal sealed class PrometheusServer : IAsyncDisposable
+{
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("prometheus");
+    private readonly HttpClient _http;
+    private readonly Process _process;
+
+    private PrometheusServer(string metricsPort, string port)
+    {
+        foreach (var file in Directory.GetFiles(Repository.PathOf("ops", "prometheus"), "*.yml"))
+            File.WriteAllText(
+                Path.Combine(_directory.FullName, Path.GetFileName(file)),
+                // Nobody waits a quarter of a minute for a sample here.
+                File.ReadAllText(file).Replace("127.0.0.1:9998", $"127.0.0.1:{metricsPort}", StringComparison.Ordinal)
+                    .Replace("_interval: 15s", "_interval: 1s", StringComparison.Ordinal)
+                    .Replace("scrape_timeout: 5s", "scrape_timeout: 1s", StringComparison.Ordinal));
+        _http = new HttpClient(new SocketsHttpHandler { UseProxy = false })
+        {
+            BaseAddress = new Uri($"http://127.0.0.1:{port}"),
+        };
+        _process = Process.Start(new ProcessStartInfo("prometheus",
+        [
+            "--config.file=prometheus.yml", $"--storage.tsdb.path={Path.Combine(_directory.FullName, "data")}",
+            $"--web.listen-address=127.0.0.1:{port}", "--log.level=error",
+        ])
+        {
+            WorkingDirectory = _directory.FullName,
+        })!;
+    }
+
+    /// <summary>Starts one that scrapes where nginx shows the instances' metrics.</summary>
+    public static async Task<PrometheusServer> StartAsync(string metricsPort)
+    {
+        var server = new PrometheusServer(metricsPort, GatewaySystemSettings.FreePort());
+        await Eventually.HoldsAsync(server.IsReadyAsync, "Prometheus is ready");
+        return server;
+    }
+
+    /// <summary>Asks for an expression as of now.</summary>
+    /// <returns>The labels and the value of each series.</returns>
+    public async Task<List<(Dictionary<string, string> Labels, string Value)>> QueryAsync(string expression)
+    {
+        using var answer = await _http.GetAsync($"api/v1/query?query={Uri.EscapeDataString(expression)}");
+        var body = await answer.Content.ReadAsStringAsync();
+        Assert.True(answer.IsSuccessStatusCode, $"{expression}: {body}");
+        using var json = JsonDocument.Parse(body);
+        return json.RootElement.GetProperty("data").GetProperty("result").EnumerateArray()
+            .Select(series => (
+                series.GetProperty("metric").Deserialize<Dictionary<string, string>>()!,
+                series.GetProperty("value")[1].GetString()!))
+            .ToList();
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        _http.Dispose();
+        _process.Kill();
+        await _process.WaitForExitAsync();
+        _process.Dispose();
+        _directory.Delete(recursive: true);
+    }
+
+    private async Task<bool> IsReadyAsync()
+    {
+        Assert.False(_process.HasExited, "Prometheus has ended.");
+        try
+        {
+            using var answer = await _http.GetAsync("-/ready");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (HttpRequestException)
+        {
+            return false;
+        }
+    }
+}
