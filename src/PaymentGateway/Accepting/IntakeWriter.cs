@@ -36,7 +36,7 @@ internal sealed partial class IntakeWriter(
     private async Task StoreAsync(List<PendingAcceptance> batch, bool isPart)
     {
         var times = acceptances.Begin(batch.Count);
-        var args = ToArgs(batch, times);
+        var args = PendingAcceptance.ToStore(batch, times, lease.Epoch);
         if (isPart)
             args = args with { LockTimeout = ShortLockTimeout };
         var generation = unsettled.Generation;
@@ -185,19 +185,6 @@ internal sealed partial class IntakeWriter(
     {
         Log.StoringFailed(log, _failing ? LogLevel.Debug : LogLevel.Error, count, reason);
         _failing = true;
-    }
-
-    private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
-    {
-        var args = new StoreArgs(new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], lease.Epoch);
-        for (var i = 0; i < batch.Count; i++)
-        {
-            args.Ids[i] = batch[i].Id;
-            args.AmountsCents[i] = batch[i].AmountCents;
-            args.AcceptedAts[i] = times.At(i);
-        }
-
-        return args;
     }
 
     private static partial class Log

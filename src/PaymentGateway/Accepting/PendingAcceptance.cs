@@ -1,4 +1,6 @@
 using System.Threading.Tasks.Sources;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Accepting;
 
@@ -49,6 +51,20 @@ internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedA
     {
         foreach (var acceptance in batch)
             acceptance.Complete(result);
+    }
+
+    /// <summary>What stores a batch, in its order.</summary>
+    public static StoreArgs ToStore(List<PendingAcceptance> batch, AcceptanceBatch times, int epoch)
+    {
+        var args = new StoreArgs(new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], epoch);
+        for (var i = 0; i < batch.Count; i++)
+        {
+            args.Ids[i] = batch[i].Id;
+            args.AmountsCents[i] = batch[i].AmountCents;
+            args.AcceptedAts[i] = times.At(i);
+        }
+
+        return args;
     }
 
     public AcceptResult GetResult(short token) => _source.GetResult(token);

@@ -24,9 +24,7 @@ internal sealed partial class LeaseKeeper(
     private bool _schemaKnown;
     private bool _unavailable;
 
-    /// <summary>
-    /// Takes the first lease before the listener opens, when PostgreSQL is there; else goes on without.
-    /// </summary>
+    /// <summary>Takes the first lease before the listener opens, when PostgreSQL is there; else goes on.</summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
     {
         await KeepAsync();

@@ -20,18 +20,11 @@ internal sealed partial class DoubtResolver(
     : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan BackoffMaximum = TimeSpan.FromSeconds(5);
-    private static readonly TimeSpan BetweenAny = TimeSpan.FromMilliseconds(2);
-    private static readonly TimeSpan HorizonSpread = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
 
-    private readonly Random _jitter = new(Environment.ProcessId);
+    private readonly ResolvingWait _wait = new();
     private CancellationToken _stopping;
     private long _loggedAt;
-
-    /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
-    public static TimeSpan LongestWait(int count) =>
-        BetweenAny * 2 * count is var wait && wait > BackoffMaximum ? wait : BackoffMaximum;
 
     /// <summary>Resolves all of them beside each other. After a stop the rest is handed over in doubt.</summary>
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
@@ -57,7 +50,8 @@ internal sealed partial class DoubtResolver(
                     return;
 
                 LogWhatLasts(payment, began);
-                var wait = NextWait(payment, backoff.Next(LongestWait(doubts.Count)));
+                var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
+                var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(doubts.Count)), rest);
                 await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
 
@@ -164,14 +158,6 @@ internal sealed partial class DoubtResolver(
     // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
     private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
-    // The first look-up past the horizon may resolve it, so no wait goes far beyond.
-    private TimeSpan NextWait(Payment payment, TimeSpan delay)
-    {
-        var wait = Jittered(delay);
-        var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
-        return rest > TimeSpan.Zero && wait > rest ? rest + Jittered(HorizonSpread) : wait;
-    }
-
     // One line for all, as thousands may wait for an answer of the same processor.
     private void LogWhatLasts(Payment payment, long began)
     {
@@ -181,13 +167,6 @@ internal sealed partial class DoubtResolver(
 
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(log, doubts.Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
-    }
-
-    // Full jitter: those that fell into doubt together must not come back together.
-    private TimeSpan Jittered(TimeSpan delay)
-    {
-        lock (_jitter)
-            return delay * _jitter.NextDouble();
     }
 
     private static partial class Log

@@ -215,7 +215,8 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
         foreach (var path in new[] { $"payments/{id}", "payments", "payments/17", "payments?limit=0" })
         {
             await AssertProblemAsync(guarded.AskAsync(path), HttpStatusCode.Unauthorized, "X-Rinha-Token");
-            await AssertProblemAsync(guarded.AskAsync(path, ("X-Rinha-Token", "guess")), HttpStatusCode.Unauthorized, "X-Rinha-Token");
+            await AssertProblemAsync(
+                guarded.AskAsync(path, ("X-Rinha-Token", "guess")), HttpStatusCode.Unauthorized, "X-Rinha-Token");
         }
 
         foreach (var path in new[] { $"payments/{id}", "payments" })

@@ -25,7 +25,7 @@ public sealed class LastingDoubtTests
     [InlineData(30_000)]
     public void Payments_in_doubt_are_looked_up_500_times_a_second_at_most_however_many_they_are(int count)
     {
-        var longest = DoubtResolver.LongestWait(count);
+        var longest = ResolvingWait.Longest(count);
 
         // Full jitter: half of it on average.
         Assert.True(count / (longest.TotalSeconds / 2) <= 500);
