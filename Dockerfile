@@ -10,12 +10,16 @@ ARG RUNTIME_IMAGE=mcr.microsoft.com/dotnet/runtime-deps:10.0.12-noble-chiseled
 FROM ${SDK_IMAGE} AS build
 # Such as net10.0; without it the framework is the one of Directory.Build.props. Both scripts and build read it.
 ARG FRAMEWORK
+# The pages in the binary are made of npm packages.
+RUN command -v npm || { apt-get update && apt-get install -y --no-install-recommends npm; }
 WORKDIR /source
 # What a restore looks at, alone: its layer lives until a package changes.
 COPY global.json Directory.Build.props Directory.Packages.props .editorconfig ./
 COPY src/PaymentGateway/PaymentGateway.csproj src/PaymentGateway/
+COPY src/PaymentGateway/package.json src/PaymentGateway/package-lock.json src/PaymentGateway/
 COPY src/ProcessorSimulator/ProcessorSimulator.csproj src/ProcessorSimulator/
-RUN dotnet restore src/PaymentGateway -r linux-x64 && dotnet restore src/ProcessorSimulator -r linux-x64
+RUN dotnet restore src/PaymentGateway -r linux-x64 && dotnet restore src/ProcessorSimulator -r linux-x64 \
+  && dotnet msbuild src/PaymentGateway -t:RestorePages
 COPY eng/ eng/
 COPY postgres/migrations/ postgres/migrations/
 COPY src/ src/

@@ -1,12 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test compose-test publish mutants chaos bench bench-inner ab official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner ab official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT METRICS_PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable"
 	@echo "          ACKNOWLEDGE=Stored|Received FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
-	@echo "          MULTIPLEXING=true|false POOL TOKEN ADMIN_PORT RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
+	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN ADMIN_PORT RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
 	@eng/tool run
@@ -20,6 +20,9 @@ down: ## stop what `make up` or `make run` started
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
 	@eng/tool test $(ARGS)
 
+test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…', SQL=a file to run after the tables)
+	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/tool test-storage $(ARGS)
+
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
 	@eng/tool compose-test $(ARGS)
 
@@ -32,6 +35,9 @@ mutants: ## breaks one invariant at a time in a copy; a test must turn red for e
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
+
+ha: ## the database fails over under load, five minutes, as root; prints gap, acknowledged, lost and double
+	@eng/tool ha
 
 bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
 	@eng/tool bench $(ARGS)

@@ -8,7 +8,7 @@ internal static class Program
         try
         {
             await using var app = SimulatorApp.Create(args);
-            await app.RunAsync();
+            await RunAsync(app);
             return 0;
         }
         catch (WrongSettingException wrong)
@@ -21,6 +21,20 @@ internal static class Program
             // Kestrel's exception for an address that another program listens on.
             await Console.Error.WriteLineAsync($"ASPNETCORE_URLS: {taken.Message}");
             return 1;
+        }
+    }
+
+    /// <summary>Runs until it is told to stop, which may be before it has started.</summary>
+    public static async Task RunAsync(WebApplication app)
+    {
+        var stopping = app.Lifetime.ApplicationStopping;
+        try
+        {
+            await app.RunAsync();
+        }
+        catch (OperationCanceledException) when (stopping.IsCancellationRequested)
+        {
+            // The host breaks its start off by this. Nothing is stored yet.
         }
     }
 }

@@ -10,6 +10,7 @@ namespace ProcessorSimulator;
 /// <summary>Every type that crosses the wire, by the web defaults, as at the real processor.</summary>
 [JsonSourceGenerationOptions(JsonSerializerDefaults.Web)]
 [JsonSerializable(typeof(PaymentRequest))]
+[JsonSerializable(typeof(PaymentRequest[]))]
 [JsonSerializable(typeof(StoredPayment))]
 [JsonSerializable(typeof(MessageBody))]
 [JsonSerializable(typeof(ServiceHealth))]

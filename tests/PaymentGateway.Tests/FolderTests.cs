@@ -27,11 +27,17 @@ public sealed class FolderTests
         ("Accepting", ["Answering", "Configuring", "Leasing", "Metering", "Queueing", "Storage", "Timing"]),
         ("Summarising", ["Answering", "Leasing", "Metering", "Recording", "Storage", "Timing"]),
         ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
+        ("Reconciling", [
+            "Answering", "Configuring", "Leasing", "Metering", "Processors", "Querying", "Routing", "Settling",
+            "Storage", "Timing"]),
+        ("Showing", ["Answering", "Configuring", "Leasing", "Metering", "Settling", "Storage"]),
+        ("Documenting", ["Answering"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Leasing", "Logging", "Metering", "Processors", "Querying",
-            "Queueing", "Recording", "Routing", "Settling", "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Documenting", "Leasing", "Logging", "Metering", "Processors",
+            "Querying", "Queueing", "Reconciling", "Recording", "Routing", "Settling", "Showing", "Storage",
+            "Summarising"]),
         ("Commanding", [
-            "Accepting", "Configuring", "Hosting", "Leasing", "Settling", "Storage", "Summarising"]),
+            "Accepting", "Configuring", "Hosting", "Leasing", "Reconciling", "Settling", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

@@ -1,4 +1,5 @@
 using System.Text.RegularExpressions;
+using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests;
 
@@ -64,6 +65,24 @@ public sealed partial class TidyTests
                 : "ProcessorSimulator";
             return line.StartsWith("using " + other, StringComparison.Ordinal);
         }));
+
+    [Fact]
+    public void Whoever_needs_the_machine_alone_says_so_to_the_script_too()
+    {
+        var definitions = typeof(TidyTests).Assembly.GetTypes()
+            .SelectMany(type => type.GetCustomAttributesData())
+            .Where(data => data.AttributeType == typeof(CollectionDefinitionAttribute)
+                && data.NamedArguments.Any(given => given.MemberName == "DisableParallelization"))
+            .Select(data => (string)data.ConstructorArguments[0].Value!).ToHashSet();
+        Assert.Contains(Alone.Name, definitions);
+
+        AssertNone(typeof(TidyTests).Assembly.GetTypes()
+            .Where(type => type.GetCustomAttributesData()
+                .Any(data => data.AttributeType == typeof(CollectionAttribute)
+                    && definitions.Contains((string)data.ConstructorArguments[0].Value!))
+                != type.GetCustomAttributesData().Any(data => data.AttributeType == typeof(TraitAttribute)))
+            .Select(type => $"{type.Name}: a collection that runs alone, and no trait; or the other way round"));
+    }
 
     private static bool HasSummary(string[] lines, int at)
     {

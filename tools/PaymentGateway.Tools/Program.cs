@@ -19,8 +19,9 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            RunVerb.Create(), .. SystemVerbs.Create(), LimitsVerb.Create(), TestVerb.Create(), ContainersVerb.Create(),
-            MutantsVerb.Create(), ChaosVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            RunVerb.Create(), .. SystemVerbs.Create(), LimitsVerb.Create(), .. TestVerb.Create(),
+            ContainersVerb.Create(), MutantsVerb.Create(), ChaosVerb.Create(), FailoverVerb.Create(),
+            BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

@@ -53,9 +53,9 @@ internal static class PaymentEndpoints
         }
 
         var trace = PaymentTrace.OfRequest();
-        using var storing = trace?.Start("store");
-        var result = await intake.AcceptAsync(id, cents, trace);
-        storing?.Stop();
+        AcceptResult result;
+        using (trace?.Start("store"))
+            result = await intake.AcceptAsync(id, cents, trace);
         if (result == AcceptResult.Overloaded)
             metrics.Refused.Add(1, Reasons.Overloaded);
         else

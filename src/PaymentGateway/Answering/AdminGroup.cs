@@ -14,6 +14,17 @@ internal static class AdminGroup
         routes.MapTokenGroup().WithMetadata(AdminListener.Only);
 
     /// <summary>
+    /// The same for paths that everybody calls by another method: the call itself looks at its listener, because
+    /// routing would do so for those others too.
+    /// </summary>
+    public static RouteGroupBuilder MapSharedAdminGroup(this IEndpointRouteBuilder routes)
+    {
+        var listener = routes.ServiceProvider.GetRequiredService<AdminListener>();
+        return routes.MapTokenGroup().Around(next => context =>
+            listener.Accepted(context) ? next(context) : ProblemAnswer.WriteNotFoundAsync(context));
+    }
+
+    /// <summary>
     /// Where calls are mapped that need the token, on every listener: 401 without it, 503 while PostgreSQL is
     /// unavailable.
     /// </summary>
@@ -26,6 +37,25 @@ internal static class AdminGroup
                 await next(context);
         });
     }
+
+    /// <summary>
+    /// Where the calls of an operator's page are mapped: as in the admin group, and a session is as good as the token.
+    /// What changes something is refused to pages of other hosts, also where no token is set.
+    /// </summary>
+    public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path)
+    {
+        var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
+        return routes.MapSameSiteGroup(path).AnswersWithoutDatabase().Around(next => context =>
+            session.Admits(context.Request) ? next(context) : AdminToken.RefuseAsync(context));
+    }
+
+    /// <summary>The same without token and session: for signing in.</summary>
+    public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
+        routes.MapGroup(path).WithMetadata(AdminListener.Only).Around(next => context =>
+            HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request)
+                ? ProblemAnswer.WriteAsync(
+                    context, 403, "Cross-site request", "A page of another host may not do this.", "Origin")
+                : next(context));
 
     /// <summary>Answers 503 where the database fails the call.</summary>
     public static TBuilder AnswersWithoutDatabase<TBuilder>(this TBuilder routes)
@@ -42,7 +72,8 @@ internal static class AdminGroup
             }
         });
 
-    private static TBuilder Around<TBuilder>(this TBuilder routes, Func<RequestDelegate, RequestDelegate> around)
+    /// <summary>Puts a delegate around each endpoint's own, when the endpoints are made.</summary>
+    public static TBuilder Around<TBuilder>(this TBuilder routes, Func<RequestDelegate, RequestDelegate> around)
         where TBuilder : IEndpointConventionBuilder
     {
         routes.Add(endpoint => endpoint.RequestDelegate = around(endpoint.RequestDelegate!));

@@ -31,12 +31,8 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     public PolicyJumpTable BuildJumpTable(int exitDestination, IReadOnlyList<PolicyJumpTableEdge> edges) =>
         new JumpTable(this, DestinationOf(true, edges), DestinationOf(false, edges));
 
-    private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
-        edges.Single(edge => isAdmin.Equals(edge.State)).Destination;
-
-    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
-
-    private bool Accepted(HttpContext context)
+    /// <summary>Whether a request came by such a listener.</summary>
+    public bool Accepted(HttpContext context)
     {
         var local = context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
         return options.Urls.Admin.Any(admin => local switch
@@ -46,6 +42,11 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
             _ => false,
         });
     }
+
+    private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
+        edges.Single(edge => isAdmin.Equals(edge.State)).Destination;
+
+    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
 
     private sealed class OnlyMark;
 

@@ -15,17 +15,38 @@ internal sealed class AdminToken(GatewayOptions options)
     private readonly byte[]? _expected =
         options.AdminToken is { } token ? SHA256.HashData(Encoding.UTF8.GetBytes(token)) : null;
 
-    /// <summary>Answers 401 where the token is missing or wrong; compares in constant time.</summary>
+    /// <summary>Whether one is set.</summary>
+    public bool IsNeeded => _expected is not null;
+
+    /// <summary>Answers 401 where the token is missing or wrong.</summary>
     /// <returns>Whether the call may go on.</returns>
     public async ValueTask<bool> AdmitsAsync(HttpContext context)
     {
-        if (_expected is null || CryptographicOperations.FixedTimeEquals(
-                SHA256.HashData(Encoding.UTF8.GetBytes(GivenIn(context.Request.Headers))), _expected))
+        if (IsIn(context.Request))
             return true;
 
-        await ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);
+        await RefuseAsync(context);
         return false;
     }
+
+    /// <summary>Whether a request has it in a header, or needs none.</summary>
+    public bool IsIn(HttpRequest request) =>
+        // The bytes as they came (GatewayApp): a token in UTF-8 is what it was set to.
+        !IsNeeded || IsToken(Encoding.Latin1.GetBytes(GivenIn(request.Headers)));
+
+    /// <summary>Compares in constant time.</summary>
+    public bool IsToken(string given) => IsToken(Encoding.UTF8.GetBytes(given));
+
+    /// <summary>What only who knows the token can make of a text.</summary>
+    public string Sign(string text) => Convert.ToHexString(HMACSHA256.HashData(
+        Encoding.UTF8.GetBytes(options.AdminToken!), Encoding.UTF8.GetBytes(text)));
+
+    /// <summary>Answers 401.</summary>
+    public static Task RefuseAsync(HttpContext context) =>
+        ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);
+
+    private bool IsToken(byte[] given) =>
+        CryptographicOperations.FixedTimeEquals(SHA256.HashData(given), _expected);
 
     private static string GivenIn(IHeaderDictionary headers) =>
         headers.Authorization.ToString() is var given && given.StartsWith(Bearer, StringComparison.OrdinalIgnoreCase)

@@ -32,6 +32,10 @@ internal sealed record ProblemAnswer(
             "application/problem+json");
     }
 
+    /// <summary>404 for a path that does not exist.</summary>
+    public static Task WriteNotFoundAsync(HttpContext context) =>
+        WriteAsync(context, 404, "Not found", "There is nothing at this path.");
+
     /// <summary>503 for a call that needs PostgreSQL while that is unavailable.</summary>
     public static Task WriteUnavailableAsync(HttpContext context) =>
         WriteAsync(context, 503, "Ledger unavailable", "PostgreSQL does not answer. Try again.", null, 1);

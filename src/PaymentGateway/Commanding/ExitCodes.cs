@@ -11,6 +11,9 @@ internal static class ExitCodes
     /// <summary>EX_USAGE: the arguments are wrong.</summary>
     public const int Usage = 64;
 
+    /// <summary>EX_DATAERR: the ledger and the processors differ.</summary>
+    public const int Differs = 65;
+
     /// <summary>EX_UNAVAILABLE: the gateway or PostgreSQL does not answer, or not now.</summary>
     public const int Unavailable = 69;
 

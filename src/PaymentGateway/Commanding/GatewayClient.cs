@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Text;
 using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.RegularExpressions;
@@ -25,6 +26,32 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
     /// <summary>POST without a body.</summary>
     /// <exception cref="VerbException">As with GET.</exception>
     public async Task<JsonNode?> PostAsync(string path) => (await SendAsync(HttpMethod.Post, path)).Body;
+
+    /// <summary>POST without a body, of which the answer grows line by line while the gateway works.</summary>
+    /// <param name="path">With its query.</param>
+    /// <param name="tell">Gets each line that is an object by itself.</param>
+    /// <returns>The whole answer.</returns>
+    /// <exception cref="VerbException">As with GET; or the answer stood still, or broke off.</exception>
+    public Task<JsonNode?> PostLongAsync(string path, Func<JsonNode, Task> tell) => AnswerAsync(async () =>
+    {
+        using var request = Request(HttpMethod.Post, path);
+        using var answer = await _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancellation);
+        await using var body = await answer.Content.ReadAsStreamAsync(cancellation);
+        using var reader = new StreamReader(body);
+        var text = new StringBuilder();
+        while (await reader.ReadLineAsync(cancellation).AsTask()
+            .WaitAsync(AnswerLimit, TimeProvider.System, cancellation) is { } line)
+        {
+            text.AppendLine(line);
+            if (line.StartsWith("{\"phase\"", StringComparison.Ordinal)
+                && JsonNode.Parse(line.TrimEnd(']', ',')) is { } progress)
+                await tell(progress);
+        }
+
+        return answer.IsSuccessStatusCode
+            ? JsonNode.Parse(text.ToString())
+            : throw Failure((int)answer.StatusCode, text.ToString());
+    });
 
     public void Dispose() => _http.Dispose();
 
@@ -53,27 +80,39 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
         throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
     }
 
-    private async Task<(JsonNode? Body, string? Next)> SendAsync(HttpMethod method, string path)
+    private Task<(JsonNode? Body, string? Next)> SendAsync(HttpMethod method, string path) => AnswerAsync(async () =>
+    {
+        using var request = Request(method, path);
+        using var answer = await _http.SendAsync(request, cancellation);
+        var body = await answer.Content.ReadAsStringAsync(cancellation);
+        if (!answer.IsSuccessStatusCode)
+            throw Failure((int)answer.StatusCode, body);
+
+        var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
+        var next = NextLink().Match(link);
+        return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
+    });
+
+    private HttpRequestMessage Request(HttpMethod method, string path)
+    {
+        var request = new HttpRequestMessage(method, path.TrimStart('/'));
+        if (token is not null)
+            request.Headers.Add("X-Rinha-Token", token);
+        return request;
+    }
+
+    private async Task<T> AnswerAsync<T>(Func<Task<T>> ask)
     {
         try
         {
-            using var request = new HttpRequestMessage(method, path.TrimStart('/'));
-            if (token is not null)
-                request.Headers.Add("X-Rinha-Token", token);
-            using var answer = await _http.SendAsync(request, cancellation);
-            var body = await answer.Content.ReadAsStringAsync(cancellation);
-            if (!answer.IsSuccessStatusCode)
-                throw Failure((int)answer.StatusCode, body);
-
-            var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
-            var next = NextLink().Match(link);
-            return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
+            return await ask();
         }
-        catch (HttpRequestException failed)
+        catch (Exception failed) when (failed is HttpRequestException or IOException)
         {
             throw new VerbException(ExitCodes.Unavailable, $"{url}: {failed.Message}");
         }
-        catch (OperationCanceledException) when (!cancellation.IsCancellationRequested)
+        catch (Exception silent) when (
+            silent is TimeoutException or OperationCanceledException && !cancellation.IsCancellationRequested)
         {
             throw new VerbException(
                 ExitCodes.Unavailable, $"{url}: no answer within {AnswerLimit.TotalSeconds:0} s");
@@ -90,8 +129,9 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
         {
             400 => ExitCodes.Usage,
             401 => ExitCodes.NotPermitted,
+            403 => ExitCodes.WrongSetting,
             404 => ExitCodes.No,
-            429 or 502 or 503 or 504 => ExitCodes.Unavailable,
+            409 or 429 or 502 or 503 or 504 => ExitCodes.Unavailable,
             _ => ExitCodes.Failed,
         };
         return new VerbException(exitCode, Detail(body) ?? $"{url} answered {status}");

@@ -31,6 +31,10 @@ internal static class StatusVerb
         {
             return new Report(status, Note: $"what is parked needs --token: {refused.Message}");
         }
+        catch (VerbException hidden) when (hidden.ExitCode == ExitCodes.No)
+        {
+            return new Report(status, Note: "what is parked is told on an operator's listener only");
+        }
 
         return new Report(status);
     }

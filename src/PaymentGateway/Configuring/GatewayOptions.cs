@@ -20,7 +20,8 @@ internal sealed record GatewayOptions(
     RoutingOptions Routing,
     SettlingOptions Settling,
     RecordingOptions Recording,
-    LeasingOptions Leasing)
+    LeasingOptions Leasing,
+    ReconcilingOptions Reconciling)
 {
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
@@ -46,7 +47,8 @@ internal sealed record GatewayOptions(
             RoutingOptions.Read(settings),
             SettlingOptions.Read(settings),
             RecordingOptions.Read(settings),
-            LeasingOptions.Read(settings));
+            LeasingOptions.Read(settings),
+            ReconcilingOptions.Read(settings));
         settings.RefuseUnknown();
         return options;
     }

@@ -35,7 +35,7 @@ internal static partial class ErrorAnswers
     {
         if (context.GetEndpoint() is null)
         {
-            await ProblemAnswer.WriteAsync(context, 404, "Not found", "There is nothing at this path.");
+            await ProblemAnswer.WriteNotFoundAsync(context);
             return;
         }
 

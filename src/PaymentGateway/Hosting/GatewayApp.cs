@@ -1,11 +1,15 @@
+using System.Text;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
+using PaymentGateway.Documenting;
 using PaymentGateway.Leasing;
 using PaymentGateway.Logging;
 using PaymentGateway.Querying;
+using PaymentGateway.Reconciling;
 using PaymentGateway.Settling;
+using PaymentGateway.Showing;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Hosting;
@@ -28,6 +32,8 @@ internal static partial class GatewayApp
     private const int BacklogMax = 1_024;
     private const int ConnectionsMax = 2 * (BacklogMax + 128);
 
+    private const int HeadBytesMax = 12 * 1024;
+
     /// <summary>Builds the gateway from arguments and environment.</summary>
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
     public static WebApplication Create(string[] args)
@@ -48,8 +54,11 @@ internal static partial class GatewayApp
         app.MapAudit(admin);
         admin.MapParked();
         admin.MapLogging();
+        admin.MapReconciliations();
         admin.MapMetrics();
-        app.MapTokenGroup().MapQueries();
+        app.MapTokenGroup().MapQueries(app.MapSharedAdminGroup());
+        app.MapOps();
+        app.MapDocs();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
         if (options.Urls.Admin.Count == 0)
@@ -83,8 +92,11 @@ internal static partial class GatewayApp
             kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
-            kestrel.Limits.MaxRequestHeadersTotalSize = 8 * 1024;
-            kestrel.Limits.MaxRequestLineSize = 2 * 1024;
+            // Over what nginx lets pass (1 KB, then two lines of 4 KB): it says why, and Kestrel has no body for that.
+            kestrel.Limits.MaxRequestLineSize = HeadBytesMax;
+            kestrel.Limits.MaxRequestHeadersTotalSize = HeadBytesMax;
+            // Any byte is taken; one that is no UTF-8 would be such a 400 too.
+            kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
         });
         builder.Services.Configure<HostOptions>(
             host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);

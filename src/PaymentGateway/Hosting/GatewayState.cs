@@ -4,6 +4,7 @@ using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
+using PaymentGateway.Settling;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Hosting;
@@ -11,7 +12,8 @@ namespace PaymentGateway.Hosting;
 /// <summary>What this instance's parts say of themselves, for the gauges.</summary>
 internal sealed class GatewayState(
     UnsettledPayments unsettled, PaymentQueue queue, StoredBacklog stored, DoubtQueue doubts,
-    UnwrittenOutcomes outcomes, Lease lease, LedgerWatch ledger, ProcessorLanes lanes, TimeProvider clock)
+    UnwrittenOutcomes outcomes, ParkedCount parked, Lease lease, LedgerWatch ledger, ProcessorLanes lanes,
+    TimeProvider clock)
     : IGatewayState
 {
     public int Unsettled => unsettled.Count;
@@ -27,6 +29,8 @@ internal sealed class GatewayState(
     public bool HasOverflow => stored.HasOverflow;
 
     public int InDoubt => doubts.Count;
+
+    public long? Parked => parked.Read();
 
     public int Unwritten => outcomes.Count;
 

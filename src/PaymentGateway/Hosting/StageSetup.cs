@@ -6,8 +6,10 @@ using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Querying;
 using PaymentGateway.Queueing;
+using PaymentGateway.Reconciling;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
+using PaymentGateway.Showing;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 
@@ -26,10 +28,12 @@ internal static class StageSetup
         services.AddSingleton(clock);
         services.AddSingleton(instance);
         services.AddSingleton<AdminToken>();
-        services.AddSingleton<MatcherPolicy, AdminListener>();
+        services.AddSingleton<AdminListener>();
+        services.AddSingleton<MatcherPolicy>(provider => provider.GetRequiredService<AdminListener>());
         services.AddSingleton(options);
         services.AddSingleton<GatewayMetrics>();
         services.AddSingleton<GatewayState>();
+        services.AddSingleton<IGatewayState>(provider => provider.GetRequiredService<GatewayState>());
         services.AddSingleton<MetricListener>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
@@ -49,18 +53,24 @@ internal static class StageSetup
         services.AddSingleton<DoubtQueue>();
         services.AddSingleton<DoubtMarks>();
         services.AddSingleton<PaymentParking>();
+        services.AddSingleton<ParkedCount>();
         services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementWriter>();
 
         services.AddSingleton<LedgerSummary>();
+        // One for each kind of query, so that a flood of one leaves the other alone.
+        services.AddTransient<QueryLimit>();
         services.AddSingleton<PaymentSearch>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<Reconciliation>();
         services.AddSingleton<LedgerWatch>();
+        services.AddSingleton<Audience>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
+        services.AddOps();
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtMarking>();
         services.AddHostedService<DoubtResolver>();

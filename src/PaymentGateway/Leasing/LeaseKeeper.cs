@@ -12,7 +12,7 @@ namespace PaymentGateway.Leasing;
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
     InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
-    BrokenInserts broken, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
+    BrokenInserts broken, Audience audience, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
     ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
@@ -109,7 +109,6 @@ internal sealed partial class LeaseKeeper(
             lease.Confirm(opened, askedAt);
             askedAt = clock.GetTimestamp();
         }
-
         var uncertainUntil = backlog.UncertainUntil();
         // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
         // adoption that nobody knows the end of loses it before it lets go of the mark.
@@ -121,6 +120,7 @@ internal sealed partial class LeaseKeeper(
             epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
             instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(_steadySince) > options.LeaseDuration,
             usesFallback));
+        audience.HearOf(renewal.Watched, 2 * options.RenewInterval);
         if (renewal.Renewed)
         {
             lease.Renewed(askedAt);

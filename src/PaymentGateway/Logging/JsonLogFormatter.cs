@@ -21,8 +21,16 @@ internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(Fo
     // What a generated message says besides its values: the template.
     private const string Template = "{OriginalFormat}";
 
+    // The native compiler makes one of these for each type of message, so it does nothing itself.
     public override void Write<TState>(
-        in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter)
+        in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter) =>
+        Write(
+            new Entry(
+                logEntry.LogLevel, logEntry.Category, logEntry.EventId,
+                logEntry.Formatter(logEntry.State, logEntry.Exception), logEntry.State, logEntry.Exception),
+            scopeProvider, textWriter);
+
+    private void Write(in Entry entry, IExternalScopeProvider? scopes, TextWriter text)
     {
         var line = new ArrayBufferWriter<byte>(512);
         using (var json = new Utf8JsonWriter(line))
@@ -30,32 +38,32 @@ internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(Fo
             json.WriteStartObject();
             json.WriteString(
                 "time", clock.GetUtcNow().ToString("yyyy-MM-dd'T'HH:mm:ss.fff'Z'", CultureInfo.InvariantCulture));
-            json.WriteString("level", logEntry.LogLevel.ToString());
-            json.WriteString("category", logEntry.Category);
-            json.WriteNumber("eventId", logEntry.EventId.Id);
-            if (logEntry.EventId.Name is { } name)
+            json.WriteString("level", entry.Level.ToString());
+            json.WriteString("category", entry.Category);
+            json.WriteNumber("eventId", entry.Event.Id);
+            if (entry.Event.Name is { } name)
                 json.WriteString("event", name);
-            json.WriteString("message", logEntry.Formatter(logEntry.State, logEntry.Exception));
+            json.WriteString("message", entry.Message);
             if (Activity.Current is { IdFormat: ActivityIdFormat.W3C } activity)
             {
                 json.WriteString("traceId", activity.TraceId.ToHexString());
                 json.WriteString("spanId", activity.SpanId.ToHexString());
             }
 
-            if (logEntry.State is IReadOnlyList<KeyValuePair<string, object?>> values && HasValues(values))
+            if (entry.State is IReadOnlyList<KeyValuePair<string, object?>> values && HasValues(values))
             {
                 json.WritePropertyName("values");
                 WriteValues(json, values);
             }
 
-            WriteScopes(json, scopeProvider);
-            if (logEntry.Exception is { } exception)
+            WriteScopes(json, scopes);
+            if (entry.Exception is { } exception)
                 json.WriteString("exception", exception.ToString());
             json.WriteEndObject();
         }
 
-        textWriter.Write(Encoding.ASCII.GetString(line.WrittenSpan));
-        textWriter.Write('\n');
+        text.Write(Encoding.ASCII.GetString(line.WrittenSpan));
+        text.Write('\n');
     }
 
     private static bool HasValues(IReadOnlyList<KeyValuePair<string, object?>> values) =>
@@ -123,4 +131,8 @@ internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(Fo
                 break;
         }
     }
+
+    /// <summary>An entry of any type of message.</summary>
+    private readonly record struct Entry(
+        LogLevel Level, string Category, EventId Event, string Message, object? State, Exception? Exception);
 }

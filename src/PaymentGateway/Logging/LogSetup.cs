@@ -16,15 +16,11 @@ internal static class LogSetup
         // JsonLogFormatter has the trace beside the message; else it would be a scope.
         builder.Logging.Configure(static log => log.ActivityTrackingOptions = ActivityTrackingOptions.None);
         builder.Services.AddSingleton<ConsoleFormatter, JsonLogFormatter>();
+        builder.Services.AddSingleton<ConsoleFormatter, TextLogFormatter>();
         if (format == LogFormat.Json)
             builder.Logging.AddConsole(static console => console.FormatterName = JsonLogFormatter.FormatterName);
         else
-            builder.Logging.AddSimpleConsole(static console =>
-            {
-                console.SingleLine = true;
-                console.UseUtcTimestamp = true;
-                console.TimestampFormat = "yyyy-MM-dd'T'HH:mm:ss.fff'Z' ";
-            });
+            builder.Logging.AddConsole(static console => console.FormatterName = TextLogFormatter.FormatterName);
         // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it dropped.
         builder.Services.Configure<ConsoleLoggerOptions>(
             static console => console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite);

@@ -51,13 +51,15 @@ internal static partial class LoggingEndpoints
         var category = change?.Category ?? LogLevels.Default;
         if (change is null)
             await RefuseAsync(context, wrong, "The body must be a JSON object with level, and category or not.");
-        else if (change.Level is not { Length: > 0 } name || !char.IsLetter(name[0])
-            || !Enum.TryParse<LogLevel>(name, ignoreCase: true, out var level))
+        else if (LevelOf(change.Level) is not { } level)
             await RefuseAsync(
                 context, "level", $"level must be one of {string.Join(", ", Enum.GetNames<LogLevel>())}.");
-        else if (category.Length is 0 or > CategoryLengthMax || !category.All(IsOfCategory))
+        else if (category.Length is 0 or > CategoryLengthMax || !category.All(IsOfCategory)
+            // The framework throws at a second one, and from then on at each new logger.
+            || category.Count(letter => letter == '*') > 1)
             await RefuseAsync(
-                context, "category", $"category must be at most {CategoryLengthMax} letters, digits, dots and stars.");
+                context, "category",
+                $"category must be at most {CategoryLengthMax} letters, digits, dots, lines and one star.");
         else if (!levels.Change(category, level))
             await RefuseAsync(
                 context, "category",
@@ -86,6 +88,15 @@ internal static partial class LoggingEndpoints
         {
             return (null, malformed.Path is ['$', '.', .. var member] ? member : null);
         }
+    }
+
+    // By the names alone: Enum.Parse takes numbers and lists too.
+    private static LogLevel? LevelOf(string? name)
+    {
+        foreach (var level in Enum.GetValues<LogLevel>())
+            if ($"{level}".Equals(name, StringComparison.OrdinalIgnoreCase))
+                return level;
+        return null;
     }
 
     private static bool IsOfCategory(char letter) => char.IsAsciiLetterOrDigit(letter) || letter is '.' or '_' or '*';

@@ -28,18 +28,19 @@ internal sealed class GatewayMetrics : IDisposable
         Refused = Count("payments.refused", "{payment}", "Payments that were not taken, by reason.");
         AcceptDuration = Time("accept.duration", "From a payment's body to its answer, but for overload.");
         StoreDuration = Time("store.duration", "One INSERT of a batch, whatever came of it.");
-        StoreBatchSize = Meter.CreateHistogram<int>(
-            "payment_gateway.store.batch.size", "{payment}", "Payments in one INSERT.");
+        StoreBatchSize = Size("store.batch.size", "Payments in one INSERT.");
         Calls = Count("processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
         CallDuration = Time("processor.call.duration", "A charge that was sent, until its answer.");
         Resolved = Count("doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
         Parked = Count("payments.parked", "{payment}", "Payments set aside for an operator.");
         RecordDuration = Time("record.duration", "A batch of outcomes until it is in the ledger, repeats included.");
-        RecordBatchSize = Meter.CreateHistogram<int>(
-            "payment_gateway.record.batch.size", "{payment}", "Outcomes in one batch.");
+        RecordBatchSize = Size("record.batch.size", "Outcomes in one batch.");
         SummaryDuration = Time("summary.duration", "A summary, from the question to its answer.");
         Adopted = Count("payments.adopted", "{payment}", "Payments taken over from instances that ended.");
         LeasesLost = Count("lease.lost", "{lease}", "Leases that another instance closed.");
+        Reconciliations = Count("reconciliations", "{run}", "Reconciliations that ended, by outcome.");
+        Differences = Count(
+            "reconciliation.differences", "{difference}", "Differences that were named, by kind.");
 
         _settled = [new(Processor.Default, options.DefaultFee), new(Processor.Fallback, options.FallbackFee)];
         Sum("payments.settled", "{payment}", "Outcomes in the ledger.", one => one.Payments);
@@ -53,40 +54,46 @@ internal sealed class GatewayMetrics : IDisposable
 
     public Meter Meter { get; }
 
-    public Counter<long> Accepted { get; }
+    public SafeCounter Accepted { get; }
 
-    public Counter<long> Duplicates { get; }
+    public SafeCounter Duplicates { get; }
 
     /// <summary>With a <see cref="Reasons"/>.</summary>
-    public Counter<long> Refused { get; }
+    public SafeCounter Refused { get; }
 
     /// <summary>Seconds, as all durations.</summary>
-    public Histogram<double> AcceptDuration { get; }
+    public SafeHistogram<double> AcceptDuration { get; }
 
-    public Histogram<double> StoreDuration { get; }
+    public SafeHistogram<double> StoreDuration { get; }
 
-    public Histogram<int> StoreBatchSize { get; }
+    public SafeHistogram<int> StoreBatchSize { get; }
 
     /// <summary>With a processor, and a kind of call with its outcome.</summary>
-    public Counter<long> Calls { get; }
+    public SafeCounter Calls { get; }
 
     /// <summary>With a processor.</summary>
-    public Histogram<double> CallDuration { get; }
+    public SafeHistogram<double> CallDuration { get; }
 
     /// <summary>With a <see cref="Resolutions"/>.</summary>
-    public Counter<long> Resolved { get; }
+    public SafeCounter Resolved { get; }
 
-    public Counter<long> Parked { get; }
+    public SafeCounter Parked { get; }
 
-    public Histogram<double> RecordDuration { get; }
+    public SafeHistogram<double> RecordDuration { get; }
 
-    public Histogram<int> RecordBatchSize { get; }
+    public SafeHistogram<int> RecordBatchSize { get; }
 
-    public Histogram<double> SummaryDuration { get; }
+    public SafeHistogram<double> SummaryDuration { get; }
 
-    public Counter<long> Adopted { get; }
+    public SafeCounter Adopted { get; }
 
-    public Counter<long> LeasesLost { get; }
+    public SafeCounter LeasesLost { get; }
+
+    /// <summary>With an outcome.</summary>
+    public SafeCounter Reconciliations { get; }
+
+    /// <summary>With <see cref="DifferenceTags"/>.</summary>
+    public SafeCounter Differences { get; }
 
     /// <summary>Adds what has entered the ledger with one batch.</summary>
     /// <param name="processor">Where it was settled.</param>
@@ -99,6 +106,9 @@ internal sealed class GatewayMetrics : IDisposable
         Interlocked.Add(ref _waitedCents, waitedCents);
     }
 
+    /// <summary>Outcomes in the ledger since this instance began, at either processor.</summary>
+    public long SettledPayments => _settled.Sum(one => one.Payments);
+
     /// <summary>
     /// Has the counters begin at 0: of one that is not there until it counts, the first rise could not be seen.
     /// </summary>
@@ -110,15 +120,22 @@ internal sealed class GatewayMetrics : IDisposable
             Refused.Add(0, reason);
         foreach (var resolution in Resolutions.All)
             Resolved.Add(0, resolution);
+        foreach (var outcome in DifferenceTags.Outcomes)
+            Reconciliations.Add(0, new KeyValuePair<string, object?>("outcome", outcome));
+        foreach (var kind in DifferenceTags.Kinds)
+            Differences.Add(0, DifferenceTags.Kind(kind), DifferenceTags.Repair("left"));
     }
 
     public void Dispose() => Meter.Dispose();
 
-    private Counter<long> Count(string name, string unit, string description) =>
-        Meter.CreateCounter<long>("payment_gateway." + name, unit, description);
+    private SafeCounter Count(string name, string unit, string description) =>
+        new(Meter.CreateCounter<long>("payment_gateway." + name, unit, description));
 
-    private Histogram<double> Time(string name, string description) =>
-        Meter.CreateHistogram<double>("payment_gateway." + name, "s", description);
+    private SafeHistogram<double> Time(string name, string description) =>
+        new(Meter.CreateHistogram<double>("payment_gateway." + name, "s", description));
+
+    private SafeHistogram<int> Size(string name, string description) =>
+        new(Meter.CreateHistogram<int>("payment_gateway." + name, "{payment}", description));
 
     private void Sum(string name, string unit, string description, Func<SettledSums, decimal> read) =>
         Meter.CreateObservableCounter(

@@ -18,6 +18,9 @@ internal interface IGatewayState
     /// <summary>Payments in memory that are in doubt.</summary>
     int InDoubt { get; }
 
+    /// <summary>Payments that are parked in the whole ledger, as the database last said; null until it did.</summary>
+    long? Parked { get; }
+
     /// <summary>Outcomes in memory that are not in the ledger yet.</summary>
     int Unwritten { get; }
 

@@ -54,6 +54,14 @@ internal sealed class MetricListener : IDisposable
         }
     }
 
+    /// <summary>What has been measured by an instrument that is read.</summary>
+    public MeasuredInstrument Of(Instrument instrument)
+    {
+        lock (_gate)
+            return _instruments.Find(measured => measured.Instrument == instrument)
+                ?? throw new ArgumentException($"{instrument.Name} is not read.");
+    }
+
     /// <summary>Has the observable instruments measured, and writes everything in Prometheus' text format.</summary>
     public string Write()
     {

@@ -23,6 +23,11 @@ internal static class StateGauges
         meter.Gauge("backlog.overflow", null, "1 while further payments wait in the table.",
             () => state.HasOverflow ? 1 : 0);
         meter.Gauge("payments.in_doubt", "{payment}", "Payments that were perhaps charged.", () => state.InDoubt);
+        // None is told before it is known: a 0 would end an alert.
+        meter.CreateObservableGauge(
+            "payment_gateway.parked.payments",
+            () => state.Parked is { } parked ? [new Measurement<long>(parked)] : Array.Empty<Measurement<long>>(),
+            "{payment}", "Payments that are parked now, in the whole ledger, up to 10,000.");
         meter.Gauge("outcomes.unwritten", "{payment}", "Outcomes that are not in the ledger yet.",
             () => state.Unwritten);
         meter.Gauge("lease.held", null, "1 while this instance may charge.", () => state.IsLeaseHeld ? 1 : 0);

@@ -49,3 +49,19 @@ internal static class Resolutions
 
     public static readonly KeyValuePair<string, object?>[] All = [Found, ChargedAgain, NotCharged];
 }
+
+/// <summary>The differences that a reconciliation names, and what becomes of it.</summary>
+internal static class DifferenceTags
+{
+    public static readonly string[] Outcomes = ["agrees", "differs", "repaired", "stopped"];
+
+    public static readonly string[] Kinds =
+    [
+        "unrecorded", "absent", "misplaced", "charged_twice", "amount", "requested_at", "unknown", "sums",
+    ];
+
+    public static KeyValuePair<string, object?> Kind(string kind) => new("kind", kind);
+
+    /// <summary>recorded, corrected, put_back or left.</summary>
+    public static KeyValuePair<string, object?> Repair(string repair) => new("repair", repair);
+}

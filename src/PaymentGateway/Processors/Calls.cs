@@ -8,6 +8,7 @@ internal static class Calls
     public static readonly KeyValuePair<string, object?> Charge = new("call", "charge");
     public static readonly KeyValuePair<string, object?> LookUp = new("call", "look_up");
     public static readonly KeyValuePair<string, object?> Health = new("call", "health");
+    public static readonly KeyValuePair<string, object?> Summary = new("call", "summary");
 
     private static readonly KeyValuePair<string, object?>[] OfCharges =
     [
@@ -26,6 +27,9 @@ internal static class Calls
     public static KeyValuePair<string, object?> Of(LookupResult result) => OfLookUps[(int)result];
 
     public static KeyValuePair<string, object?> Of(HealthReport? report) => report is null ? Unknown : Reported;
+
+    public static KeyValuePair<string, object?> Of(SummaryResult result) =>
+        result == SummaryResult.Reported ? Reported : Unknown;
 
     private static KeyValuePair<string, object?> Outcome(string name) => new("outcome", name);
 }

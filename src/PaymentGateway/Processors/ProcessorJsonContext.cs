@@ -7,4 +7,5 @@ namespace PaymentGateway.Processors;
 [JsonSerializable(typeof(ProcessorPayment))]
 [JsonSerializable(typeof(ChargeAnswer))]
 [JsonSerializable(typeof(HealthAnswer))]
+[JsonSerializable(typeof(AdminSummary))]
 internal sealed partial class ProcessorJsonContext : JsonSerializerContext;

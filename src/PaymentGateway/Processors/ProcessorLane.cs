@@ -48,7 +48,7 @@ internal sealed class ProcessorLane(
         payment.DoubtSince = sentAt;
         using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
         var outcome = await client.ChargeAsync(payment);
-        span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+        span?.Tell(_tag, Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
@@ -74,7 +74,7 @@ internal sealed class ProcessorLane(
         {
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await client.LookUpAsync(payment.Id);
-            span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            span?.Tell(_tag, Calls.Of(outcome.Result).Value);
             metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
             return outcome;
         }

@@ -21,3 +21,7 @@ internal sealed record ChargeAnswer
 /// <summary>A processor's answer to GET /payments/service-health.</summary>
 internal sealed record HealthAnswer(
     [property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);
+
+/// <summary>A processor's answer to GET /admin/payments-summary, as far as it is compared.</summary>
+internal sealed record AdminSummary(
+    [property: JsonRequired] long TotalRequests, [property: JsonRequired] decimal TotalAmount);

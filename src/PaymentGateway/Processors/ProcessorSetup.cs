@@ -46,7 +46,8 @@ internal static class ProcessorSetup
             provider.GetRequiredService<GatewayMetrics>(), clock);
     }
 
-    private static void Tune(SocketsHttpHandler handler, SettlingOptions options)
+    /// <summary>What every connection to a processor has.</summary>
+    public static void Tune(SocketsHttpHandler handler, SettlingOptions options)
     {
         handler.ConnectTimeout = options.ConnectTimeout;
         handler.PooledConnectionLifetime = ConnectionKept;

@@ -1,54 +1,31 @@
-using System.Threading.RateLimiting;
+using PaymentGateway.Answering;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Querying;
 
 /// <summary>Finds single payments, and pages of them, newest first. Safe from any thread.</summary>
 /// <remarks>
-/// Few statements are in flight, so that however many ask, the other users of the shared connections have theirs. Where
-/// no index gives the wanted payments alone, pages are read and chosen from, for so long; then the page is a short one,
-/// and its cursor says how far the reading has come.
+/// Where no index gives the wanted payments alone, pages are read and chosen from, for so long; then the page is a
+/// short one, and its cursor says how far the reading has come.
 /// </remarks>
-internal sealed class PaymentSearch(PaymentQueryStore payments, TimeProvider clock) : IDisposable
+internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit limit, TimeProvider clock)
 {
-    /// <summary>How long a caller waits at most; nginx waits 3 s.</summary>
-    public static readonly TimeSpan AnswerWithin = TimeSpan.FromSeconds(2.5);
-
-    private const int InFlightMax = 2;
-    private const int WaitingMax = 60;
     private const int ReadMax = 1_000;
 
     private static readonly TimeSpan ReadWithin = TimeSpan.FromSeconds(1);
 
-    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
-    {
-        PermitLimit = InFlightMax,
-        QueueLimit = WaitingMax,
-        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
-    });
-
     /// <summary>A payment by its id, or none; not Admitted where too many ask.</summary>
     /// <exception cref="System.Data.Common.DbException">The query's.</exception>
     /// <exception cref="TimeoutException">No answer within the limit.</exception>
-    public Task<(bool Admitted, PaymentRow? Payment)> FindAsync(Guid id) => AskAsync(() => payments.FindAsync(id));
+    public Task<(bool Admitted, PaymentRow? Payment)> FindAsync(Guid id) =>
+        limit.AskAsync(() => payments.FindAsync(id));
 
     /// <summary>At most Limit payments; not Admitted where too many ask.</summary>
     /// <inheritdoc cref="FindAsync(Guid)"/>
-    public Task<(bool Admitted, PaymentPage? Page)> FindAsync(PaymentQuery query) => AskAsync(() => ReadAsync(query));
+    public Task<(bool Admitted, PaymentPage? Page)> FindAsync(PaymentQuery query) =>
+        limit.AskAsync<PaymentPage>(async () => await ReadAsync(query));
 
-    public void Dispose() => _permits.Dispose();
-
-    private Task<(bool Admitted, T? Answer)> AskAsync<T>(Func<Task<T?>> ask) =>
-        AskAdmittedAsync(ask).WaitAsync(AnswerWithin, clock);
-
-    // The permit is the statement's: one that hangs keeps it, though its caller was let go.
-    private async Task<(bool Admitted, T? Answer)> AskAdmittedAsync<T>(Func<Task<T?>> ask)
-    {
-        using var permit = await _permits.AcquireAsync();
-        return permit.IsAcquired ? (true, await ask()) : (false, default);
-    }
-
-    private async Task<PaymentPage?> ReadAsync(PaymentQuery query)
+    private async Task<PaymentPage> ReadAsync(PaymentQuery query)
     {
         var began = clock.GetTimestamp();
         var (found, before) = (new List<PaymentRow>(), query.Before);

@@ -4,17 +4,19 @@ using PaymentGateway.Answering;
 namespace PaymentGateway.Querying;
 
 /// <summary>
-/// GET /payments/{id} and GET /payments: what became of single payments. With the admin token, as they show amounts.
+/// What became of single payments: GET /payments/{id} for whoever knows the id, and GET /payments for an operator, as
+/// it shows the amounts of all. Where a token is set, both ask for it.
 /// </summary>
 internal static class QueryEndpoints
 {
     public const string OnePath = PaymentEndpoints.Path + "/{id}";
 
-    /// <param name="admin">The group of an operator's calls.</param>
-    public static void MapQueries(this IEndpointRouteBuilder admin)
+    /// <param name="routes">For whoever has the token.</param>
+    /// <param name="admin">For an operator, on a path that others call.</param>
+    public static void MapQueries(this IEndpointRouteBuilder routes, IEndpointRouteBuilder admin)
     {
-        var search = admin.ServiceProvider.GetRequiredService<PaymentSearch>();
-        admin.MapGet(OnePath, context => ShowAsync(context, search));
+        var search = routes.ServiceProvider.GetRequiredService<PaymentSearch>();
+        routes.MapGet(OnePath, context => ShowAsync(context, search));
         admin.MapGet(PaymentEndpoints.Path, context => ListAsync(context, search));
     }
 
@@ -30,7 +32,7 @@ internal static class QueryEndpoints
         await (payment is not null
             ? context.Response.WriteAsJsonAsync(PaymentAnswer.Of(payment), QueryJsonContext.Default.PaymentAnswer)
             : !admitted
-                ? RefuseAsync(context)
+                ? QueryLimit.RefuseAsync(context)
                 : ProblemAnswer.WriteAsync(
                     context, 404, "Payment not found", "No accepted payment has this correlationId.", "id"));
     }
@@ -42,13 +44,10 @@ internal static class QueryEndpoints
 
         var (_, page) = await search.FindAsync(query);
         await (page is null
-            ? RefuseAsync(context)
+            ? QueryLimit.RefuseAsync(context)
             : context.Response.WriteAsJsonAsync(
                 new PaymentList(
                     page.Payments.ConvertAll(PaymentAnswer.Of), page.Next is { } next ? CursorText.Write(next) : null),
                 QueryJsonContext.Default.PaymentList));
     }
-
-    private static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
-        context, 503, "Overloaded", "Too many payments are being asked for. Ask again.", null, 1);
 }

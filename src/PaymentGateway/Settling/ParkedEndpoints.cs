@@ -15,27 +15,36 @@ internal static class ParkedEndpoints
     // nginx waits 3 s for an answer, and then asks the other instance.
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
-    /// <param name="admin">The group of an operator's calls.</param>
-    public static void MapParked(this IEndpointRouteBuilder admin)
+    /// <param name="admin">The group of an operator's calls, or of their page's.</param>
+    /// <param name="path">Of the list; the others are below it.</param>
+    public static void MapParked(this IEndpointRouteBuilder admin, string path = ListPath)
     {
         var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();
         var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
-        admin.MapGet(ListPath, context => ListAsync(context, parked));
-        admin.MapPost(ReplayAllPath, context => ReplayAllAsync(context, parked, clock));
-        admin.MapPost(ListPath + "/{id}/replay", context => ReplayAsync(context, parked));
+        var limit = admin.ServiceProvider.GetRequiredService<QueryLimit>();
+        admin.MapGet(path, context => ListAsync(context, parked, limit));
+        admin.MapPost(path + "/replay", context => ReplayAllAsync(context, parked, clock));
+        admin.MapPost(path + "/{id}/replay", context => ReplayAsync(context, parked));
     }
 
-    private static async Task ListAsync(HttpContext context, ParkedStore parked)
+    private static async Task ListAsync(HttpContext context, ParkedStore parked, QueryLimit limit)
     {
         if (await ParkedQuery.ReadAsync(context, "reason", "after", "limit") is not { } query)
             return;
 
         // One more than is shown, to know whether another page follows.
-        var rows = await parked.PageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit + 1));
+        var (_, rows) = await limit.AskAsync<List<ParkedRow>>(
+            async () => await parked.PageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit + 1)));
+        if (rows is null)
+        {
+            await QueryLimit.RefuseAsync(context);
+            return;
+        }
+
         if (rows.Count > query.Limit)
         {
             rows.RemoveAt(query.Limit);
-            context.Response.Headers.Link = $"<{ListPath}{query.Following(rows[^1].Cursor)}>; rel=\"next\"";
+            context.Response.Headers.Link = $"<{context.Request.Path}{query.Following(rows[^1].Cursor)}>; rel=\"next\"";
         }
 
         await context.Response.WriteAsJsonAsync(
@@ -68,7 +77,7 @@ internal static class ParkedEndpoints
 
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)
     {
-        if (!Guid.TryParse(context.Request.RouteValues["id"] as string, out var id))
+        if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
             await ProblemAnswer.WriteAsync(context, 400, "Invalid id", "id must be a UUID.", "id");
         else if (await parked.ReplayAsync(id))
             context.Response.StatusCode = 202;

@@ -50,7 +50,8 @@ internal sealed record ParkedQuery(string? Reason, PaymentCursor After, int Limi
         switch (name)
         {
             case "reason":
-                return this with { Reason = text };
+                problem = "must be text without NUL.";
+                return text.Contains('\0', StringComparison.Ordinal) ? null : this with { Reason = text };
             case "limit":
                 problem = $"must be a whole number from 1 to {LimitMax}.";
                 return int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var limit)

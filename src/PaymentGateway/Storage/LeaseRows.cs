@@ -18,9 +18,12 @@ internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
     bool CloseExpired, bool UsesFallback = false);
 
-/// <summary>What came of a renewal, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
+/// <summary>
+/// What came of a renewal, and the state of the ledger. IsOpen false: the epoch is lost for good. Watched: somebody
+/// looks at some instance.
+/// </summary>
 internal sealed record RenewalRow(
-    bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact)
+    bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact, bool Watched = false)
 {
     public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
 }

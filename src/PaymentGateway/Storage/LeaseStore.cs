@@ -35,7 +35,8 @@ internal sealed class LeaseStore(
         )
         SELECT EXISTS (SELECT FROM renewed) AS renewed,
                EXISTS (SELECT FROM leases WHERE epoch = @Epoch AND closed_at IS NULL) AS is_open,
-               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact
+               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact,
+               EXISTS (SELECT FROM watching WHERE id = 1 AND watched_until > now()) AS watched
         FROM ledger WHERE id = 1
         """;
 

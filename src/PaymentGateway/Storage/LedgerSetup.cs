@@ -7,13 +7,18 @@ using PaymentGateway.Configuring;
 namespace PaymentGateway.Storage;
 
 /// <summary>Registers the data source and the stores on it.</summary>
-internal static class LedgerSetup
+internal static partial class LedgerSetup
 {
     // No statement of ours outlives this on a server that runs.
     private const int StatementSecondsMax = 5;
 
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
+
+    // With a standby a commit may wait for it, and Npgsql ends a command by asking the server to cancel: what is stored
+    // on one server only would be seen then. By this time a primary without its standby has stopped by itself
+    // (docs/decisions/0028-failover.md).
+    private const int CommandSecondsOfSeveral = 30;
 
     // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once; each fills a
     // statement by itself, so multiplexing only adds its hops to them
@@ -31,9 +36,13 @@ internal static class LedgerSetup
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
-        services.AddSingleton(provider => Shared(
-            DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax),
-            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton(provider =>
+        {
+            var pool = DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
+            if (NamesSeveralHosts(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
+                Log.SeveralHosts(provider.GetRequiredService<ILogger<SharedConnections>>());
+            return Shared(pool, provider.GetRequiredService<TimeProvider>());
+        });
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
         services.AddKeyedSingleton(
             LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
@@ -45,6 +54,7 @@ internal static class LedgerSetup
         services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<DoubtStore>();
+        services.AddSingleton<ReadingStore>();
         services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
@@ -53,9 +63,12 @@ internal static class LedgerSetup
     /// <summary>The connections of a pool for everything but batches.</summary>
     public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
     {
-        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none.
-        var commandSeconds = new NpgsqlConnectionStringBuilder(pool.ConnectionString).CommandTimeout;
-        var limit = commandSeconds > 0 ? commandSeconds : CommandSecondsMax;
+        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none. With several hosts it is longer
+        // than anybody waits.
+        var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
+        var limit = settings.CommandTimeout > 0 && !NamesSeveralHosts(settings)
+            ? settings.CommandTimeout
+            : CommandSecondsMax;
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
@@ -88,11 +101,12 @@ internal static class LedgerSetup
         try
         {
             var settings = new NpgsqlConnectionStringBuilder(connectionString);
+            var several = NamesSeveralHosts(settings);
             // ShouldSerialize: ContainsKey is true for every keyword that Npgsql knows.
             if (!settings.ShouldSerialize("Timeout"))
-                settings.Timeout = 2;
+                settings.Timeout = several ? 1 : 2;
             if (!settings.ShouldSerialize("Command Timeout"))
-                settings.CommandTimeout = CommandSecondsMax;
+                settings.CommandTimeout = several ? CommandSecondsOfSeveral : CommandSecondsMax;
             if (!settings.ShouldSerialize("Maximum Pool Size"))
                 settings.MaxPoolSize = 10;
             if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
@@ -116,15 +130,33 @@ internal static class LedgerSetup
             if (synchronousCommit)
                 settings.Options += " -c synchronous_commit=on";
 
+            if (several)
+                PrepareForSeveral(settings);
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
-            return builder.Build();
+            return several ? OfTheWritable(builder) : builder.Build();
         }
         catch (ArgumentException wrong)
         {
             throw new ConfigurationException("ConnectionStrings__Ledger", wrong.Message.ReplaceLineEndings(" "));
         }
     }
+
+    private static bool NamesSeveralHosts(NpgsqlConnectionStringBuilder settings) =>
+        settings.Host?.Contains(',', StringComparison.Ordinal) == true;
+
+    // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone. What it knows of
+    // a host is old after a second: a standby that is promoted is found by then.
+    private static void PrepareForSeveral(NpgsqlConnectionStringBuilder settings)
+    {
+        settings.Multiplexing = false;
+        settings.Remove("Target Session Attributes");
+        if (!settings.ShouldSerialize("Host Recheck Seconds"))
+            settings.HostRecheckSeconds = 1;
+    }
+
+    private static NpgsqlDataSource OfTheWritable(NpgsqlSlimDataSourceBuilder builder) =>
+        builder.BuildMultiHost().WithTargetSession(TargetSessionAttributes.ReadWrite);
 
     private static NpgsqlDataSource Plain(
         string connectionString, string name, int count, bool synchronousCommit = false) =>
@@ -137,5 +169,12 @@ internal static class LedgerSetup
     {
         if (settings.Options?.Contains(name, StringComparison.Ordinal) != true)
             settings.Options = $"{settings.Options} -c {name}={value}".TrimStart();
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(221, LogLevel.Information,
+            "ConnectionStrings__Ledger names several hosts: the one that takes writes is used, without multiplexing")]
+        public static partial void SeveralHosts(ILogger log);
     }
 }

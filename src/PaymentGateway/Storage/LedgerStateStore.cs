@@ -7,7 +7,8 @@ namespace PaymentGateway.Storage;
 /// <summary>The state of the ledger: which generation it is, and whether a crash of the database reset it.</summary>
 internal sealed class LedgerStateStore(SharedConnections connections)
 {
-    private const string StateSql = """
+    /// <summary>The <see cref="LedgerState"/>.</summary>
+    public const string StateSql = """
         SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact
         FROM ledger WHERE id = 1
         """;

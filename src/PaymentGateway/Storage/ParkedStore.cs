@@ -19,6 +19,14 @@ internal sealed class ParkedStore(SharedConnections connections)
         ORDER BY accepted_at, correlation_id LIMIT @Limit
         """;
 
+    // Bounded, so that a second of it costs the same however many wait.
+    private const string CountSql = $"""
+        SELECT reason, count(*) AS payments FROM (
+            SELECT parked_reason AS reason FROM payments
+            WHERE owner_epoch = {Sql.Parked} ORDER BY accepted_at LIMIT @Limit) AS oldest
+        GROUP BY reason
+        """;
+
     // In doubt, whatever it was parked for: the adopter looks it up at both processors before it charges.
     private const string Replayed = $"""
         UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL,
@@ -50,6 +58,12 @@ internal sealed class ParkedStore(SharedConnections connections)
             async connection => (await connection.QueryAsync<ParkedRow>(
                 PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 
+    /// <summary>How many are parked for each reason, of the oldest <paramref name="limit"/>.</summary>
+    public Task<List<ParkedCountRow>> CountAsync(int limit) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ParkedCountRow>(
+                CountSql, new ParkedCountArgs(limit), commandTimeout: connection.CommandTimeout)).AsList());
+
     /// <summary>Gives a parked payment back to be settled by anyone.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
@@ -76,6 +90,12 @@ internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reas
     public static ParkedPageArgs After(PaymentCursor cursor, string? reason, int limit) =>
         new(cursor.AcceptedAt, cursor.Id, reason, limit);
 }
+
+/// <summary>So many at most.</summary>
+internal sealed record ParkedCountArgs(int Limit);
+
+/// <summary>How many are parked for a reason.</summary>
+internal sealed record ParkedCountRow(string Reason, long Payments);
 
 /// <summary>A parked payment.</summary>
 internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)

@@ -45,7 +45,8 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
 
     private const string NewestFirst = "ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit";
 
-    private const string FindSql = $"""
+    /// <summary>A payment by its Id, as a <see cref="PaymentRow"/>.</summary>
+    public const string FindSql = $"""
         SELECT {WithSettlement} FROM payments {Settlement} WHERE payments.correlation_id = @Id
         """;
 

@@ -32,7 +32,8 @@ internal sealed record SchemaState(
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
-                          'processor_health', 'schema_version', 'doubts')
+                          'processor_health', 'schema_version', 'doubts', 'watching',
+                          'instance_readings')
           AND relnamespace = current_schema()::regnamespace
         """;
 

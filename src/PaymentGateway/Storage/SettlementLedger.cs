@@ -1,5 +1,6 @@
 using System.Data.Common;
 using Dapper;
+using Npgsql;
 
 namespace PaymentGateway.Storage;
 
@@ -73,13 +74,13 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
     /// </summary>
     /// <returns>No row for a processor that has charged nothing.</returns>
-    public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to)
-    {
-        var window = SummaryArgs.Of(from, to);
-        return connections.RunAsync(
-            async connection => (await connection.QueryAsync<TotalsRow>(
-                SummariseSql, window, commandTimeout: connection.CommandTimeout)).AsList());
-    }
+    public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to) =>
+        connections.RunAsync(connection => SumAsync(connection, from, to));
+
+    /// <summary>The same on a given connection.</summary>
+    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection connection, DateTime? from, DateTime? to) =>
+        (await connection.QueryAsync<TotalsRow>(
+            SummariseSql, SummaryArgs.Of(from, to), commandTimeout: connection.CommandTimeout)).AsList();
 }
 
 /// <summary>Outcomes to record, all arrays of one length, sorted by id; Attempts are -1 where unknown.</summary>

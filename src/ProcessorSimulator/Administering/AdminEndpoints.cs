@@ -13,7 +13,12 @@ internal sealed class AdminEndpoints(
 
     public void Map(WebApplication app, AdminToken token)
     {
-        app.MapGet("/admin/payments-summary", token.Guard(SummariseAsync));
+        var summarise = token.Guard(SummariseAsync);
+        app.MapGet("/admin/payments-summary", (RequestDelegate)(context =>
+        {
+            calls.CountSummary();
+            return summarise(context);
+        }));
         app.MapPut("/admin/configurations/token", token.Guard(SetTokenAsync));
         app.MapPut("/admin/configurations/delay", token.Guard(SetDelayAsync));
         app.MapPut("/admin/configurations/failure", token.Guard(SetFailureAsync));

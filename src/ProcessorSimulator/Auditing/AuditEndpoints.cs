@@ -1,21 +1,24 @@
 using System.Text.Json;
+using Microsoft.AspNetCore.Http.Features;
 using ProcessorSimulator.Administering;
 using ProcessorSimulator.Charging;
 
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>
-/// GET /admin/payments (all, or between from and to) and GET /admin/calls: an auditor's extras for our own rig, ours
-/// and not the contract's.
+/// GET /admin/payments (all, or between from and to), POST /admin/payments (many at once, past every switch) and GET
+/// /admin/calls: an auditor's extras for our own rig, ours and not the contract's.
 /// </summary>
 internal sealed class AuditEndpoints(
     PaymentLedger ledger, CallCounters calls, PaymentLimiter limiter, Faults faults)
 {
     private const int FlushSizeBytes = 32 * 1024;
+    private const int PlantBytesMax = 64 * 1024 * 1024;
 
     public void Map(WebApplication app, AdminToken token)
     {
         app.MapGet("/admin/payments", token.Guard(ListAsync));
+        app.MapPost("/admin/payments", token.Guard(PlantAsync));
         app.MapGet("/admin/calls", token.Guard(CountAsync));
     }
 
@@ -48,6 +51,16 @@ internal sealed class AuditEndpoints(
         }
 
         json.WriteEndArray();
+    }
+
+    private async Task PlantAsync(HttpContext context)
+    {
+        context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = PlantBytesMax;
+        if (await JsonBody.ReadAsync(context, SimulatorJsonContext.Default.PaymentRequestArray) is not { } payments)
+            return;
+        foreach (var payment in payments)
+            ledger.Insert(StoredPayment.From(payment));
+        context.Response.StatusCode = StatusCodes.Status204NoContent;
     }
 
     private Task CountAsync(HttpContext context) => JsonBody.WriteAsync(

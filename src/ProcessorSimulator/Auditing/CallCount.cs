@@ -2,7 +2,8 @@ namespace ProcessorSimulator.Auditing;
 
 /// <summary>
 /// The answer of GET /admin/calls: 429 and in flight are those of the limiter that payments and look-ups share; held
-/// are the calls that wait for a fault to be cleared, past every switch.
+/// are the calls that wait for a fault to be cleared, past every switch. Summaries are GET /admin/payments-summary,
+/// whatever the token.
 /// </summary>
 internal sealed record CallCount(
     long Posts,
@@ -13,4 +14,5 @@ internal sealed record CallCount(
     int MaxInFlight,
     int InFlight,
     int Queued,
-    int Held);
+    int Held,
+    long Summaries);

@@ -8,6 +8,7 @@ internal sealed class CallCounters
     private long _healthCalls;
     private long _refused;
     private long _duplicates;
+    private long _summaries;
     private int _maxInFlight;
 
     public void CountPost() => Interlocked.Increment(ref _posts);
@@ -19,6 +20,8 @@ internal sealed class CallCounters
     public void CountRefused() => Interlocked.Increment(ref _refused);
 
     public void CountDuplicate() => Interlocked.Increment(ref _duplicates);
+
+    public void CountSummary() => Interlocked.Increment(ref _summaries);
 
     public void NoteInFlight(int inFlight)
     {
@@ -34,6 +37,7 @@ internal sealed class CallCounters
         Volatile.Write(ref _healthCalls, 0);
         Volatile.Write(ref _refused, 0);
         Volatile.Write(ref _duplicates, 0);
+        Volatile.Write(ref _summaries, 0);
         Volatile.Write(ref _maxInFlight, 0);
     }
 
@@ -46,5 +50,6 @@ internal sealed class CallCounters
         Volatile.Read(ref _maxInFlight),
         inFlight,
         queued,
-        held);
+        held,
+        Volatile.Read(ref _summaries));
 }

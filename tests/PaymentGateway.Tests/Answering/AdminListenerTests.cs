@@ -85,6 +85,28 @@ public sealed class AdminListenerTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
     }
 
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task All_payments_are_listed_there_only_and_one_is_shown_to_whoever_knows_its_id(bool hasListener)
+    {
+        var gateway = await _rig.StartGatewayAsync(
+            hasListener ? $"Admin:Urls=http://unix:{AdminSocket}" : "Admin:Urls=");
+        var id = await gateway.PayAsync();
+
+        var (status, body, _) = await AnswerAsync(gateway, HttpMethod.Get, "/payments");
+        Assert.Equal(HttpStatusCode.NotFound, status);
+        Assert.Contains("urn:problem:payment-gateway:not-found", body, StringComparison.Ordinal);
+        Assert.DoesNotContain($"{id}", body, StringComparison.Ordinal);
+        Assert.Contains($"{id}", await gateway.GetAsync($"payments/{id}"), StringComparison.Ordinal);
+        if (!hasListener)
+            return;
+
+        using var admin = UnixHttp.To(AdminSocket);
+        Assert.Contains($"{id}", await admin.GetStringAsync("payments"), StringComparison.Ordinal);
+        Assert.Contains($"{id}", await admin.GetStringAsync($"payments/{id}"), StringComparison.Ordinal);
+    }
+
     [PostgresFact]
     public async Task The_token_is_asked_for_there_too()
     {

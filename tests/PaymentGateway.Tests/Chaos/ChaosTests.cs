@@ -1,9 +1,10 @@
+using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>Beside nothing else, like the end-to-end tests, and without the system that those share.</summary>
+/// <summary>Beside nothing else, as <see cref="Alone"/>, and without the system that those share.</summary>
 [CollectionDefinition(Name, DisableParallelization = true)]
 public sealed class ChaosAlone
 {
@@ -13,7 +14,7 @@ public sealed class ChaosAlone
 /// <summary>
 /// Everything that single tests break one by one, in a seeded order and under load; then every payment is compared.
 /// </summary>
-[Collection(ChaosAlone.Name)]
+[Collection(ChaosAlone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class ChaosTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]

@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>`PaymentGateway healthcheck`, the published binary beside running ones.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class HealthcheckVerbTests(ITestOutputHelper output)
 {
     private const string Urls = "ASPNETCORE_URLS";

@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The native system stopped as compose stops it: the same order, signals and grace periods.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class ComposeStopTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]

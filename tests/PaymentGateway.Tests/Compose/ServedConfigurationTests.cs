@@ -13,6 +13,18 @@ public sealed class ServedConfigurationTests : IDisposable
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
+    [Fact]
+    public void Pages_that_everybody_may_read_have_a_limit_of_their_own_beside_the_one_of_all()
+    {
+        var text = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
+        var from = text.IndexOf("location /docs {", StringComparison.Ordinal);
+        var docs = text[from..text.IndexOf('}', from)];
+
+        Assert.Contains("limit_conn docs 32;", docs, StringComparison.Ordinal);
+        // One that a location has of its own takes the place of all above it.
+        Assert.Contains("limit_conn in_flight 1024;", docs, StringComparison.Ordinal);
+    }
+
     [GatewaySystemFact]
     public async Task Nginx_takes_its_configuration_as_the_containers_user_and_writes_below_its_prefix_only()
     {

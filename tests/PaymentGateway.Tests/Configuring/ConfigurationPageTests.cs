@@ -23,7 +23,8 @@ public sealed partial class ConfigurationPageTests
     [Fact]
     public void Defaults_and_ranges_are_those_of_the_code()
     {
-        var options = File.ReadAllText(Repository.PathOf("src", "PaymentGateway", "Configuring", "GatewayOptions.cs"));
+        var options = string.Concat(Directory.EnumerateFiles(
+            Repository.PathOf("src", "PaymentGateway", "Configuring"), "*Options.cs").Select(File.ReadAllText));
         var limits = Limits().Matches(options).ToList();
 
         Assert.True(limits.Count > 20);

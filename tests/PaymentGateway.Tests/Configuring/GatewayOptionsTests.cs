@@ -50,6 +50,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "ftp://localhost")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
     [InlineData("Gateway:Admin:Token", "")]
+    [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
     [InlineData("Gateway:Storage:Profile", "logged")]
     [InlineData("Gateway:Intake:Acknowledge", "1")]
@@ -156,6 +157,22 @@ public sealed class GatewayOptionsTests
         Assert.Equal("payment-gateway", settings.ApplicationName);
         settings = new Npgsql.NpgsqlConnectionStringBuilder(given.ConnectionString);
         Assert.Equal((7, 9), (settings.Timeout, settings.CommandTimeout));
+    }
+
+    [Fact]
+    public async Task Of_several_hosts_the_writable_one_is_used_without_multiplexing_and_a_commit_has_30_s()
+    {
+        const string Several = "Host=x,y:5433;Multiplexing=true;Target Session Attributes=any";
+        await using var pool = LedgerSetup.DataSource(Several);
+        await using var shared = LedgerSetup.Shared(pool, TimeProvider.System);
+        await using var one = LedgerSetup.DataSource("Host=x;Multiplexing=true");
+
+        var settings = new Npgsql.NpgsqlConnectionStringBuilder(pool.ConnectionString);
+        Assert.Equal((false, 1, 30, 1), (
+            settings.Multiplexing, settings.Timeout, settings.CommandTimeout, settings.HostRecheckSeconds));
+        Assert.Equal(TimeSpan.FromSeconds(7), shared.AnswerWithin);
+        settings = new Npgsql.NpgsqlConnectionStringBuilder(one.ConnectionString);
+        Assert.Equal((true, 2, 6), (settings.Multiplexing, settings.Timeout, settings.CommandTimeout));
     }
 
     [Fact]

@@ -6,7 +6,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Both processors fail while 200 payments a second come in; BOTH_DOWN_SECONDS=30 is the long form.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class BothDownTests(ITestOutputHelper output)
 {
     private const int PerSecond = 200;

@@ -5,7 +5,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The contract's one health call per processor in 5 s is for all instances together.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class HealthCallTests(RunningSystem running, ITestOutputHelper output)
 {
     private static readonly TimeSpan Window = TimeSpan.FromSeconds(5);

@@ -3,7 +3,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>To which instance nginx gives a payment (nginx.conf, upstream; docs/decisions, 0020).</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class LoadSharingTests(RunningSystem running)
 {
     private const string Owners = "(SELECT DISTINCT owner_epoch FROM payments) AS owners";

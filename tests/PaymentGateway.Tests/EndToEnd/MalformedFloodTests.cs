@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Twenty thousand requests that are wrong in every way, with good ones among them.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifetime
 {
     private const int Malformed = 20_000;

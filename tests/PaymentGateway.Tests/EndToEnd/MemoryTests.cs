@@ -6,7 +6,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each part beside the memory limit of its container, with the settings that are shipped.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class MemoryTests(ITestOutputHelper output)
 {
     private const int Payments = 10_000;

@@ -1,8 +1,33 @@
+using Xunit.Abstractions;
+
+[assembly: TestCollectionOrderer(
+    "PaymentGateway.Tests.EndToEnd.LongestFirst", "PaymentGateway.Tests")]
+
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Tests on whole systems run one after another and beside nothing else: they are about time.</summary>
-[CollectionDefinition(Name, DisableParallelization = true)]
+/// <summary>
+/// Tests on whole systems that wait for most of their time: one after another, and beside the tests of single parts.
+/// </summary>
+[CollectionDefinition(Name)]
 public sealed class OneAfterAnother : ICollectionFixture<RunningSystem>
 {
     public const string Name = "End to end";
+}
+
+/// <summary>
+/// Tests that need the machine: what they judge is time, memory, or a load that fills it. One after another, and beside
+/// nothing else. Their classes carry the trait too, so that .ci/run can keep other work away from them.
+/// </summary>
+[CollectionDefinition(Name, DisableParallelization = true)]
+public sealed class Alone : ICollectionFixture<RunningSystem>
+{
+    public const string Name = "Alone";
+    public const string Lane = "Lane";
+}
+
+/// <summary>Begins the longest collection first, so that nothing is left to wait for it alone.</summary>
+public sealed class LongestFirst : ITestCollectionOrderer
+{
+    public IEnumerable<ITestCollection> OrderTestCollections(IEnumerable<ITestCollection> testCollections) =>
+        testCollections.OrderBy(collection => collection.DisplayName != OneAfterAnother.Name);
 }

@@ -21,6 +21,14 @@ public sealed class PublishedVerbTests(RunningSystem running)
         using var read = JsonDocument.Parse(status);
         Assert.Equal(10, read.RootElement.GetProperty("default").GetProperty("totalRequests").GetInt32());
         Assert.Contains("default.totalAmount", await RunAsync(0, "status"), StringComparison.Ordinal);
+        using var listed = JsonDocument.Parse(await RunAsync(0, "payments", "list", "--state", "settled", "--json"));
+        Assert.Equal(10, listed.RootElement.GetArrayLength());
+        var first = listed.RootElement[0];
+        using var shown = JsonDocument.Parse(
+            await RunAsync(0, "payments", "show", first.GetProperty("correlationId").GetString()!, "--json"));
+        Assert.Equal(first.ToString(), shown.RootElement.ToString());
+        Assert.Equal("none\n", await RunAsync(0, "payments", "list", "--state", "in_doubt"));
+        Assert.Equal("", await RunAsync(1, "payments", "show", $"{Guid.NewGuid()}"));
         Assert.Equal("none\n", await RunAsync(0, "parked", "list"));
         Assert.Equal("replayed  0\n", await RunAsync(0, "parked", "replay", "--all"));
         Assert.Equal("", await RunAsync(1, "parked", "replay", $"{Guid.NewGuid()}"));

@@ -8,7 +8,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Clients that hold their connection, and too many of them: the others do not notice.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
 {
     private const string Header =

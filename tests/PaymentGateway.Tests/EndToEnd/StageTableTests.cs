@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// <summary>
 /// The official stage table of contract.md, replayed at 100 payments/s, with the official audit and a storm of them.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output)
 {
     private const int PerSecond = 100;

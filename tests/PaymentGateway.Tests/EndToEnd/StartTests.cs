@@ -10,7 +10,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>How the published gateway starts, and how it does not.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;

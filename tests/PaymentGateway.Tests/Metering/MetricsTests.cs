@@ -117,6 +117,22 @@ public sealed class MetricsTests : IAsyncLifetime
         await ReadUntilAsync(second, "lease_held", 1);
     }
 
+    [PostgresFact]
+    public async Task What_is_parked_now_is_told_by_every_instance_until_it_is_replayed()
+    {
+        var (first, second) = (await _rig.StartGatewayAsync(), await _rig.StartGatewayAsync());
+        await first.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        await first.PayAsync();
+
+        foreach (var instance in new[] { first, second })
+            await ReadUntilAsync(instance, "parked_payments", atLeast: 1);
+        using var replayed = await second.PostAsync("admin/parked/replay");
+        foreach (var instance in new[] { first, second })
+            await ReadUntilAsync(instance, samples => samples["parked_payments"] == 0, "nothing is parked");
+    }
+
     [PrometheusFact]
     public async Task Promtool_finds_nothing_to_say()
     {
@@ -146,8 +162,12 @@ public sealed class MetricsTests : IAsyncLifetime
         $"processor_calls_total{{processor=\"{processor}\",call=\"{call}\",outcome=\"{outcome}\"}}";
 
     // Outcomes are counted a moment after they are in the ledger.
+    private static Task<Dictionary<string, double>> ReadUntilAsync(GatewayHost gateway, string name, double atLeast) =>
+        ReadUntilAsync(
+            gateway, samples => samples.TryGetValue(name, out var value) && value >= atLeast, $"{name} is {atLeast}");
+
     private static async Task<Dictionary<string, double>> ReadUntilAsync(
-        GatewayHost gateway, string name, double atLeast)
+        GatewayHost gateway, Predicate<Dictionary<string, double>> isWanted, string what)
     {
         Dictionary<string, double> samples = [];
         await Eventually.HoldsAsync(
@@ -155,9 +175,9 @@ public sealed class MetricsTests : IAsyncLifetime
             {
                 samples = Prometheus.Read(await gateway.GetAsync("metrics")).ToDictionary(
                     sample => sample.Key.Replace(Prefix, "", StringComparison.Ordinal), sample => sample.Value);
-                return samples.TryGetValue(name, out var value) && value >= atLeast;
+                return isWanted(samples);
             },
-            $"{name} is {atLeast}");
+            what);
         return samples;
     }
 }

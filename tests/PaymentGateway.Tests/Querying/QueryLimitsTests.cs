@@ -45,7 +45,7 @@ public sealed class QueryLimitsTests : IAsyncLifetime
     {
         var id = await _gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
-        await using var stalled = await StallAsync();
+        await using var stalled = await StallAsync("doubts");
 
         var asked = Enumerable.Range(0, Asked)
             .Select(at => _gateway.AskAsync(at % 2 == 0 ? "payments" : $"payments/{id}")).ToList();
@@ -63,18 +63,43 @@ public sealed class QueryLimitsTests : IAsyncLifetime
         Assert.Equal("settled", (await _gateway.ShowAsync(id)).Text("state"));
     }
 
+    [PostgresFact]
+    public async Task Lists_of_parked_payments_have_the_same_limit_and_permits_of_their_own()
+    {
+        var id = await _gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        await using var stalled = await StallAsync("payments");
+
+        var asked = Enumerable.Range(0, Asked).Select(_ => _gateway.AskAsync("admin/parked")).ToList();
+        await Eventually.HoldsAsync(async () => await WaitingAsync() >= 2, "two statements wait");
+        Assert.Equal(2, await WaitingAsync());
+        using (var refused = await await Task.WhenAny(asked))
+        {
+            Assert.Equal(HttpStatusCode.ServiceUnavailable, refused.StatusCode);
+            Assert.Equal(TimeSpan.FromSeconds(1), refused.Headers.RetryAfter?.Delta);
+        }
+
+        var shown = _gateway.ShowAsync(id);
+        await Eventually.HoldsAsync(async () => await WaitingAsync() == 3, "another query is asked beside them");
+        await stalled.RollbackAsync();
+        Assert.Equal("settled", (await shown).Text("state"));
+        foreach (var answer in await Task.WhenAll(asked))
+            answer.Dispose();
+        Assert.Equal("[]", await _gateway.GetAsync("admin/parked"));
+    }
+
     private async Task<bool> ShowsAsync(Guid id)
     {
         using var answer = await _gateway.AskAsync($"payments/{id}");
         return answer.IsSuccessStatusCode;
     }
 
-    // Of the tables that they read, the one that nothing else waits for here.
-    private async Task<NpgsqlTransaction> StallAsync()
+    // Of the tables that payments are read from, nothing else waits for «doubts» here.
+    private async Task<NpgsqlTransaction> StallAsync(string table)
     {
         var connection = await _database.Source.OpenConnectionAsync();
         var transaction = await connection.BeginTransactionAsync();
-        await using var command = new NpgsqlCommand("LOCK TABLE doubts IN ACCESS EXCLUSIVE MODE", connection);
+        await using var command = new NpgsqlCommand($"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE", connection);
         await command.ExecuteNonQueryAsync();
         return transaction;
     }

@@ -71,6 +71,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [InlineData("admin/parked?after=9999999999999999999.4a7901b87d264d9daa194dc1c7cf60b3", "after")]
     [InlineData("admin/parked?reason=", "reason")]
     [InlineData("admin/parked?reason=a&reason=b", "reason")]
+    [InlineData("admin/parked?reason=a%00b", "reason")]
     [InlineData("admin/parked?resaon=a", "resaon")]
     public async Task A_wrong_parameter_is_named(string path, string field)
     {
@@ -94,6 +95,8 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [InlineData("admin/parked/replay?resaon=a", "resaon")]
     [InlineData("admin/parked/replay?limit=5", "limit")]
     [InlineData("admin/parked/replay?reason=", "reason")]
+    [InlineData("admin/parked/replay?reason=%00", "reason")]
+    [InlineData("admin/parked/4a7901b87d264d9daa194dc1c7cf60b3/replay", "id")]
     public async Task A_replay_with_a_wrong_parameter_replays_nothing(string path, string field)
     {
         await ParkAsync(1, Refused);

@@ -179,6 +179,6 @@ public sealed class AdministeringTests : IAsyncLifetime
 
         var calls = await _processor.CallsAsync();
 
-        Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0, 0), calls);
+        Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0, 0, 0), calls);
     }
 }

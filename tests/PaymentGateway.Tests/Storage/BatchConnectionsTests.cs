@@ -6,7 +6,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Which connection a batch gets, and what is left when one breaks.</summary>
-public sealed class BatchConnectionsTests(TestDatabase database) : IClassFixture<TestDatabase>
+public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFixture<LocalTestDatabase>
 {
     private const string Ask = "SELECT pg_backend_pid()";
 

@@ -15,7 +15,7 @@ internal static class CatalogOf
                 ON adrelid = attrelid AND adnum = attnum
             WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
             UNION ALL
-            SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()
+            SELECT replace(indexdef, schemaname || '.', '') FROM pg_indexes WHERE schemaname = current_schema()
         ) AS lines WHERE line !~ 'schema_version'
         """)).Split('\n');
 }

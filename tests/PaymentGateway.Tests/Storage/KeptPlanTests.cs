@@ -57,9 +57,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_page_of_a_backlog_reads_only_the_rows_of_that_page()
     {
-        var name = await _database.ScalarAsync<string>("SELECT current_database()::text");
-        await _database.ExecuteAsync($"ALTER DATABASE {name} SET effective_cache_size = '80kB'");
-        _database.Source.Clear();
+        await _database.ReopenAsync("effective_cache_size=80kB");
         Assert.Equal("80kB", await _database.ScalarAsync<string>("SHOW effective_cache_size"));
         var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
         await SettleAsync(living, Many, Batches.Noon.AddHours(-1));
@@ -174,9 +172,9 @@ public sealed class KeptPlanTests : IAsyncLifetime
             Flush);
         return await _database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
-                SELECT relname, seq_tup_read AS tuples FROM pg_stat_user_tables
-                UNION ALL SELECT relname, idx_tup_read FROM pg_stat_user_indexes) AS scans
-            WHERE relname IN ('payments', 'settlements', 'settlement_totals')
+                SELECT schemaname, relname, seq_tup_read AS tuples FROM pg_stat_user_tables
+                UNION ALL SELECT schemaname, relname, idx_tup_read FROM pg_stat_user_indexes) AS scans
+            WHERE relname IN ('payments', 'settlements', 'settlement_totals') AND schemaname = current_schema()
             """);
     }
 }

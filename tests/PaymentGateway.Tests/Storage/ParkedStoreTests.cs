@@ -31,6 +31,19 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task What_is_parked_is_counted_up_to_the_limit()
+    {
+        var (epoch, batch) = await StoreAsync();
+        Assert.Equal(0, await SumAsync(10));
+
+        await ParkAllAsync(epoch, batch, at => $"reason {at}");
+
+        Assert.Equal(["reason 0", "reason 1"], (await Parked.CountAsync(10)).Select(row => row.Reason).Order());
+        Assert.Equal(2, await SumAsync(10));
+        Assert.Equal(1, await SumAsync(1));
+    }
+
+    [PostgresFact]
     public async Task A_payment_that_has_another_owner_or_acceptance_by_now_is_not_parked()
     {
         var (epoch, batch) = await StoreAsync();
@@ -113,6 +126,8 @@ public sealed class ParkedStoreTests : IAsyncLifetime
     }
 
     private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100));
+
+    private async Task<long> SumAsync(int limit) => (await Parked.CountAsync(limit)).Sum(reason => reason.Payments);
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {

@@ -55,6 +55,14 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return settled;
     }
 
+    /// <summary>Changes what no client could.</summary>
+    public async Task ExecuteAsync(string sql)
+    {
+        await using var connection = await OpenAsync();
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
+    }
+
     /// <param name="rows">What follows SELECT count(*) FROM.</param>
     public async Task<long> CountAsync(string rows)
     {
@@ -96,10 +104,13 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     }
 
     /// <summary>A lock that purges wait for and nothing else does, until what is given is disposed.</summary>
-    public async Task<IAsyncDisposable> LockPaymentsAsync()
+    public Task<IAsyncDisposable> LockPaymentsAsync() => LockAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+
+    /// <summary>What a statement locks, until what is given is disposed.</summary>
+    public async Task<IAsyncDisposable> LockAsync(string sql)
     {
         var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand("BEGIN; LOCK TABLE payments IN ROW EXCLUSIVE MODE", connection);
+        await using var command = new NpgsqlCommand($"BEGIN; {sql}", connection);
         await command.ExecuteNonQueryAsync();
         return connection;
     }

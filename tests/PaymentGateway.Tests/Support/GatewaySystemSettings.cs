@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using PaymentGateway.Tools.Running;
@@ -10,8 +11,8 @@ public static class GatewaySystemSettings
     // What the caller of the tests may have set for a system of their own.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "METRICS_PORT", "MULTIPLEXING", "POOL", "TOKEN",
-        "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "METRICS_PORT", "LEDGER", "MULTIPLEXING",
+        "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>
@@ -38,25 +39,36 @@ public static class GatewaySystemSettings
     /// <summary>A port that nothing listens at now.</summary>
     public static string FreePort() => FreePorts(1)[0];
 
+    /// <summary>A port for the first instance, whose next one is the second's: nothing listens at either now.</summary>
+    public static int TwoFreePorts()
+    {
+        while (true)
+            if (int.Parse(FreePort(), CultureInfo.InvariantCulture) is var port && IsFree(port + 1))
+                return port;
+    }
+
+    /// <summary>Whether nothing listens at a port now.</summary>
+    public static bool IsFree(int port)
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            socket.Bind(new IPEndPoint(IPAddress.Any, port));
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
+
     // Below the range from which the kernel takes ports for outgoing connections.
     private static string[] FreePorts(int count)
     {
         var ports = new HashSet<int>();
         while (ports.Count < count)
-        {
-            var port = Random.Shared.Next(20_000, 30_000);
-            using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-            try
-            {
-                socket.Bind(new IPEndPoint(IPAddress.Any, port));
+            if (Random.Shared.Next(20_000, 30_000) is var port && IsFree(port))
                 ports.Add(port);
-            }
-            catch (SocketException)
-            {
-                // Taken: the next one.
-            }
-        }
-
         return ports.Select(port => $"{port}").ToArray();
     }
 }

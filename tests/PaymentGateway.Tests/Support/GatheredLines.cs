@@ -1,15 +1,16 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Logging.Console;
 using PaymentGateway.Logging;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Every line that is logged through its provider, as JSON.</summary>
-internal sealed class GatheredLines
+/// <summary>Every line that is logged through its provider, as JSON unless another formatter is given.</summary>
+internal sealed class GatheredLines(ConsoleFormatter? formatter = null)
 {
     private readonly ConcurrentQueue<string> _lines = new();
-    private readonly JsonLogFormatter _formatter = new(TimeProvider.System);
+    private readonly ConsoleFormatter _formatter = formatter ?? new JsonLogFormatter(TimeProvider.System);
 
     public IReadOnlyCollection<string> Lines => _lines;
 

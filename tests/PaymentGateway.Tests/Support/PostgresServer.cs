@@ -49,6 +49,10 @@ public sealed class PostgresServer : IAsyncDisposable
         done
         """;
 
+    /// <summary>What every connection string of the tests says besides.</summary>
+    public const string Pool =
+        "Maximum Pool Size=10;Max Auto Prepare=32;Auto Prepare Min Usages=2;No Reset On Close=true";
+
     private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(() => StartAsync());
     private static readonly Lazy<Task<PostgresServer>> DurableOfThisRun = new(() => StartAsync(durable: true));
 
@@ -80,8 +84,7 @@ public sealed class PostgresServer : IAsyncDisposable
     public static string? Binaries { get; } = GatewaySystemSettings.OfShell.PostgresBinaries;
 
     public string ConnectionString(string database) =>
-        $"Host={Directory};Username=postgres;Database={database};Maximum Pool Size=10;Max Auto Prepare=32;"
-        + "Auto Prepare Min Usages=2;No Reset On Close=true";
+        $"Host={Directory};Username=postgres;Database={database};{Pool}";
 
     public static async Task<PostgresServer> StartAsync(bool durable = false)
     {

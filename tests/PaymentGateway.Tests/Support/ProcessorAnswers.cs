@@ -14,4 +14,5 @@ public sealed record ProcessorCalls(
     int MaxInFlight,
     int InFlight,
     int Queued,
-    int Held);
+    int Held,
+    long Summaries);

@@ -98,6 +98,14 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         return payments!.ToDictionary(payment => payment.CorrelationId);
     }
 
+    /// <summary>Has it hold payments that nobody has charged there.</summary>
+    public async Task PlantAsync(IEnumerable<ProcessorPayment> payments)
+    {
+        using var content = JsonContent.Create(payments);
+        using var response = await SendAdminAsync(HttpMethod.Post, "admin/payments", content);
+        response.EnsureSuccessStatusCode();
+    }
+
     /// <summary>
     /// Waits until so many calls wait for a fault to be cleared. They are past the failure switch then; a call that is
     /// only counted as a POST or as in flight is not.

@@ -8,20 +8,25 @@ using PaymentGateway.Summarising;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// A database of a test class's own on the run's server, with the schema as the gateway makes it. Without PostgreSQL
-/// it is empty handed: tests that are marked as needing it are skipped then, or fail where it must be there.
+/// A database of a test class's own on the run's server, with the schema as the gateway makes it; `make test-storage`
+/// names another database, and then it is a schema there. Without PostgreSQL it is empty handed: tests that are marked
+/// as needing it are skipped then, or fail where it must be there.
 /// </summary>
 public class TestDatabase : IAsyncLifetime
 {
+    private static readonly string? Given = Environment.GetEnvironmentVariable("STORAGE_URL");
+    private static readonly string? AfterTables = Environment.GetEnvironmentVariable("STORAGE_SQL");
     private static int _lastNumber;
 
-    private readonly string _name = $"tests_{Interlocked.Increment(ref _lastNumber)}";
+    private readonly string _name = $"tests_{Environment.ProcessId}_{Interlocked.Increment(ref _lastNumber)}";
     private PostgresServer? _server;
 
-    /// <summary>The server of this database.</summary>
+    /// <summary>The server of this database, where it is the run's.</summary>
     public PostgresServer Server => _server!;
 
-    public string ConnectionString => Server.ConnectionString(_name);
+    public string ConnectionString => _server is null
+        ? $"{Given};Search Path={_name};{PostgresServer.Pool}"
+        : _server.ConnectionString(_name);
 
     public NpgsqlDataSource Source { get; private set; } = null!;
 
@@ -58,8 +63,8 @@ public class TestDatabase : IAsyncLifetime
             return;
         }
 
-        _server = await TakeServerAsync();
-        await ExecuteOnServerAsync($"CREATE DATABASE {_name}");
+        _server = TakeServer() is { } taken ? await taken : null;
+        await ExecuteOutsideAsync(_server is null ? $"CREATE SCHEMA {_name}" : $"CREATE DATABASE {_name}");
         Source = LedgerSetup.DataSource(ConnectionString);
         Connections = LedgerSetup.Connections(ConnectionString, 4);
         await PrepareAsync();
@@ -67,11 +72,19 @@ public class TestDatabase : IAsyncLifetime
 
     public virtual async Task DisposeAsync()
     {
-        if (_server is null)
+        if (Source is null)
             return;
         await Connections.DisposeAsync();
         await Source.DisposeAsync();
-        await ExecuteOnServerAsync($"DROP DATABASE {_name} WITH (FORCE)");
+        await ExecuteOutsideAsync(
+            _server is null ? $"DROP SCHEMA {_name} CASCADE" : $"DROP DATABASE {_name} WITH (FORCE)");
+    }
+
+    /// <summary>The same database with another setting of the server, on all but the connections of batches.</summary>
+    public async Task ReopenAsync(string setting)
+    {
+        await Source.DisposeAsync();
+        Source = LedgerSetup.DataSource($"{ConnectionString};Options=-c {setting}");
     }
 
     public async Task ExecuteAsync(string sql)
@@ -93,13 +106,22 @@ public class TestDatabase : IAsyncLifetime
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
         Leases.OpenAsync("tests", duration ?? TimeSpan.FromMinutes(5));
 
-    protected virtual Task<PostgresServer> TakeServerAsync() => PostgresServer.Shared;
+    /// <summary>Null where another database is given.</summary>
+    protected virtual Task<PostgresServer>? TakeServer() => Given is null ? PostgresServer.Shared : null;
 
-    protected virtual Task PrepareAsync() => Schema().EnsureAsync();
-
-    private async Task ExecuteOnServerAsync(string sql)
+    protected virtual async Task PrepareAsync()
     {
-        await using var connection = new NpgsqlConnection(Server.ConnectionString("postgres") + ";Pooling=false");
+        await Schema().EnsureAsync();
+        if (_server is null && !string.IsNullOrEmpty(AfterTables))
+            foreach (var statement in (await File.ReadAllTextAsync(AfterTables)).Split(";\n"))
+                if (statement.Contains("SELECT", StringComparison.Ordinal))
+                    await ExecuteAsync(statement);
+    }
+
+    private async Task ExecuteOutsideAsync(string sql)
+    {
+        await using var connection = new NpgsqlConnection(
+            (_server?.ConnectionString("postgres") ?? Given) + ";Pooling=false");
         await connection.OpenAsync();
         await using var command = new NpgsqlCommand(sql, connection);
         await command.ExecuteNonQueryAsync();
@@ -112,10 +134,16 @@ public sealed class EmptyTestDatabase : TestDatabase
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
+/// <summary>The same on the run's server, whatever is given: its processes are stopped and frozen.</summary>
+public sealed class LocalTestDatabase : TestDatabase
+{
+    protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
+}
+
 /// <summary>The same on the server of the durable profile.</summary>
 public sealed class EmptyDurableDatabase : TestDatabase
 {
-    protected override Task<PostgresServer> TakeServerAsync() => PostgresServer.SharedDurable;
+    protected override Task<PostgresServer>? TakeServer() => PostgresServer.SharedDurable;
 
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
@@ -138,5 +166,5 @@ public sealed class OwnServerDatabase : TestDatabase
         await Server.DisposeAsync();
     }
 
-    protected override Task<PostgresServer> TakeServerAsync() => PostgresServer.StartAsync();
+    protected override Task<PostgresServer>? TakeServer() => PostgresServer.StartAsync();
 }

@@ -1,28 +1,36 @@
 using System.Net.Sockets;
+using System.Text;
 
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>HTTP over a Unix socket, as nginx comes to an instance.</summary>
 internal static class UnixHttp
 {
-    public static HttpClient To(string socket) => new(new SocketsHttpHandler
-    {
-        UseProxy = false,
-        ConnectCallback = async (_, cancellation) =>
+    /// <param name="socket">Where the instance listens.</param>
+    /// <param name="followsRedirects">Whether a redirection is followed, and no answer.</param>
+    /// <param name="encoding">Of the headers that are sent, where it is not ASCII.</param>
+    public static HttpClient To(string socket, bool followsRedirects = true, Encoding? encoding = null) => new(
+        new SocketsHttpHandler
         {
-            var connection = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-            try
+            UseProxy = false,
+            UseCookies = false,
+            AllowAutoRedirect = followsRedirects,
+            RequestHeaderEncodingSelector = (_, _) => encoding,
+            ConnectCallback = async (_, cancellation) =>
             {
-                await connection.ConnectAsync(new UnixDomainSocketEndPoint(socket), cancellation);
-                return new NetworkStream(connection, ownsSocket: true);
-            }
-            catch
-            {
-                connection.Dispose();
-                throw;
-            }
-        },
-    })
+                var connection = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+                try
+                {
+                    await connection.ConnectAsync(new UnixDomainSocketEndPoint(socket), cancellation);
+                    return new NetworkStream(connection, ownsSocket: true);
+                }
+                catch
+                {
+                    connection.Dispose();
+                    throw;
+                }
+            },
+        })
     {
         BaseAddress = new Uri("http://gateway"),
     };

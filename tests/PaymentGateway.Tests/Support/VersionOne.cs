@@ -6,7 +6,8 @@ namespace PaymentGateway.Tests.Support;
 public static class VersionOne
 {
     private static readonly string Dump = File.ReadAllText(
-        Repository.PathOf("tests", "PaymentGateway.Tests", "Storage", "Version1", "tables.sql"));
+        Repository.PathOf("tests", "PaymentGateway.Tests", "Storage", "Version1", "tables.sql"))
+        .Replace("public.", "", StringComparison.Ordinal);
 
     public static Task CreateAsync(TestDatabase database, bool durable = false) =>
         database.ExecuteAsync(durable ? Dump.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE") : Dump);

@@ -7,8 +7,10 @@ internal sealed class SubstituteTree(string tree, string scratch)
 
     public async Task MakeAsync(string mirror, CancellationToken cancellation)
     {
+        // It says what the tree was made by: another script makes another one.
         var complete = $"{tree}.complete";
-        if (File.Exists(complete))
+        var script = await File.ReadAllTextAsync(Substitutes.PathOf("make-tree"), cancellation);
+        if (File.Exists(complete) && await File.ReadAllTextAsync(complete, cancellation) == script)
             return;
 
         await Shell.ReadAsync(["rm", "-rf", tree], cancellation: cancellation);
@@ -22,9 +24,8 @@ internal sealed class SubstituteTree(string tree, string scratch)
         Directory.CreateDirectory(At("etc/postgresql-common/createcluster.d"));
         await File.WriteAllTextAsync(
             At("etc/postgresql-common/createcluster.d/none.conf"), "create_main_cluster = false\n", cancellation);
-        var script = await File.ReadAllTextAsync(Substitutes.PathOf("make-tree"), cancellation);
         await LoggedAsync(["chroot", tree, "sh", "-e"], script, "the tree", cancellation);
-        await File.WriteAllTextAsync(complete, "", cancellation);
+        await File.WriteAllTextAsync(complete, script, cancellation);
     }
 
     private string At(string path) => Path.Combine(tree, path);

@@ -33,25 +33,17 @@ public static class LoadDriver
     }
 
     /// <summary>So many payments per second whatever the answers do, spread evenly, until the time is over.</summary>
-    public static async Task RunAtRateAsync(
+    public static Task RunAtRateAsync(
         HttpClient http, LoadLedger ledger, int perSecond, TimeSpan duration, LoadRetry? retry = null)
     {
-        var clock = Stopwatch.StartNew();
-        var running = new List<Task>();
         var total = (int)(perSecond * duration.TotalSeconds);
-        for (var sent = 0; sent < total; sent++)
-        {
-            var due = TimeSpan.FromSeconds((double)sent / perSecond);
-            if (due > clock.Elapsed)
-                await Task.Delay(due - clock.Elapsed);
-            running.RemoveAll(post => post.IsCompletedSuccessfully);
-            if (running.Count >= InFlightMax)
-                throw new InvalidOperationException($"{running.Count} payments wait for an answer");
-            running.Add(PostAsync(http, ledger, retry: retry));
-        }
-
-        await Task.WhenAll(running);
+        return RunAtRateAsync(http, ledger, perSecond, sent => sent < total, retry);
     }
+
+    /// <summary>The same until something else has ended, however long that takes.</summary>
+    public static Task RunAtRateAsync(
+        HttpClient http, LoadLedger ledger, int perSecond, Task until, LoadRetry? retry = null) =>
+        RunAtRateAsync(http, ledger, perSecond, _ => !until.IsCompleted, retry);
 
     /// <summary>Posts one payment and notes what came of it.</summary>
     public static async Task<LoadEntry> PostAsync(
@@ -79,6 +71,25 @@ public static class LoadDriver
         CultureInfo.InvariantCulture, $$"""{"correlationId":"{{id}}","amount":{{amount:0.00}}}"""));
 
     public static StringContent Body(string json) => new(json, Encoding.UTF8, "application/json");
+
+    private static async Task RunAtRateAsync(
+        HttpClient http, LoadLedger ledger, int perSecond, Predicate<int> goesOn, LoadRetry? retry)
+    {
+        var clock = Stopwatch.StartNew();
+        var running = new List<Task>();
+        for (var sent = 0; goesOn(sent); sent++)
+        {
+            var due = TimeSpan.FromSeconds((double)sent / perSecond);
+            if (due > clock.Elapsed)
+                await Task.Delay(due - clock.Elapsed);
+            running.RemoveAll(post => post.IsCompletedSuccessfully);
+            if (running.Count >= InFlightMax)
+                throw new InvalidOperationException($"{running.Count} payments wait for an answer");
+            running.Add(PostAsync(http, ledger, retry: retry));
+        }
+
+        await Task.WhenAll(running);
+    }
 
     private static async Task<LoadEntry> TryAsync(HttpClient http, LoadEntry entry, int attempt)
     {

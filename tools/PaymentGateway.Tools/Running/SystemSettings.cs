@@ -14,8 +14,8 @@ public sealed class SystemSettings
     private static readonly string[] Saved =
     [
         "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
-        "METRICS_PORT", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN", "PG_BIN",
-        "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "METRICS_PORT", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN",
+        "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
     private readonly Dictionary<string, string> _variables;
@@ -96,7 +96,8 @@ public sealed class SystemSettings
     [
         .. HasOutsideDefault ? Array.Empty<string>() : [PartNames.Default],
         .. HasOutsideFallback ? Array.Empty<string>() : [PartNames.Fallback],
-        PartNames.Postgres, PartNames.First, PartNames.Second, PartNames.Nginx,
+        .. this["LEDGER"] is null ? [PartNames.Postgres] : Array.Empty<string>(),
+        PartNames.First, PartNames.Second, PartNames.Nginx,
     ];
 
     /// <summary>A variable as it was given; null when it is not set, or set to nothing.</summary>
@@ -153,8 +154,9 @@ public sealed class SystemSettings
         return saved;
     }
 
-    /// <param name="socketDirectory">Where PostgreSQL, or a relay before it, has its socket.</param>
-    public string ConnectionString(string socketDirectory) =>
+    /// <summary>That of the PostgreSQL of LEDGER, or of ours.</summary>
+    /// <param name="socketDirectory">Where ours, or a relay before it, has its socket.</param>
+    public string ConnectionString(string socketDirectory) => this["LEDGER"] ??
         $"Host={socketDirectory};Username=gateway;Database=gateway;Multiplexing={this["MULTIPLEXING"] ?? "true"};"
         + $"Maximum Pool Size={this["POOL"] ?? "10"};Max Auto Prepare=32;Auto Prepare Min Usages=2;"
         + "No Reset On Close=true";

@@ -26,20 +26,12 @@ internal static class RateSection
     private static async Task PayAsync(Bench bench, string name, int round, CancellationToken cancellation)
     {
         var settings = bench.Settings;
-        await bench.Machine.AwaitAsync($"{name} at {settings.Rate}/s, round {round}", cancellation);
-        await using var side = await bench.StartAsync(name, cancellation);
-        using var client = new GatewayClient(side);
-        await Bench.WarmSideAsync(side, cancellation);
-        var settles = name is not ("nginx-alone" or "stub");
-        var known = settles ? await client.SettledAsync(cancellation) ?? 0 : 0;
-        var before = side.Cpu();
-
-        var load = await Bench.PayAsync(side, settings.Rate, settings.RateSeconds, cancellation);
-        if (settles)
-            await client.AwaitSettledAsync(known + load.Accepted, bench.SettleLimit, cancellation);
-
+        var (load, cpu) = await MeasuredLoad.RunAsync(
+            bench, name, $"{name} at {settings.Rate}/s, round {round}",
+            side => Bench.PayAsync(side, settings.Rate, settings.RateSeconds, cancellation), load => load.Accepted,
+            cancellation);
         bench.Report.Row(
             Name, name, [Figure.Of(load.P50Ms, 2), Figure.Of(load.P99Ms, 2), Figure.Of(load.MaxMs, 2),
-                .. (side.Cpu() - before).Per(load.Accepted).Figures(), Figure.Of(load.Failed)]);
+                .. cpu.Figures(), Figure.Of(load.Failed)]);
     }
 }

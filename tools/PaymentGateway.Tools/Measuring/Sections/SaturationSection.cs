@@ -28,22 +28,14 @@ internal static class SaturationSection
 
     private static async Task SaturateAsync(Bench bench, string name, int round, CancellationToken cancellation)
     {
-        await bench.Machine.AwaitAsync($"{name}, round {round}", cancellation);
-        await using var side = await bench.StartAsync(name, cancellation);
-        using var client = new GatewayClient(side);
-        await Bench.WarmSideAsync(side, cancellation);
-        var settles = name is not ("nginx-alone" or "stub");
-        var known = settles ? await client.SettledAsync(cancellation) ?? 0 : 0;
-        var before = side.Cpu();
-
-        var load = await Wrk.PayAsync(
-            side.Url, bench.Settings.Connections, bench.Settings.SecondsEach, round, cancellation);
-        if (settles)
-            await client.AwaitSettledAsync(known + load.Accepted, bench.SettleLimit, cancellation);
-
+        var settings = bench.Settings;
+        var (load, cpu) = await MeasuredLoad.RunAsync(
+            bench, name, $"{name}, round {round}",
+            side => Wrk.PayAsync(side.Url, settings.Connections, settings.SecondsEach, round, cancellation),
+            load => load.Accepted, cancellation);
         bench.Report.Row(
             Name, name, [Figure.Of(load.PerSecond), Figure.Of(load.P50Ms, 3), Figure.Of(load.P99Ms, 3),
-                .. (side.Cpu() - before).Per(load.Accepted).Figures(), Figure.Of(load.Failed)]);
+                .. cpu.Figures(), Figure.Of(load.Failed)]);
     }
 
     private static string ShareOfStub(Bench bench, string side)

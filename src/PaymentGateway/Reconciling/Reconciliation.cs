@@ -1,0 +1,177 @@
+using System.Data.Common;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
+using PaymentGateway.Processors;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Reconciling;
+
+/// <summary>
+/// Compares the ledger with what the processors hold, names each difference, and repairs them where asked to
+/// (docs/decisions/0027-reconciliation.md). One at a time over all instances. Any thread may begin one.
+/// </summary>
+internal sealed partial class Reconciliation(
+    GatewayOptions options, Lease lease, ProcessorLanes lanes, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<Reconciliation> log, ILogger<CallGuardHandler> calls)
+{
+    private const int DifferencesMax = 1_000;
+
+    private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
+
+    // What was on its way into the ledger when it was asked is there by then.
+    private static readonly TimeSpan ConfirmAfter = TimeSpan.FromSeconds(2);
+
+    /// <summary>
+    /// UTC; a call that began then has ended, it was stored by then or never, and an adopter knows it: what was
+    /// requested earlier does not change any more by itself, but for what is in doubt.
+    /// </summary>
+    public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
+        - options.Settling.CallTimeout - options.Settling.InDoubtHorizon - options.Leasing.LeaseDuration);
+
+    /// <summary>Takes the lock of reconciliations.</summary>
+    /// <returns>Null when another one has it. To be disposed.</returns>
+    /// <exception cref="DbException">PostgreSQL is unavailable.</exception>
+    public Task<ReconciliationStore?> BeginAsync() => ReconciliationStore.OpenAsync(options);
+
+    /// <summary>Reconciles. Whatever stops it is in the report, beside what was found until then.</summary>
+    public async Task<ReconciliationReport> RunAsync(
+        ReconciliationStore ledger, ReconciliationQuery query, ReconciliationProgress progress,
+        CancellationToken cancellation)
+    {
+        using var limit = new CancellationTokenSource(RunWithin, clock);
+        using var over = CancellationTokenSource.CreateLinkedTokenSource(cancellation, limit.Token);
+        var report = new ReconciliationReport(query);
+        try
+        {
+            await FindAsync(ledger, query, report, progress, over.Token);
+        }
+        catch (Exception failed)
+        {
+            // Whatever it was: what was found and repaired until then is reported.
+            report.Stopped = Reason(failed, cancellation.IsCancellationRequested);
+            if (report.Stopped.Reason == StopReason.Failed)
+                Log.Failed(log, failed);
+        }
+
+        report.Calls = progress.Calls;
+        Count(report);
+        Log.Ended(log, report.Outcome, report.Differences.Count, report.Repaired);
+        return report;
+    }
+
+    private static StoppedException Reason(Exception failed, bool isCancelled) => failed switch
+    {
+        StoppedException stopped => stopped,
+        OperationCanceledException when isCancelled =>
+            new StoppedException(StopReason.Stopping, "The instance stops, or nobody waits any more."),
+        OperationCanceledException => new StoppedException(
+            StopReason.TimeOver, $"Not within {RunWithin.TotalMinutes:0} minutes: choose a smaller window."),
+        DbException or TimeoutException =>
+            new StoppedException(StopReason.LedgerUnavailable, "PostgreSQL does not answer. Try again."),
+        _ => new StoppedException(StopReason.Failed, "It failed, and the instance's log says how."),
+    };
+
+    private async Task FindAsync(
+        ReconciliationStore ledger, ReconciliationQuery query, ReconciliationReport report,
+        ReconciliationProgress progress, CancellationToken cancellation)
+    {
+        var state = await ledger.StateAsync();
+        var to = query.To ?? ClosedUntil;
+        var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
+        // An empty ledger, or nothing old enough: there is nothing to compare.
+        if (from is not { } begin || begin > to)
+            return;
+
+        var all = TimeWindow.Outward(begin, to);
+        report.Window = all;
+        using var atDefault = Client(Processor.Default);
+        using var atFallback = Client(Processor.Fallback);
+        var sides = new BothSides(
+            ledger, atDefault, atFallback, options.Reconciling, progress, clock, cancellation);
+        var found = new List<DifferingWindow>();
+        report.Default = await sides.CompareAsync(Processor.Default, all);
+        report.Fallback = await sides.CompareAsync(Processor.Fallback, all);
+        progress.HasBegun = true;
+        foreach (var (processor, compared) in new[]
+        {
+            (Processor.Default, report.Default.Value), (Processor.Fallback, report.Fallback.Value),
+        })
+        {
+            var search = new WindowSearch(processor, window => sides.CompareAsync(processor, window));
+            found.AddRange(await search.FindAsync(all, compared, DifferencesMax - found.Count));
+        }
+
+        progress.Phase = "naming";
+        var naming = new DifferenceNaming(ledger, sides);
+        var named = found.Count > 0 ? await naming.NameAsync(found) : [];
+        report.IsTruncated = found.Count >= DifferencesMax || naming.IsCutShort;
+        progress.Phase = "confirming";
+        if (named.Count > 0)
+            await Task.Delay(ConfirmAfter, clock, cancellation);
+        await CheckAsync(ledger, state);
+        foreach (var difference in named)
+            await ConfirmAsync(sides, difference, report);
+        if (query.Repair)
+        {
+            progress.Phase = "repairing";
+            var repair = new DifferenceRepair(ledger, sides, lanes, lease, state.Generation, report, clock, log);
+            await repair.RepairAllAsync(cancellation);
+        }
+
+        await CheckAsync(ledger, state);
+    }
+
+    private AuditClient Client(Processor processor) => new(processor, options, lease, metrics, clock, calls);
+
+    // Asked for a second time, some seconds later.
+    private async Task ConfirmAsync(BothSides sides, Difference difference, ReconciliationReport report)
+    {
+        var confirmed = difference with { ConfirmedAt = clock.GetTimestamp() };
+        if (difference.Window is { } differing)
+        {
+            var again = await sides.CompareAsync(differing.Processor, differing.Window);
+            if (again.Agrees)
+                return;
+
+            // It differs in another way by now, and nobody has looked into that.
+            report.IsTruncated |= again != differing.Compared;
+            report.Differences.Add(confirmed);
+        }
+        else if (await sides.FindAsync(difference.Payment!.Row.CorrelationId) is { } again
+            && again.Compare() is { } kind)
+            report.Differences.Add(confirmed with
+            {
+                Kind = kind,
+                Payment = again,
+                HasChanged = kind != difference.Kind,
+            });
+    }
+
+    private static async Task CheckAsync(ReconciliationStore ledger, LedgerState before)
+    {
+        var now = await ledger.StateAsync();
+        if ((now.Generation, now.Resets, now.Intact) != (before.Generation, before.Resets, before.Intact))
+            throw new StoppedException(
+                StopReason.LedgerChanged, "The ledger was purged, or emptied by a crash, meanwhile.");
+    }
+
+    private void Count(ReconciliationReport report)
+    {
+        metrics.Reconciliations.Add(1, new KeyValuePair<string, object?>("outcome", report.Outcome));
+        foreach (var difference in report.Differences)
+            metrics.Differences.Add(
+                1, DifferenceTags.Kind(DifferenceWords.Of(difference.Kind)),
+                DifferenceTags.Repair(DifferenceWords.Of(difference.Repair)));
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(600, LogLevel.Information,
+            "A reconciliation ended: {Outcome}, {Differences} differences, {Repaired} repaired")]
+        public static partial void Ended(ILogger log, string outcome, int differences, int repaired);
+
+        [LoggerMessage(602, LogLevel.Error, "A reconciliation failed")]
+        public static partial void Failed(ILogger log, Exception failed);
+    }
+}

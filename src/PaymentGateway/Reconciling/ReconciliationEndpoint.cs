@@ -1,0 +1,119 @@
+using System.Text.Json;
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
+
+namespace PaymentGateway.Reconciling;
+
+/// <summary>
+/// POST /admin/reconciliations, an operator's call. It may take minutes, so the answer begins before the end: one JSON
+/// object whose member progress grows by an entry each second, and whose member report comes last. Who hangs up ends
+/// it.
+/// </summary>
+internal static class ReconciliationEndpoint
+{
+    public const string Path = "/admin/reconciliations";
+
+    // nginx waits 3 s for the next byte, and asks the other instance where it has none.
+    private static readonly TimeSpan Beat = TimeSpan.FromSeconds(1);
+
+    private static readonly byte[] Begin = "{\"progress\":["u8.ToArray();
+    private static readonly byte[] First = "\n"u8.ToArray();
+    private static readonly byte[] Next = ",\n"u8.ToArray();
+    private static readonly byte[] Report = "],\n\"report\":"u8.ToArray();
+    private static readonly byte[] End = "}\n"u8.ToArray();
+
+    /// <param name="admin">The group of an operator's calls.</param>
+    public static void MapReconciliations(this IEndpointRouteBuilder admin)
+    {
+        var reconciliation = admin.ServiceProvider.GetRequiredService<Reconciliation>();
+        var options = admin.ServiceProvider.GetRequiredService<GatewayOptions>();
+        var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        var stopping = admin.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
+        admin.MapPost(Path, async context =>
+        {
+            if (!options.Reconciling.IsOn)
+            {
+                await ProblemAnswer.WriteAsync(
+                    context, 403, "Reconciliation off",
+                    "Set Gateway__Processors__Default__AdminToken and Gateway__Processors__Fallback__AdminToken.");
+                return;
+            }
+
+            if (await ReconciliationQuery.ReadAsync(context, reconciliation.ClosedUntil) is not { } query)
+                return;
+
+            await using var ledger = await reconciliation.BeginAsync();
+            if (ledger is null)
+            {
+                await ProblemAnswer.WriteAsync(
+                    context, 409, "Reconciliation running", "Another reconciliation runs. Try again when it ended.");
+                return;
+            }
+
+            using var ended = CancellationTokenSource.CreateLinkedTokenSource(context.RequestAborted, stopping);
+            var progress = new ReconciliationProgress();
+            var run = reconciliation.RunAsync(ledger, query, progress, ended.Token);
+            try
+            {
+                await AnswerAsync(context, run, progress, clock);
+            }
+            finally
+            {
+                // It must have ended before its connection does, whatever became of the answer.
+                await ended.CancelAsync();
+                await run;
+            }
+        });
+    }
+
+    private static async Task AnswerAsync(
+        HttpContext context, Task<ReconciliationReport> run, ReconciliationProgress progress, TimeProvider clock)
+    {
+        await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
+        if (run.IsCompleted && !progress.HasBegun && (await run).Stopped is { } stopped
+            && await RefusesAsync(context, stopped))
+            return;
+
+        // The beats must reach the client through nginx, which would gather them.
+        context.Response.Headers["X-Accel-Buffering"] = "no";
+        context.Response.ContentType = "application/json; charset=utf-8";
+        await WriteAsync(context, Begin);
+        for (var beats = 0; !run.IsCompleted; beats++)
+        {
+            await WriteAsync(context, beats == 0 ? First : Next);
+            await JsonSerializer.SerializeAsync(
+                context.Response.Body, new ProgressAnswer(progress.Phase, progress.Calls, progress.At),
+                ReconcilingJsonContext.Default.ProgressAnswer, CancellationToken.None);
+            await context.Response.Body.FlushAsync(CancellationToken.None);
+            await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
+        }
+
+        await WriteAsync(context, Report);
+        await JsonSerializer.SerializeAsync(
+            context.Response.Body, (await run).ToAnswer(), ReconcilingJsonContext.Default.ReconciliationAnswer,
+            CancellationToken.None);
+        await WriteAsync(context, End);
+    }
+
+    private static Task WriteAsync(HttpContext context, byte[] bytes) =>
+        context.Response.Body.WriteAsync(bytes, CancellationToken.None).AsTask();
+
+    /// <returns>False: what stopped it is told in the report.</returns>
+    private static async Task<bool> RefusesAsync(HttpContext context, StoppedException stopped)
+    {
+        switch (stopped.Reason)
+        {
+            case StopReason.TokenRefused:
+                await ProblemAnswer.WriteAsync(context, 403, "Processor token wrong", stopped.Message);
+                return true;
+            case StopReason.ProcessorUnavailable:
+                await ProblemAnswer.WriteAsync(context, 503, "Processor unavailable", stopped.Message, null, 5);
+                return true;
+            case StopReason.LedgerUnavailable:
+                await ProblemAnswer.WriteUnavailableAsync(context);
+                return true;
+            default:
+                return false;
+        }
+    }
+}

@@ -1,0 +1,10 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+
+namespace PaymentGateway.Reconciling;
+
+/// <summary>The answers of a reconciliation, for the serializer.</summary>
+[JsonSourceGenerationOptions(JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
+[JsonSerializable(typeof(ReconciliationAnswer))]
+[JsonSerializable(typeof(ProgressAnswer))]
+internal sealed partial class ReconcilingJsonContext : JsonSerializerContext;

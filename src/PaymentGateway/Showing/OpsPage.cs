@@ -1,0 +1,85 @@
+using PaymentGateway.Answering;
+using PaymentGateway.Configuring;
+using PaymentGateway.Settling;
+
+namespace PaymentGateway.Showing;
+
+/// <summary>
+/// The page for who runs the gateway, GET /ops, with its files and calls; an operator's, so on the admin listener only.
+/// </summary>
+/// <remarks>Paths that are answered with are relative: a proxy may give the page a path of its own.</remarks>
+internal static class OpsPage
+{
+    public const string Path = "/ops";
+    private const string SignInPath = "/sign-in";
+
+    // Nothing in them is a secret; the page itself says that there is one to sign in.
+    private static readonly string[] Files = ["ops.css", "ops.js", "uplot.js", "uplot.css", "uplot.txt"];
+
+    public static void MapOps(this IEndpointRouteBuilder routes)
+    {
+        var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
+        var open = routes.MapSameSiteGroup(Path);
+        open.MapPage("", "ops.html").Around(next => context =>
+        {
+            if (session.Admits(context.Request))
+                return next(context);
+            SeeOther(context, "ops" + SignInPath);
+            return Task.CompletedTask;
+        });
+        foreach (var file in Files)
+            open.MapPage("/" + file, file);
+        open.MapPage(SignInPath, "sign-in.html");
+        open.MapPost(SignInPath, context => SignInAsync(context, session));
+        open.MapPost("/sign-out", context =>
+        {
+            AdminSession.End(context, Path);
+            SeeOther(context, "../ops");
+            return Task.CompletedTask;
+        });
+
+        var calls = routes.MapSessionGroup(Path);
+        calls.MapGet("/events", routes.ServiceProvider.GetRequiredService<OpsEvents>().AnswerAsync);
+        calls.MapParked("/parked");
+    }
+
+    /// <summary>What the page is made with, for every instance.</summary>
+    public static void AddOps(this IServiceCollection services)
+    {
+        services.AddSingleton<AdminSession>();
+        services.AddSingleton<InstanceReader>();
+        services.AddSingleton<LiveEvents>();
+        services.AddSingleton<OpsEvents>();
+        services.AddSingleton(provider => new OverviewMaking(
+            provider.GetRequiredService<GatewayOptions>(),
+            provider.GetRequiredService<InstanceReader>().Bounds));
+        services.AddHostedService<OpsSampler>();
+    }
+
+    private static async Task SignInAsync(HttpContext context, AdminSession session)
+    {
+        SeeOther(context, session.TryBegin(context, await GivenAsync(context), Path) ? "../ops" : "sign-in#wrong");
+    }
+
+    private static async Task<string> GivenAsync(HttpContext context)
+    {
+        try
+        {
+            return context.Request.HasFormContentType
+                ? (await context.Request.ReadFormAsync(context.RequestAborted))["token"].ToString()
+                : "";
+        }
+        catch (Exception malformed) when (
+            malformed is InvalidDataException or (IOException and not BadHttpRequestException))
+        {
+            return ""; // No form that a browser makes.
+        }
+    }
+
+    private static void SeeOther(HttpContext context, string location)
+    {
+        context.Response.StatusCode = StatusCodes.Status303SeeOther;
+        context.Response.Headers.Location = location;
+        context.Response.Headers.CacheControl = "no-store";
+    }
+}

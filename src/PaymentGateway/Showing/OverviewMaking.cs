@@ -1,0 +1,125 @@
+using System.Globalization;
+using System.Text.Json;
+using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Showing;
+
+/// <summary>Puts what each instance says and what the database knows together into one view. Pure.</summary>
+/// <param name="Bounds">Of the durations' buckets, seconds.</param>
+internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
+{
+    /// <summary>How many parked payments are counted at most.</summary>
+    public const int ParkedMax = 10_000;
+
+    /// <summary>One that tells each second has missed three.</summary>
+    private const double SilentAfterSeconds = 3.5;
+
+    /// <summary>Longer silent, it has ended.</summary>
+    private const double GoneAfterSeconds = 30;
+
+    // The worst first: what one instance that calls has found out, the others will.
+    private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
+    private static readonly string[] Availabilities = ["unusable", "probe", "usable"];
+
+    /// <param name="at">UTC.</param>
+    /// <param name="epoch">Of this instance.</param>
+    /// <param name="own">How this instance is doing, now.</param>
+    /// <param name="isReset">A crash has emptied the ledger.</param>
+    /// <param name="shared">Null when PostgreSQL did not answer.</param>
+    public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
+    {
+        var all = Instances(epoch, own, shared?.Readings ?? []);
+        var speaking = all.Where(one => !one.IsSilent).Select(one => one.Reading).ToList();
+        return new Overview(
+            at, Options.InstanceName, shared is not null, isReset, Options.AdminToken is not null,
+            speaking.Sum(one => one.AcceptedPerSecond), speaking.Sum(one => one.SettledPerSecond),
+            DurationsOf(speaking.Select(one => one.Accepts)),
+            new BacklogView(
+                speaking.Sum(one => one.Unsettled), speaking.Exists(one => one.HasOverflow),
+                speaking.Max(one => one.OldestSeconds)),
+            speaking.Sum(one => one.InDoubt),
+            shared is null ? null : ParkedOf(shared.Parked),
+            Array.ConvertAll(Enum.GetValues<Processor>(), processor => ProcessorOf(processor, speaking, shared)),
+            all.ConvertAll(one => one.View).ToArray());
+    }
+
+    // After a restart or a lost lease an instance has a new epoch under the same name: the older ones have ended.
+    private List<Said> Instances(int epoch, InstanceReading own, List<ReadingRow> rows)
+    {
+        return rows.Where(row => row.Instance != Options.InstanceName && row.AgeSeconds < GoneAfterSeconds)
+            .GroupBy(row => row.Instance).Select(same => same.MaxBy(row => row.Epoch)!)
+            .Select(row => (Row: row, Reading: Parse(row.Reading)))
+            .Where(one => one.Reading is not null)
+            .Select(one => new Said(one.Row.Instance, one.Row.Epoch, one.Row.AgeSeconds, one.Reading!))
+            .Append(new Said(Options.InstanceName, epoch, 0, own))
+            .OrderBy(one => one.Name, StringComparer.Ordinal).ToList();
+    }
+
+    private static InstanceReading? Parse(string reading)
+    {
+        try
+        {
+            var read = JsonSerializer.Deserialize(reading, ShowingJsonContext.Default.InstanceReading);
+            return read?.IsWhole() is true ? read : null;
+        }
+        catch (JsonException)
+        {
+            return null;
+        }
+    }
+
+    private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
+    {
+        var lanes = speaking.ConvertAll(one => one.Lanes[(int)processor - 1]);
+        // One that has no payments does not find out that a processor is back.
+        var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
+        var telling = calling.Count > 0 ? calling : lanes;
+        var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
+        return new ProcessorView(
+            processor == Processor.Default ? "default" : "fallback",
+            Circuits.FirstOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
+            Availabilities.FirstOrDefault(state => telling.Exists(lane => lane.Availability == state), "usable"),
+            telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
+            speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
+            DurationsOf(lanes.Select(lane => lane.Calls)),
+            report is null ? null : new ReportView(report.Failing, report.MinResponseMs, report.AgeSeconds),
+            shared is null ? null : SettledOf(processor, shared.Totals));
+    }
+
+    private SettledView SettledOf(Processor processor, List<TotalsRow> totals)
+    {
+        var row = totals.Find(one => one.Processor == (short)processor);
+        var amount = Money.FromCents(row?.AmountCents ?? 0);
+        var rate = processor == Processor.Default ? Options.DefaultFee : Options.FallbackFee;
+        return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
+    }
+
+    private static string Text(decimal amount) => amount.ToString("0.00", CultureInfo.InvariantCulture);
+
+    private static ParkedView ParkedOf(List<ParkedCountRow> rows)
+    {
+        var payments = rows.Sum(row => row.Payments);
+        return new ParkedView(
+            payments, payments >= ParkedMax,
+            rows.OrderByDescending(row => row.Payments).ThenBy(row => row.Reason, StringComparer.Ordinal).ToArray());
+    }
+
+    private Durations DurationsOf(IEnumerable<long[]> histograms)
+    {
+        var counts = Percentile.Merge(histograms, Bounds.Length + 1);
+        return new Durations(
+            Percentile.Of(0.5, Bounds, counts) * 1_000, Percentile.Of(0.99, Bounds, counts) * 1_000);
+    }
+
+    /// <summary>What an instance said, and how long ago.</summary>
+    private sealed record Said(string Name, int Epoch, double AgeSeconds, InstanceReading Reading)
+    {
+        public bool IsSilent => AgeSeconds > SilentAfterSeconds;
+
+        public InstanceView View => new(
+            Name, Epoch, IsSilent, AgeSeconds, Reading.LeaseHeld, Reading.AcceptedPerSecond,
+            Reading.SettledPerSecond, Reading.Unsettled, Reading.InDoubt, Reading.MemoryBytes,
+            Array.ConvertAll(Reading.Lanes, lane => lane.Circuit));
+    }
+}

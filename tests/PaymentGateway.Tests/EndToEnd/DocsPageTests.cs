@@ -1,0 +1,72 @@
+using System.Text.RegularExpressions;
+using PaymentGateway.Tests.Documenting;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>/docs as a browser shows it, through nginx, and /openapi.json as it is checked in.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed partial class DocsPageTests(RunningSystem running)
+{
+    [GatewaySystemFact]
+    public async Task The_document_is_served_as_it_is_checked_in_by_every_listener()
+    {
+        var expected = await File.ReadAllTextAsync(OpenApiDocument.File);
+
+        foreach (var listener in new[] { running.System.Client, running.System.Api1, running.System.Api2 })
+            Assert.Equal(expected, await listener.GetStringAsync("openapi.json"));
+    }
+
+    [BrowserFact]
+    public async Task A_browser_shows_every_call_and_every_problem_and_has_nothing_to_complain_of()
+    {
+        await using var browser = await Browser.StartAsync();
+
+        var page = await browser.OpenAsync($"{running.System.Address}docs#payment-exists");
+
+        await page.WaitForSelectorAsync(".opblock-summary-path >> nth=0");
+        var calls = await page.EvaluateAsync<string[]>(
+            "[...document.querySelectorAll('.opblock-summary-path')].map(call => call.dataset.path)");
+        var problems = await page.EvaluateAsync<string[]>(
+            "[...document.querySelectorAll('#problems article code')].map(type => type.textContent)");
+        var documented = OpenApiDocument.Present.Operations.Select(operation => operation.Path);
+        Assert.Equal(documented.Order(StringComparer.Ordinal), calls.Order(StringComparer.Ordinal));
+        Assert.Equal(
+            OpenApiDocument.Present.Schemas.Select(schema => $"{schema.Value!["properties"]?["type"]?["const"]}")
+                .Where(type => type.StartsWith("urn:", StringComparison.Ordinal)),
+            problems);
+        await page.WaitForFunctionAsync(
+            "document.getElementById('payment-exists').getBoundingClientRect().top < window.innerHeight");
+
+        // A call is tried from the page: its policy allows that.
+        await page.ClickAsync("#operations-Health-isReady .opblock-summary");
+        await page.ClickAsync("#operations-Health-isReady .try-out__btn");
+        await page.ClickAsync("#operations-Health-isReady .execute");
+        await page.WaitForSelectorAsync("#operations-Health-isReady .live-responses-table:has-text('kept')");
+        Assert.Empty(browser.Faults);
+    }
+
+    [GatewaySystemFact]
+    public async Task The_page_and_its_files_name_no_other_host_and_allow_none()
+    {
+        using var page = await running.System.Client.GetAsync("docs");
+        var html = await page.Content.ReadAsStringAsync();
+        var files = Source().Matches(html).Select(source => source.Groups[1].Value)
+            .Where(source => source != "data:,").Append("docs").ToList();
+
+        Assert.Equal(6, files.Count);
+        Assert.All(files, file => Assert.Matches("^[a-z./-]+$", file));
+        Assert.All(files, file => Assert.DoesNotContain("//", file, StringComparison.Ordinal));
+        foreach (var file in files)
+        {
+            using var answer = await running.System.Client.GetAsync(file);
+            var policy = string.Join(' ', answer.Headers.GetValues("Content-Security-Policy"));
+            Assert.StartsWith("default-src 'none'; script-src 'self';", policy, StringComparison.Ordinal);
+            Assert.DoesNotContain("unsafe", policy, StringComparison.Ordinal);
+            Assert.DoesNotContain("http", policy, StringComparison.Ordinal);
+        }
+    }
+
+    [GeneratedRegex("(?:src|href)=\"([^\"]+)\"")]
+    private static partial Regex Source();
+}

@@ -1,0 +1,211 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Text;
+using System.Text.Json;
+using PaymentGateway.Tests.Documenting;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// Requests made of openapi.json, valid, nearly valid and garbage: whatever comes, the answer is a documented one, the
+/// instances stay ready, and what was acknowledged is settled once. OPENAPI_SEED and OPENAPI_REQUESTS choose others.
+/// </summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifetime
+{
+    private const string Token = "secret";
+    private const int Clients = 12;
+
+    // Of 100 requests: through nginx; the others are sent to an instance itself.
+    private const int ThroughNginx = 70;
+
+    // So long a request is repeated that an instance cannot take now.
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(20);
+
+    private static readonly OpenApiDocument Document = OpenApiDocument.Present;
+
+    // What an empty ledger is asked for before any payment: later, money would be gone from it.
+    private static readonly DocumentedOperation Purge = Document["purge"];
+
+    private static readonly List<DocumentedOperation> Others =
+        Document.Operations.Where(operation => operation != Purge).ToList();
+
+    // What a call knows, and no schema says.
+    private static readonly int[] Known = [403, 404, 409];
+
+    private readonly int _seed = Number("OPENAPI_SEED", 25);
+    private readonly int _requests = Number("OPENAPI_REQUESTS", 4_000);
+    private readonly LoadLedger _ledger = new();
+    private readonly Dictionary<string, string> _faults = [];
+    private readonly SortedDictionary<int, int> _statuses = [];
+
+    private GatewaySystem _system = null!;
+    private HttpClient[] _listeners = null!;
+
+    public async Task InitializeAsync()
+    {
+        _system = await GatewaySystem.UpAsync(("TOKEN", Token), ("Logging__LogLevel__Default", "Warning"));
+        _listeners =
+        [
+            Raw(_system.Client), .. new[] { GatewaySystem.First, GatewaySystem.Second }.Select(
+                part => UnixHttp.To(_system.SocketOf(part), followsRedirects: false, Encoding.Latin1)),
+        ];
+    }
+
+    public async Task DisposeAsync()
+    {
+        foreach (var listener in _listeners ?? [])
+            listener.Dispose();
+        await _system.DisposeAsync();
+    }
+
+    [GatewaySystemFact]
+    public async Task Whatever_is_sent_is_answered_as_documented_and_the_ledger_agrees_afterwards()
+    {
+        await AbuseAsync(_requests / 20, new Random(_seed), _ => Purge, Token);
+        await AbuseAsync(_requests, new Random(_seed + 1), random => Of(random), Token);
+
+        var seen = string.Join(", ", _statuses.Select(status => $"{status.Value} × {status.Key}"));
+        output.WriteLine($"seed {_seed}: {seen}; {_ledger.Acknowledged} payments");
+        Assert.True(
+            _faults.Count == 0,
+            $"OPENAPI_SEED={_seed}: {_faults.Count} faults:\n{string.Join("\n\n", _faults.Values.Take(20))}");
+        // Each kind of answer was seen, or nothing was tried.
+        Assert.Superset(new HashSet<int> { 200, 202, 400, 401, 404, 405, 413, 415, 431 }, _statuses.Keys.ToHashSet());
+        Assert.InRange(_ledger.Acknowledged, _requests / 100, _requests);
+
+        foreach (var instance in _system.RunningInstances())
+        {
+            using var ready = await instance.GetAsync("readyz");
+            Assert.Equal(HttpStatusCode.OK, ready.StatusCode);
+        }
+
+        foreach (var part in new[] { GatewaySystem.First, GatewaySystem.Second })
+            Assert.DoesNotContain("[900]", _system.ReadLog(part), StringComparison.Ordinal);
+        await LedgerCheck.AgreesAsync(_system, _ledger);
+    }
+
+    // A client's requests follow from the seed alone, whatever the others do.
+    private Task AbuseAsync(int requests, Random seeds, Func<Random, DocumentedOperation> choose, string token) =>
+        Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => seeds.Next()).ToList().Select(async seed =>
+        {
+            var random = new Random(seed);
+            var made = new AbusiveRequests(Document, random, token);
+            for (var at = 0; at < requests / Clients; at++)
+            {
+                var operation = choose(random);
+                var request = made.Next(operation);
+                var listener = random.Next(100) < ThroughNginx ? 0 : random.Next(1, 3);
+                await SendAsync(request, operation, listener);
+            }
+        }));
+
+    // No purge; every third request is a payment.
+    private static DocumentedOperation Of(Random random) => random.Next(3) == 0
+        ? Document["acceptPayment"]
+        : Others[random.Next(Others.Count)];
+
+    private async Task SendAsync(AbusiveRequest request, DocumentedOperation meant, int listener)
+    {
+        ReadAnswer answer;
+        try
+        {
+            answer = await AskAsync(request, listener);
+            // As it asks to: 503 may be so for some moments, and not because of the request.
+            var asked = Stopwatch.StartNew();
+            while (answer.Status == 503 && meant.Id != "followOps" && asked.Elapsed < Patience)
+            {
+                await Task.Delay(TimeSpan.FromSeconds(1));
+                answer = await AskAsync(request, listener);
+            }
+        }
+        catch (HttpRequestException) when (request.Body?.Length > 4_096)
+        {
+            return; // Refused before it was read: who still writes may meet a closed connection.
+        }
+        catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException)
+        {
+            Note(request, meant, $"no answer: {broken.GetBaseException().Message}");
+            return;
+        }
+
+        foreach (var fault in FaultsOf(request, meant, answer, listener))
+            Note(request, meant, fault, answer);
+        if (meant.Id == "acceptPayment" && answer.Status == 202)
+            Remember(request);
+    }
+
+    private async Task<ReadAnswer> AskAsync(AbusiveRequest request, int listener)
+    {
+        using var message = request.ToMessage(_listeners[listener].BaseAddress!);
+        var answer = await ReadAnswer.OfAsync(_listeners[listener], message);
+        lock (_statuses)
+            _statuses[answer.Status] = _statuses.GetValueOrDefault(answer.Status) + 1;
+        return answer;
+    }
+
+    private static IEnumerable<string> FaultsOf(
+        AbusiveRequest request, DocumentedOperation meant, ReadAnswer answer, int listener)
+    {
+        // Who leaves is noticed a moment later, and so many may watch at once.
+        if (answer.Status >= 500 && meant.Id != "followOps")
+            yield return "a fault of ours";
+        // An instance itself has no more to say of what is no HTTP to it.
+        if (listener > 0 && answer is { Status: 400, Body: "" })
+            yield break;
+
+        var asked = Document.Find(request.Method, request.Target.Split('?')[0]);
+        var faults = asked is not null
+            ? asked.FaultsOf(answer)
+            : request.Method == "HEAD" || answer.Status == 431
+                ? []
+                : answer.Status is 400 or 404 or 405 or 413 or 414
+                    ? Document.FaultsOf(Document.Schemas["Problem"]!, answer.Json())
+                    : ["no documented call is there"];
+        foreach (var fault in faults)
+            yield return fault;
+        if (asked != meant || answer.Status == 503)
+            yield break;
+        if (request.IsValid && answer.Status >= 400 && !Known.Contains(answer.Status))
+            yield return "all of it is valid";
+        if (request.IsInvalid && answer.Status is < 400 and not 303)
+            yield return "a part of it is not valid";
+    }
+
+    private void Remember(AbusiveRequest request)
+    {
+        using var body = JsonDocument.Parse(request.Body!);
+        _ledger.Note(new LoadEntry(
+            body.RootElement.GetProperty("correlationId").GetGuid(),
+            body.RootElement.GetProperty("amount").GetDecimal(),
+            LoadOutcome.Acknowledged, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
+    }
+
+    // One of each kind is enough to see it.
+    private void Note(AbusiveRequest request, DocumentedOperation meant, string fault, ReadAnswer? answer = null)
+    {
+        lock (_faults)
+            _faults.TryAdd($"{meant} {answer?.Status} {fault}", $"{fault}: {request}\n  {answer}");
+    }
+
+    // Headers go as they are, and a redirection is an answer.
+    private static HttpClient Raw(HttpClient client) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        AllowAutoRedirect = false,
+        UseCookies = false,
+        RequestHeaderEncodingSelector = (_, _) => Encoding.Latin1,
+    })
+    {
+        BaseAddress = client.BaseAddress,
+        Timeout = client.Timeout,
+    };
+
+    private static int Number(string variable, int otherwise) =>
+        int.TryParse(Environment.GetEnvironmentVariable(variable), CultureInfo.InvariantCulture, out var number)
+            ? number
+            : otherwise;
+}

@@ -1,0 +1,298 @@
+using System.Net.Http.Headers;
+using System.Text;
+using System.Text.Json.Nodes;
+using PaymentGateway.Tests.Documenting;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// Every answer that openapi.json has is made to occur, and is as documented: status, headers and body. The examples of
+/// requests are sent as they are.
+/// </summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
+{
+    private const string Token = "a tökèn";
+
+    // 500 is a bug, and 408 takes as long as a slow client does (SlowClientTests).
+    private static readonly int[] NotMade = [408, 500];
+
+    private static readonly OpenApiDocument Document = OpenApiDocument.Present;
+
+    private readonly string _port = $"{GatewaySystemSettings.TwoFreePorts()}";
+    private readonly HashSet<(string Id, int Status)> _seen = [];
+    private readonly List<string> _faults = [];
+
+    private GatewaySystem _system = null!;
+    private HttpClient _client = null!;
+    private HttpClient _admin = null!;
+
+    public async Task InitializeAsync()
+    {
+        _system = await GatewaySystem.UpAsync(
+            ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Settling__CallTimeout", "1s"),
+            ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
+            ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken));
+        (_client, _admin) = (Raw(_system.Address), Raw(new Uri($"http://127.0.0.1:{_port}")));
+    }
+
+    public async Task DisposeAsync() => await _system.DisposeAsync();
+
+    public void Dispose()
+    {
+        _client?.Dispose();
+        _admin?.Dispose();
+    }
+
+    [GatewaySystemFact]
+    public async Task Every_documented_answer_occurs_and_is_as_documented()
+    {
+        await SendExamplesAsync();
+        await BeRefusedByContentAsync();
+        await BeRefusedByFormAsync();
+        await ReconcileAsync();
+        await WaitForDatabaseAsync();
+        await _system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
+        await EachAsync(operation => SeeAsync(_client, New(operation), 503));
+
+        Assert.True(_faults.Count == 0, string.Join('\n', _faults));
+        var lacking = Document.Operations.SelectMany(
+                operation => operation.Responses.Keys, (operation, status) => (operation.Id, Status: status))
+            .Where(answer => !NotMade.Contains(answer.Status)).Except(_seen);
+        Assert.Equal([], lacking);
+    }
+
+    // A payment in doubt, and one that is refused for good, found, given back and settled: by the examples alone.
+    private async Task SendExamplesAsync()
+    {
+        await _system.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        await PayExamplesAsync("in_doubt");
+        await StateAsync("settled");
+        await ParkExamplesAsync();
+        await SeeAsync(_admin, New("listParked", takesQuery: name => name is "reason" or "limit"), 200);
+        await SeeAsync(_admin, New("listParked", suffix: "?limit=1"), 200);
+        await SeeAsync(_admin, New("listParkedForPage", suffix: "?limit=1"), 200);
+        await SeeAsync(_admin, New("replayParked"), 202);
+        await SeeAsync(_admin, New("replayAllParked", takesQuery: _ => true), 202);
+        await StateAsync("settled");
+
+        // Each call with the examples of its parameters, and once more without those that may be absent.
+        await EachAsync(async operation =>
+        {
+            var fits = operation.Responses.Keys.First(status => status < 400);
+            if (operation.Id is "replayParked" or "pageReplaysParked")
+                await ParkExamplesAsync();
+            foreach (var body in operation.BodyExamples.Select(example => Json(example.Value)).DefaultIfEmpty(null))
+                await SeeAsync(ListenerOf(operation), New(operation, body, takesQuery: _ => true), fits);
+            if (operation.Id is not ("replayParked" or "pageReplaysParked"))
+                await SeeAsync(
+                    ListenerOf(operation), New(operation, Json(operation.BodyExamples.FirstOrDefault().Value)), fits);
+        });
+        await SeeAsync(_admin, WithToken(New("signIn"), Form("token=" + Uri.EscapeDataString(Token))), 303);
+        await SeeAsync(_admin, New("showOps", token: false), 303);
+        await SeeAsync(_client, New("isReady"), 200);
+    }
+
+    private async Task BeRefusedByContentAsync()
+    {
+        var id = Guid.NewGuid();
+        var payment = Document["acceptPayment"];
+        await SeeAsync(_client, New(payment, Text($$"""{"correlationId":"{{id}}","amount":1}""")), 202);
+        await SeeAsync(_client, New(payment, Text($$"""{"correlationId":"{{id}}","amount":2}""")), 409);
+        await SeeAsync(_client, New(payment, Text("{}")), 400);
+        await SeeAsync(_admin, New(Document["changeLogLevel"], Text("{}")), 400);
+        await SeeAsync(_admin, New("listPayments", suffix: "?limit=201"), 400);
+        await SeeAsync(_client, New("summarise", suffix: "?from=yesterday"), 400);
+        foreach (var list in new[] { "listParked", "listParkedForPage", "replayAllParked", "pageReplaysAllParked" })
+            await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
+        await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);
+        foreach (var one in new[] { "replayParked", "pageReplaysParked" })
+            await SeeAsync(_admin, New(one, id: $"{Guid.NewGuid()}"), 404);
+        foreach (var operation in Document.Operations.Where(one => one.Path.Contains("{id}", StringComparison.Ordinal)))
+            await SeeAsync(ListenerOf(operation), New(operation, id: "17"), 400);
+    }
+
+    // What any call answers to a request that is too long, without a token, of another type, or known already.
+    private Task BeRefusedByFormAsync() => EachAsync(async operation =>
+    {
+        await SeeAsync(_client, New(operation, Text(new string(' ', 5_000))), 413);
+        await SeeAsync(_client, New(operation, suffix: "?a=" + new string('a', 5_000)), 414);
+        await SeeAsync(_client, WithHeaders(New(operation), Enumerable.Range(0, 101), "1"), 431);
+        await SeeAsync(_client, WithHeaders(New(operation), [1], new string('a', 5_000)), 400);
+        if (operation.NeedsToken)
+        {
+            await SeeAsync(ListenerOf(operation), New(operation, token: false), 401);
+            using var bearer = New(operation, operation.Body is null ? null : Text("{}"), token: false);
+            bearer.Headers.TryAddWithoutValidation("Authorization", $"Bearer {Token}");
+            Assert.NotEqual(401, (await AskAsync(ListenerOf(operation), bearer)).Status);
+        }
+
+        if (ListenerOf(operation) == _admin)
+            await SeeAsync(_client, New(operation), 404);
+        if (operation.Responses.ContainsKey(415))
+            await SeeAsync(ListenerOf(operation), New(operation, new StringContent("{}")), 415);
+        if (operation.Responses.ContainsKey(304))
+        {
+            var known = await AskAsync(ListenerOf(operation), New(operation));
+            var again = New(operation);
+            again.Headers.TryAddWithoutValidation("If-None-Match", known.Headers["ETag"]);
+            await SeeAsync(ListenerOf(operation), again, 304);
+        }
+
+        if (operation.Responses.TryGetValue(403, out var refused)
+            && refused.ToJsonString().Contains("/CrossSiteRequest\"", StringComparison.Ordinal))
+        {
+            var foreign = New(operation);
+            foreign.Headers.Add("Origin", "http://elsewhere.example");
+            await SeeAsync(_admin, foreign, 403);
+        }
+    });
+
+    // It runs once at a time, with tokens that the processors take.
+    private async Task ReconcileAsync()
+    {
+        await SeeAsync(_admin, New("reconcile", suffix: "?all=1"), 400);
+        await SeeAsync(_admin, New("reconcile", suffix: "?to=2100-01-01"), 400);
+        await using (await _system.Database.LockAsync("SELECT pg_advisory_lock(72616967)"))
+            await SeeAsync(_admin, New("reconcile"), 409);
+        using var another = Text("""{"token":"another"}""");
+        (await _system.Default.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", another))
+            .EnsureSuccessStatusCode();
+        await SeeAsync(_admin, New("reconcile", suffix: "?from=2025-07-15&to=2025-07-16"), 403);
+    }
+
+    private async Task WaitForDatabaseAsync()
+    {
+        _system.Database.Freeze();
+        await Task.WhenAll(Document.Operations
+            .Where(operation => operation.Responses[503].ToJsonString()
+                .Contains("/LedgerUnavailable\"", StringComparison.Ordinal) && operation.Id != "followOps")
+            .Append(Document["acceptPayment"])
+            .Select(operation => Eventually.HoldsAsync(
+                async () =>
+                {
+                    var body = operation.Body is null
+                        ? null
+                        : Text($$"""{"correlationId":"{{Guid.NewGuid()}}","amount":1}""");
+                    return await SeeAsync(ListenerOf(operation), New(operation, body), expected: null) == 503;
+                },
+                $"{operation} answers 503")));
+        _system.Database.Thaw();
+        await Eventually.HoldsAsync(
+            async () => (await AskAsync(_client, New("isReady"))).Status == 200, "it is ready again");
+    }
+
+    private async Task ParkExamplesAsync()
+    {
+        await AskAsync(_admin, New("purge"));
+        await _system.Default.PurgeAsync();
+        await _system.Default.SetFaultsAsync(new { status = 400 });
+        await PayExamplesAsync("parked");
+    }
+
+    // What keeps them in the state is over then.
+    private async Task PayExamplesAsync(string state)
+    {
+        var payment = Document["acceptPayment"];
+        foreach (var (_, value) in payment.BodyExamples)
+            await SeeAsync(_client, New(payment, Json(value)), 202);
+        await StateAsync(state);
+        await _system.Default.ClearFaultsAsync();
+    }
+
+    private Task StateAsync(string state) => Eventually.HoldsAsync(
+        async () =>
+        {
+            var answer = await AskAsync(_client, New("getPayment"));
+            _faults.AddRange(Document["getPayment"].FaultsOf(answer).Select(fault => $"{answer}: {fault}"));
+            return answer.Status == 200 && $"{answer.Json()["state"]}" == state;
+        },
+        $"the payment of the examples is {state}");
+
+    private static async Task EachAsync(Func<DocumentedOperation, Task> see)
+    {
+        foreach (var operation in Document.Operations)
+            await see(operation);
+    }
+
+    private HttpClient ListenerOf(DocumentedOperation operation) =>
+        operation.Responses.TryGetValue(404, out var response)
+        && response.ToJsonString().Contains("/NotFound\"", StringComparison.Ordinal) ? _admin : _client;
+
+    private async Task<int> SeeAsync(HttpClient http, HttpRequestMessage request, int? expected)
+    {
+        using (request)
+        {
+            var operation = Document.Find(request.Method.Method, PathOf(request))!;
+            var answer = await AskAsync(http, request);
+            lock (_faults)
+            {
+                _seen.Add((operation.Id, answer.Status));
+                if (expected is not null && answer.Status != expected)
+                    _faults.Add($"{request.Method} {request.RequestUri}: {answer}, and {expected} was expected");
+                _faults.AddRange(operation.FaultsOf(answer).Select(fault => $"{operation}: {answer}: {fault}"));
+            }
+
+            return answer.Status;
+        }
+    }
+
+    private static Task<ReadAnswer> AskAsync(HttpClient http, HttpRequestMessage request) =>
+        ReadAnswer.OfAsync(http, request);
+
+    private static string PathOf(HttpRequestMessage request) =>
+        request.RequestUri!.IsAbsoluteUri
+            ? request.RequestUri.AbsolutePath
+            : request.RequestUri.OriginalString.Split('?')[0];
+
+    private static HttpRequestMessage New(
+        string operation, bool token = true, string suffix = "", string? id = null,
+        Func<string, bool>? takesQuery = null) =>
+        New(Document[operation], null, token, suffix, id, takesQuery);
+
+    private static HttpRequestMessage New(
+        DocumentedOperation operation, HttpContent? body = null, bool token = true, string suffix = "",
+        string? id = null, Func<string, bool>? takesQuery = null)
+    {
+        var path = id is null
+            ? operation.ExamplePath(takesQuery ?? (_ => false))
+            : operation.Path.Replace("{id}", id, StringComparison.Ordinal);
+        var request = new HttpRequestMessage(new HttpMethod(operation.Method), path + suffix) { Content = body };
+        if (token)
+            request.Headers.TryAddWithoutValidation("X-Rinha-Token", Token);
+        return request;
+    }
+
+    private static HttpRequestMessage WithToken(HttpRequestMessage request, HttpContent body)
+    {
+        request.Content = body;
+        return request;
+    }
+
+    private static HttpRequestMessage WithHeaders(HttpRequestMessage request, IEnumerable<int> numbers, string value)
+    {
+        foreach (var number in numbers)
+            request.Headers.Add($"X-{number}", value);
+        return request;
+    }
+
+    // A header may hold what is no ASCII, and a redirection is an answer.
+    private static HttpClient Raw(Uri address) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        AllowAutoRedirect = false,
+        UseCookies = false,
+        RequestHeaderEncodingSelector = (_, _) => Encoding.UTF8,
+    })
+    {
+        BaseAddress = address,
+    };
+
+    private static StringContent? Json(JsonNode? value) => value is null ? null : Text(value.ToJsonString());
+
+    private static StringContent Text(string json) => new(json, new MediaTypeHeaderValue("application/json"));
+
+    private static StringContent Form(string text) =>
+        new(text, new MediaTypeHeaderValue("application/x-www-form-urlencoded"));
+}

@@ -1,0 +1,234 @@
+using System.Diagnostics;
+using System.Globalization;
+using Microsoft.Playwright;
+using PaymentGateway.Tests.Support;
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>The page /ops of the published binaries through nginx, in a real browser.</summary>
+/// <remarks>With OPS_PICTURE=docs/ops.png the test of the outage writes the picture of the README.</remarks>
+[Collection(OneAfterAnother.Name)]
+public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+{
+    private const string Token = "5f0c9a7e21d84b36";
+
+    private static readonly Look[] Looks =
+        [Look.Desktop, Look.Desktop.Dark, Look.Phone, Look.Phone.Dark];
+
+    private Browser _browser = null!;
+
+    public async Task InitializeAsync()
+    {
+        if (GatewaySystemParts.SkipReason is null && Browser.SkipReason is null)
+            _browser = await Browser.StartAsync();
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_browser is not null)
+            await _browser.DisposeAsync();
+    }
+
+    [BrowserFact]
+    public async Task Its_numbers_move_under_load_and_an_outage_shows_and_its_end_and_no_other_host_is_asked()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var page = await _browser.OpenAsync(AddressOf(system));
+        await ShowsAsync(page, "#connection", "Live");
+        await ShowsAsync(page, "#instances tr:nth-child(2) th", "api2");
+        await using var load = new Load(system);
+
+        await NumberAsync(page, "#accepted", value => value > 1);
+        await NumberAsync(page, "#settled", value => value > 1);
+        await NumberAsync(page, "[data-of=payments] >> nth=0", value => value > 20);
+        Assert.EndsWith(" ms", await page.InnerTextAsync("#accept-p99"), StringComparison.Ordinal);
+        await page.ClickAsync("summary >> nth=0");
+        await page.WaitForSelectorAsync(".chart >> nth=0 >> tbody tr:nth-child(3)");
+        await page.ClickAsync("summary >> nth=0");
+
+        await system.Default.SetFailureAsync(true);
+        var began = Stopwatch.GetTimestamp();
+        await ShowsAsync(page, "#notices", "Processor default fails");
+        output.WriteLine($"the outage showed after {Stopwatch.GetElapsedTime(began).TotalSeconds:0.0} s");
+        await ShowsAsync(page, "#news", "Processor default fails");
+        await NumberAsync(page, "#backlog", value => value > 50);
+        await WritePictureAsync(page, system);
+        await system.Default.SetFailureAsync(false);
+        await GoneAsync(page, "#notices li");
+        await ShowsAsync(page, "[data-of=availability] >> nth=0", "Usable");
+
+        Assert.Empty(_browser.Faults);
+    }
+
+    [BrowserFact]
+    public async Task Everybody_can_use_it_on_a_desktop_and_on_a_phone_in_the_light_and_in_the_dark()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        await ParkAsync(system, 3);
+        await system.Default.SetFailureAsync(true);
+        await using var load = new Load(system);
+
+        foreach (var look in Looks)
+        {
+            var page = await _browser.OpenAsync(AddressOf(system), look);
+            await ShowsAsync(page, "#notices", "Processor default fails");
+            await page.WaitForSelectorAsync("#parked-rows button");
+            foreach (var summary in await page.QuerySelectorAllAsync("summary"))
+                await summary.ClickAsync();
+            await Browser.IsAccessibleAsync(page);
+            Assert.Equal(
+                look.Width, await page.EvaluateAsync<int>("document.documentElement.scrollWidth"));
+            await page.ClickAsync("#replay-all");
+            await Browser.IsAccessibleAsync(page);
+            await page.Context.CloseAsync();
+        }
+
+        Assert.Empty(_browser.Faults);
+    }
+
+    [BrowserFact]
+    public async Task Parked_payments_are_replayed_by_the_keyboard_alone_one_and_then_all()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        await ParkAsync(system, 3);
+        var page = await _browser.OpenAsync(AddressOf(system));
+        await page.WaitForSelectorAsync("#parked-rows button");
+        Assert.Equal("3", await page.InnerTextAsync("#parked-count"));
+
+        await TabToAsync(page, "Replay all");
+        await page.Keyboard.PressAsync("Enter");
+        await page.WaitForSelectorAsync("dialog[open]");
+        await page.Keyboard.PressAsync("Escape");
+        await page.WaitForSelectorAsync("dialog:not([open])", new() { State = WaitForSelectorState.Attached });
+        await TabToAsync(page, "Replay");
+        await page.Keyboard.PressAsync("Enter");
+        await ShowsAsync(page, "#parked-count", "2");
+        await ShowsAsync(page, "#replayed", "Replayed");
+
+        await TabToAsync(page, "Replay all", backwards: true);
+        await page.Keyboard.PressAsync("Enter");
+        await TabToAsync(page, "Replay");
+        await page.Keyboard.PressAsync("Enter");
+        await ShowsAsync(page, "#parked-count", "0");
+        await ShowsAsync(page, "#parked-none", "None");
+
+        Assert.Equal(0, await system.Database.CountAsync("payments WHERE owner_epoch = -1"));
+        Assert.Equal(3, await system.Database.CountAsync("payments"));
+        Assert.Empty(_browser.Faults);
+        // They are looked up for 18 s yet, and the next test does not wait for that.
+        using var purged = await system.Client.PostAsync("purge-payments", null);
+    }
+
+    [BrowserFact]
+    public async Task With_a_token_the_form_opens_it_and_scripts_cannot_read_the_session_and_it_can_be_ended()
+    {
+        await using var system = await GatewaySystem.UpAsync(("TOKEN", Token));
+        await ParkAsync(system, 1);
+        var page = await _browser.OpenAsync(AddressOf(system));
+        Assert.EndsWith("/ops/sign-in", page.Url, StringComparison.Ordinal);
+        await Browser.IsAccessibleAsync(page);
+
+        await page.FillAsync("#token", "wrong");
+        await page.Keyboard.PressAsync("Enter");
+        await page.WaitForSelectorAsync("#wrong:visible");
+        await Browser.IsAccessibleAsync(page);
+        await page.FillAsync("#token", Token);
+        await page.Keyboard.PressAsync("Enter");
+        await ShowsAsync(page, "#connection", "Live");
+
+        var cookie = Assert.Single(await page.Context.CookiesAsync());
+        Assert.True(cookie is { HttpOnly: true, SameSite: SameSiteAttribute.Strict, Path: "/ops", Secure: false });
+        Assert.DoesNotContain(Token, cookie.Value, StringComparison.Ordinal);
+        Assert.Equal("", await page.EvaluateAsync<string>("document.cookie"));
+        await page.ClickAsync("#parked-rows button");
+        await ShowsAsync(page, "#parked-count", "0");
+
+        await page.ClickAsync("#sign-out button");
+        await page.WaitForSelectorAsync("#token");
+        Assert.Empty(await page.Context.CookiesAsync());
+        Assert.Empty(_browser.Faults);
+    }
+
+    private static string AddressOf(GatewaySystem system) => new Uri(system.Address, "ops").ToString();
+
+    private static Task ParkAsync(GatewaySystem system, int payments) => system.Database.ExecuteAsync($"""
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
+        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 'Default answered 400'
+        FROM generate_series(1, {payments})
+        """);
+
+    private static Task ShowsAsync(IPage page, string selector, string text) => Eventually.HoldsAsync(
+        async () => (await page.Locator(selector).TextContentAsync())!.Contains(text, StringComparison.Ordinal),
+        $"{selector} shows {text}");
+
+    private static Task GoneAsync(IPage page, string selector) => Eventually.HoldsAsync(
+        async () => await page.Locator(selector).CountAsync() == 0, $"{selector} is gone");
+
+    private static Task NumberAsync(IPage page, string selector, Predicate<double> isWanted) => Eventually.HoldsAsync(
+        async () => double.TryParse(
+                await page.Locator(selector).TextContentAsync(), NumberStyles.Any, CultureInfo.InvariantCulture,
+                out var value) && isWanted(value),
+        $"{selector} shows such a number");
+
+    // As often as it takes, and what has the focus is to be seen.
+    private static async Task TabToAsync(IPage page, string name, bool backwards = false)
+    {
+        for (var steps = 0; steps < 60; steps++)
+        {
+            await page.Keyboard.PressAsync(backwards ? "Shift+Tab" : "Tab");
+            var focused = await page.EvaluateAsync<string[]>(
+                "[document.activeElement.textContent, getComputedStyle(document.activeElement).outlineStyle]");
+            if (focused[0] != name)
+                continue;
+
+            Assert.Equal("solid", focused[1]);
+            return;
+        }
+
+        Assert.Fail($"The keyboard does not reach {name}.");
+    }
+
+    // An outage, its end and the next one.
+    private static async Task WritePictureAsync(IPage page, GatewaySystem system)
+    {
+        if (Environment.GetEnvironmentVariable("OPS_PICTURE") is not { Length: > 0 } path)
+            return;
+
+        await page.WaitForTimeoutAsync(12_000);
+        await system.Default.SetFailureAsync(false);
+        await page.WaitForTimeoutAsync(45_000);
+        await system.Default.SetFailureAsync(true);
+        await page.WaitForTimeoutAsync(12_000);
+        await page.ScreenshotAsync(new PageScreenshotOptions { Path = path, FullPage = true });
+    }
+
+    /// <summary>Payments at both instances, as light load through nginx is one's alone; until disposed.</summary>
+    private sealed class Load : IAsyncDisposable
+    {
+        private readonly CancellationTokenSource _over = new();
+        private readonly Task _paying;
+
+        public Load(GatewaySystem system) => _paying = PayAsync(system);
+
+        public async ValueTask DisposeAsync()
+        {
+            await _over.CancelAsync();
+            await _paying;
+            _over.Dispose();
+        }
+
+        private async Task PayAsync(GatewaySystem system)
+        {
+            var (ledger, posts) = (new LoadLedger(), new List<Task>());
+            using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
+            while (!_over.IsCancellationRequested && await timer.WaitForNextTickAsync())
+                posts.AddRange(system.RunningInstances().Select(instance => LoadDriver.PostAsync(instance, ledger)));
+            await Task.WhenAll(posts);
+            ledger.NoClientSawAnError();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+using System.Text.Json;
+using PaymentGateway.Tests.Compose;
+using PaymentGateway.Tests.Querying;
+using PaymentGateway.Tests.Reconciling;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>`reconcile` on the published binary, through nginx, over a large ledger and under load.</summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class ReconcileTests
+{
+    private const int Agreeing = 100_000;
+
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+
+    [GatewaySystemFact]
+    public async Task Each_planted_difference_of_100000_payments_is_named_and_repaired_under_load()
+    {
+        await using var system = await GatewaySystem.UpAsync(
+            ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
+            ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken),
+            ("Gateway__Reconciling__MaxRate", "100000"), ("Gateway__Settling__InDoubtHorizon", "1s"),
+            ("Gateway__Settling__CallTimeout", "2s"));
+        var planted = Plant();
+        await planted.WriteAsync(system.ConnectionString, system.Default, system.Fallback);
+        var ledger = new LoadLedger();
+        foreach (var (id, cents) in planted.Payments)
+            ledger.Note(new LoadEntry(
+                id, cents / 100m, LoadOutcome.Acknowledged, 1, Start, TimeSpan.Zero, "planted"));
+        using var over = new CancellationTokenSource();
+        var load = LoadAsync(system, ledger, over.Token);
+        string[] window = ["--from", $"{Start:o}", "--to", $"{planted.Last.AddMinutes(1):o}", "--json"];
+
+        var repair = await RunAsync(system, 65, ["reconcile", "--repair", .. window]);
+
+        Assert.Equal(planted.Kinds.OrderBy(one => one.Key), repair.Kinds().OrderBy(one => one.Key));
+        AssertLeft(repair, planted);
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountAsync(
+                "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
+                + $"WHERE requested_at IS NULL AND accepted_at < '{Start.AddHours(1):o}'") == 0,
+            "what was put back is settled");
+        await over.CancelAsync();
+        await load;
+        await Eventually.HoldsAsync(system.IsIdleAsync, "the load is settled");
+
+        var again = await RunAsync(system, 65, ["reconcile", .. window]);
+
+        Assert.All(again.Differences(), one => Assert.True(one.Text("kind") is "charged_twice" or "unknown"));
+        AssertLeft(again, planted);
+        await AssertOnlyLeftDiffersAsync(system, ledger, planted);
+    }
+
+    private static PlantedLedgers Plant()
+    {
+        var planted = new PlantedLedgers(Start, TimeSpan.FromMilliseconds(2.003));
+        for (var round = 0; round < 2; round++)
+            foreach (var processor in Enum.GetValues<Processor>())
+            {
+                planted.Agreeing(Agreeing / 4);
+                planted.Absent(processor);
+                planted.Unrecorded(processor);
+                planted.Misplaced(processor);
+                planted.ChargedTwice(processor);
+                planted.Amount(processor);
+                planted.RequestedAt(processor);
+                planted.NotInLedger(processor);
+            }
+
+        return planted;
+    }
+
+    private static async Task LoadAsync(GatewaySystem system, LoadLedger ledger, CancellationToken over)
+    {
+        while (!over.IsCancellationRequested)
+            await LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(1));
+    }
+
+    // Nobody but the processors can say whose these are, or give money back.
+    private static void AssertLeft(JsonElement report, PlantedLedgers planted)
+    {
+        var unknown = report.Differences().Where(one => one.Text("kind") == "unknown").ToList();
+        Assert.Equal(planted.Unknown.Payments, unknown.Sum(one => one.GetProperty("payments").GetInt32()));
+        Assert.Equal(planted.Unknown.Cents / 100m, unknown.Sum(one => one.GetProperty("amount").GetDecimal()));
+        Assert.Equal(
+            planted.Kinds.Count(one => one.Value == "charged_twice"),
+            report.Differences().Count(one => one.Text("kind") == "charged_twice"));
+        Assert.All(report.Differences(), one => Assert.Equal(
+            one.Text("kind") is "charged_twice" or "unknown", one.Text("repair") is null or "left"));
+    }
+
+    // By every single payment, past the gateway: what was left differs, and nothing else.
+    private static async Task AssertOnlyLeftDiffersAsync(
+        GatewaySystem system, LoadLedger ledger, PlantedLedgers planted)
+    {
+        var comparison = new LedgerComparison(
+            ledger, await system.Database.SettlementsAsync(), (await system.Default.PaymentsAsync()).Values,
+            (await system.Fallback.PaymentsAsync()).Values);
+        var amounts = planted.Kinds.Count(one => one.Value == "amount");
+        var twice = planted.Kinds.Count(one => one.Value == "charged_twice");
+        Assert.Equal(
+            [
+                $"{amounts} in the ledger, and not as it was sent",
+                $"{planted.Unknown.Payments} charged, and not in the ledger",
+                $"{twice} charged by both processors",
+            ],
+            comparison.Differences().Select(one => one.Count));
+    }
+
+    private static async Task<JsonElement> RunAsync(GatewaySystem system, int exitCode, string[] arguments)
+    {
+        var run = await ProgramRun.RunAsync(
+            [GatewaySystemParts.Gateway, .. arguments], null, [("PAYMENT_GATEWAY_URL", system.Address.ToString())]);
+
+        Assert.True(exitCode == run.ExitCode, $"{string.Join(' ', arguments)}: {run}");
+        return JsonSerializer.Deserialize<JsonElement>(run.Output);
+    }
+}

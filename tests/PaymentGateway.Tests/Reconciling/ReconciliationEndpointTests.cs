@@ -1,0 +1,209 @@
+using System.Net;
+using System.Text.Json;
+using PaymentGateway.Tests.Commanding;
+using PaymentGateway.Tests.Querying;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Reconciling;
+
+/// <summary>The call and the verb: when they refuse, what stops them, and that one runs at a time.</summary>
+public sealed class ReconciliationEndpointTests : IAsyncLifetime
+{
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+
+    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(11.001));
+    private GatewayRig _rig = null!;
+
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Without_the_processors_tokens_no_call_of_an_administrator_is_made()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+
+        var verb = await Verb.RunAsync("reconcile", "--repair", "--url", gateway.Url);
+
+        await AssertRefusedAsync(gateway, "", 403, "reconciliation-off", null);
+        verb.AssertFailed(78, "Gateway__Processors__Default__AdminToken");
+        Assert.Equal((0, 0), await SummariesAsync());
+    }
+
+    [PostgresFact]
+    public async Task With_the_tokens_nothing_is_asked_until_an_operator_asks()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+
+        Assert.Equal((0, 0), await SummariesAsync());
+    }
+
+    [PostgresTheory]
+    [InlineData("?form=2025-07-15T12:00Z", "invalid-query", "form")]
+    [InlineData("?from=noon", "invalid-query", "from")]
+    [InlineData("?repair=yes", "invalid-query", "repair")]
+    [InlineData("?repair=true&repair=true", "invalid-query", "repair")]
+    [InlineData("?from=2025-07-15T12:00Z&to=2025-07-15T11:59Z", "invalid-window", "from")]
+    [InlineData("?to=2999-01-01", "invalid-window", "to")]
+    [InlineData("?from=2999-01-01", "invalid-window", "from")]
+    public async Task What_is_no_closed_window_is_refused(string query, string type, string field)
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+
+        await AssertRefusedAsync(gateway, query, 400, type, field);
+    }
+
+    [PostgresFact]
+    public async Task A_window_ends_before_what_may_be_in_flight()
+    {
+        var gateway = await _rig.StartGatewayAsync(
+            [.. ReconciliationRuns.Settings, "Settling:CallTimeout=20s", "Settling:InDoubtHorizon=30s"]);
+
+        // 20 + 30 + 3 s of lease.
+        await AssertRefusedAsync(
+            gateway, $"?to={DateTime.UtcNow.AddSeconds(-51):yyyy-MM-dd'T'HH:mm:ss}Z", 400, "invalid-window", "to");
+        Assert.Equal("agrees", (await gateway.ReconcileAsync(
+            window: $"&to={DateTime.UtcNow.AddSeconds(-54):yyyy-MM-dd'T'HH:mm:ss}Z")).Text("outcome"));
+    }
+
+    [PostgresFact]
+    public async Task One_runs_at_a_time_over_all_instances()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await using var other = await _rig.Database.Source.OpenConnectionAsync();
+        await using var locking = other.CreateCommand();
+        locking.CommandText = "SELECT pg_advisory_lock(72616967)";
+        await locking.ExecuteNonQueryAsync();
+
+        await AssertRefusedAsync(gateway, "", 409, "reconciliation-running", null);
+        (await Verb.RunAsync("reconcile", "--url", gateway.Url)).AssertFailed(69, "Another reconciliation");
+    }
+
+    [PostgresFact]
+    public async Task A_processor_that_refuses_its_token_or_does_not_answer_is_named()
+    {
+        _planted.Agreeing(4);
+        await WriteAsync();
+        var refused = await _rig.StartGatewayAsync(
+            [.. ReconciliationRuns.Settings, "Processors:Fallback:AdminToken=wrong"]);
+        var unreachable = await _rig.StartGatewayAsync(
+            [.. ReconciliationRuns.Settings, "Processors:Default:BaseUrl=http://127.0.0.1:1"]);
+
+        await AssertRefusedAsync(refused, "", 403, "processor-token-wrong", null);
+        await AssertRefusedAsync(unreachable, "", 503, "processor-unavailable", null);
+        (await Verb.RunAsync("reconcile", "--url", refused.Url)).AssertFailed(
+            78, "Gateway__Processors__Fallback__AdminToken");
+    }
+
+    [PostgresFact]
+    public async Task A_purge_meanwhile_stops_it_and_nothing_is_repaired()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var running = gateway.ReconcileAsync(repair: true);
+        await NamesAsync();
+        Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
+        var report = await running;
+
+        Assert.Equal("stopped", report.Text("outcome"));
+        Assert.Contains("purged", report.Text("stopped"), StringComparison.Ordinal);
+        Assert.Empty(report.Differences());
+        Assert.Equal(0, await _rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task What_is_recorded_before_it_is_asked_for_again_is_no_difference()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var running = gateway.ReconcileAsync();
+        await NamesAsync();
+        foreach (var held in (await _rig.Default.PaymentsAsync()).Values)
+            await _rig.Database.ExecuteAsync(
+                "INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at) "
+                + $"SELECT correlation_id, accepted_at, 1, amount_cents, '{held.RequestedAt:o}' FROM payments "
+                + $"WHERE correlation_id = '{held.CorrelationId}' ON CONFLICT DO NOTHING");
+
+        Assert.Equal("agrees", (await running).Text("outcome"));
+    }
+
+    [PostgresFact]
+    public async Task Who_hangs_up_ends_it_and_frees_the_lock()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+        using var client = UnixHttp.To(gateway.Socket);
+        using var leaving = new CancellationTokenSource();
+
+        var asked = client.PostAsync(ReconciliationRuns.Path + "?repair=true", null, leaving.Token);
+        await NamesAsync();
+        await leaving.CancelAsync();
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => asked);
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                using var answer = await gateway.PostAsync(ReconciliationRuns.Path + "?from=2025-07-15&to=2025-07-16");
+                return answer.StatusCode == HttpStatusCode.OK;
+            },
+            "the lock is free");
+        Assert.Equal(4, await _rig.Database.ScalarAsync<long>(
+            "SELECT count(*) FROM payments WHERE (SELECT true FROM settlements WHERE settlements.correlation_id = "
+            + "payments.correlation_id) IS NULL"));
+    }
+
+    [PostgresFact]
+    public async Task The_verb_tells_how_far_it_has_come_and_ends_with_65_until_all_is_repaired()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+        string[] window =
+            ["--from", $"{Start:o}", "--to", $"{_planted.Last.AddSeconds(10):o}", "--url", gateway.Url];
+
+        var found = await Verb.RunAsync(["reconcile", .. window]);
+        var repaired = await Verb.RunAsync(["reconcile", "--repair", "--json", .. window]);
+        var agrees = await Verb.RunAsync(["reconcile", .. window]);
+
+        Assert.Equal(65, found.ExitCode);
+        Assert.Matches("(?m)^kind +correlationId +lacks", found.Output);
+        Assert.Contains("confirming, ", found.Error, StringComparison.Ordinal);
+        Assert.Contains("differs: 4 differences", found.Error, StringComparison.Ordinal);
+        Assert.Equal(0, repaired.ExitCode);
+        Assert.Equal("repaired", repaired.ReadJson().Text("outcome"));
+        Assert.Equal((0, "none"), (agrees.ExitCode, agrees.Output));
+    }
+
+    private async Task PlantDifferencesAsync()
+    {
+        _planted.Agreeing(200);
+        for (var at = 0; at < 4; at++)
+            _planted.Unrecorded(Processor.Default);
+        await WriteAsync();
+    }
+
+    private Task WriteAsync() => _planted.WriteAsync(_rig.Database.ConnectionString, _rig.Default, _rig.Fallback);
+
+    // It looks payments up, and waits two seconds before it asks again.
+    private Task NamesAsync() => Eventually.HoldsAsync(
+        async () => (await _rig.Default.CallsAsync()).Lookups >= 4, "the reconciliation names payments");
+
+    private async Task<(long, long)> SummariesAsync() =>
+        ((await _rig.Default.CallsAsync()).Summaries, (await _rig.Fallback.CallsAsync()).Summaries);
+
+    private static async Task AssertRefusedAsync(
+        GatewayHost gateway, string query, int status, string type, string? field)
+    {
+        using var answer = await gateway.PostAsync(ReconciliationRuns.Path + query);
+        var problem = JsonSerializer.Deserialize<JsonElement>(await answer.Content.ReadAsStringAsync());
+
+        Assert.Equal(
+            (status, $"urn:problem:payment-gateway:{type}", field),
+            ((int)answer.StatusCode, problem.Text("type"), problem.Text("field")));
+    }
+}

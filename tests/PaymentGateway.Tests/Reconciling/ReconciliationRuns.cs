@@ -1,0 +1,41 @@
+using System.Net;
+using System.Text.Json;
+using PaymentGateway.Tests.Querying;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Reconciling;
+
+/// <summary>Asks a gateway for a reconciliation, and reads its report.</summary>
+internal static class ReconciliationRuns
+{
+    public const string Path = "admin/reconciliations";
+
+    /// <summary>Reconciliation is on, and its windows close soon.</summary>
+    public static readonly string[] Settings =
+    [
+        $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
+        $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
+        "Settling:InDoubtHorizon=100ms", "Settling:CallTimeout=1s",
+    ];
+
+    /// <summary>Runs one to its end.</summary>
+    /// <returns>The report.</returns>
+    public static async Task<JsonElement> ReconcileAsync(
+        this GatewayHost gateway, bool repair = false, string window = "")
+    {
+        using var answer = await gateway.PostAsync($"{Path}?repair={(repair ? "true" : "false")}{window}");
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        return Read(await answer.Content.ReadAsStringAsync());
+    }
+
+    public static JsonElement Read(string answer) =>
+        JsonSerializer.Deserialize<JsonElement>(answer).GetProperty("report");
+
+    public static List<JsonElement> Differences(this JsonElement report) =>
+        report.GetProperty("differences").EnumerateArray().ToList();
+
+    /// <summary>The kind of each payment that differs.</summary>
+    public static Dictionary<Guid, string> Kinds(this JsonElement report) => report.Differences()
+        .Where(one => one.Text("correlationId") is not null)
+        .ToDictionary(one => one.GetProperty("correlationId").GetGuid(), one => one.Text("kind")!);
+}

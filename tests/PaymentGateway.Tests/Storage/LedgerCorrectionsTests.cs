@@ -1,0 +1,140 @@
+using Npgsql;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>
+public sealed class LedgerCorrectionsTests : IAsyncLifetime
+{
+    private readonly TestDatabase _database = new();
+    private NpgsqlConnection _connection = null!;
+    private int _owner;
+    private StoreArgs _stored = null!;
+
+    public async Task InitializeAsync()
+    {
+        await _database.InitializeAsync();
+        if (!PostgresServer.IsInstalled)
+            return;
+        _connection = await _database.Source.OpenConnectionAsync();
+        _owner = await _database.OpenEpochAsync();
+        _stored = Batches.ToStore(Batches.SortedIds(20), _owner);
+        await _database.Payments.StoreAsync(_stored);
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_connection is not null)
+            await _connection.DisposeAsync();
+        await _database.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task What_an_owner_settles_at_the_same_moment_enters_once()
+    {
+        var owners = _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        var recorded = 0;
+        for (var at = 0; at < 20; at++)
+            recorded += await LedgerCorrections.RecordAsync(_connection, Held(at)) ? 1 : 0;
+
+        Assert.Equal(20, await owners + recorded);
+        Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0)));
+        await AssertSumsAsync(20);
+    }
+
+    [PostgresFact]
+    public async Task Another_ledger_acceptance_or_settlement_is_left_alone()
+    {
+        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+
+        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { Generation = 2 }));
+        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasCents = 1991 }));
+        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasProcessor = 2 }));
+        Assert.False(await LedgerCorrections.PutBackAsync(_connection, PutBack(0) with { Generation = 2 }));
+        Assert.False(await LedgerCorrections.PutBackAsync(
+            _connection, PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
+        Assert.False(await LedgerCorrections.RecordAsync(
+            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
+
+        await AssertSumsAsync(20);
+    }
+
+    [PostgresFact]
+    public async Task A_corrected_settlement_takes_its_totals_along()
+    {
+        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+
+        Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(3)));
+
+        var summary = await _database.SummariseAsync(null, null);
+        Assert.Equal((19, 19 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
+        Assert.Equal((1, 20.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
+        Assert.Equal(1, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
+    }
+
+    [PostgresTheory]
+    [InlineData("low_water_mark = '-infinity'", false)]
+    [InlineData("low_water_mark = 'infinity'", true)]
+    [InlineData("closed_at = now()", true)]
+    public async Task A_payment_is_put_back_only_when_its_owner_cannot_have_it(string lease, bool expected)
+    {
+        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await _database.ExecuteAsync($"UPDATE leases SET {lease} WHERE epoch = {_owner}");
+
+        Assert.Equal(expected, await LedgerCorrections.PutBackAsync(_connection, PutBack(5)));
+
+        await AssertSumsAsync(expected ? 19 : 20);
+        var adopter = await _database.OpenEpochAsync();
+        var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
+        Assert.Equal(
+            expected ? [(_stored.Ids[5], PaymentStates.InDoubt)] : [],
+            adopted.Select(row => (row.CorrelationId, row.Handover)));
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_is_adopted_at_the_same_moment_is_not_put_back()
+    {
+        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
+        var adopter = await _database.OpenEpochAsync();
+        await using var adopting = await _database.Source.OpenConnectionAsync();
+        await using var adoption = await adopting.BeginTransactionAsync();
+        // As one whose snapshot is older than the settlement.
+        await using (var adopted = new NpgsqlCommand(
+            $"UPDATE payments SET owner_epoch = {adopter} WHERE correlation_id = '{_stored.Ids[5]}'", adopting))
+            await adopted.ExecuteNonQueryAsync();
+
+        var putBack = LedgerCorrections.PutBackAsync(_connection, PutBack(5));
+        await Eventually.HoldsAsync(
+            async () => await _database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+                + $"current_database() AND pid = {_connection.ProcessID}") == 1,
+            "the correction waits for the adopter");
+        await adoption.CommitAsync();
+
+        Assert.False(await putBack);
+        await AssertSumsAsync(20);
+        Assert.Equal(adopter, await _database.ScalarAsync<int>(
+            $"SELECT owner_epoch FROM payments WHERE correlation_id = '{_stored.Ids[5]}'"));
+    }
+
+    private RecordHeldArgs Held(int at) =>
+        new(_stored.Ids[at], _stored.AcceptedAts[at], 1, 1990, Batches.Noon, 1, _owner);
+
+    private CorrectArgs Correction(int at) => new(
+        _stored.Ids[at], _stored.AcceptedAts[at], 1, 1990, Batches.Noon, 2, 2000, Batches.Noon.AddHours(2), 1);
+
+    private PutBackArgs PutBack(int at) =>
+        new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
+
+    private async Task AssertSumsAsync(long settled)
+    {
+        Assert.Equal(settled, await _database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        foreach (var from in new DateTime?[] { null, Batches.Noon })
+        {
+            var summary = await _database.SummariseAsync(from, null);
+            Assert.Equal((settled, settled * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+using System.Reflection;
+using Deque.AxeCore.Commons;
+using Deque.AxeCore.Playwright;
+using Microsoft.Playwright;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>Debian's Chromium without a window, driven by Playwright; what its pages do wrong is noted.</summary>
+public sealed class Browser : IAsyncDisposable
+{
+    private const string Program = "chromium";
+
+    private readonly List<string> _faults = [];
+    private IPlaywright _playwright = null!;
+    private IBrowser _chromium = null!;
+
+    /// <summary>Null when it is here, or when missing parts must make the tests fail.</summary>
+    public static string? SkipReason { get; } =
+        PostgresServer.IsRequired || Programs.Has(Program) ? null : "missing: chromium (eng/setup browser brings it)";
+
+    /// <summary>Errors of the pages' scripts and consoles, and requests to other hosts than the page's own.</summary>
+    public IReadOnlyList<string> Faults
+    {
+        get
+        {
+            lock (_faults)
+                return [.. _faults];
+        }
+    }
+
+    public static async Task<Browser> StartAsync()
+    {
+        // Where the package is: its own node.js is not copied beside the tests.
+        Environment.SetEnvironmentVariable(
+            "PLAYWRIGHT_DRIVER_SEARCH_PATH",
+            typeof(Browser).Assembly.GetCustomAttributes<AssemblyMetadataAttribute>()
+                .Single(attribute => attribute.Key == "Playwright").Value);
+        var browser = new Browser { _playwright = await Playwright.CreateAsync() };
+        browser._chromium = await browser._playwright.Chromium.LaunchAsync(new BrowserTypeLaunchOptions
+        {
+            ExecutablePath = Programs.Find(Program),
+            Args = ["--disable-dev-shm-usage"],
+        });
+        return browser;
+    }
+
+    /// <summary>Opens a page in a browser of its own, without anybody's cookies.</summary>
+    /// <param name="address">With its path.</param>
+    /// <param name="look">Light or dark, and how wide.</param>
+    public async Task<IPage> OpenAsync(string address, Look? look = null)
+    {
+        look ??= Look.Desktop;
+        var context = await _chromium.NewContextAsync(new BrowserNewContextOptions
+        {
+            ColorScheme = look.IsDark ? ColorScheme.Dark : ColorScheme.Light,
+            ViewportSize = new ViewportSize { Width = look.Width, Height = look.Height },
+            ReducedMotion = ReducedMotion.Reduce,
+        });
+        var page = await context.NewPageAsync();
+        page.Console += (_, message) =>
+        {
+            if (message.Type is "error" or "warning")
+                Note($"console: {message.Text}");
+        };
+        page.PageError += (_, error) => Note($"script: {error}");
+        var own = new Uri(address).GetLeftPart(UriPartial.Authority);
+        page.Request += (_, request) =>
+        {
+            if (!request.Url.StartsWith(own + "/", StringComparison.Ordinal)
+                && !request.Url.StartsWith("data:", StringComparison.Ordinal))
+                Note($"another host: {request.Url}");
+        };
+        await page.GotoAsync(address);
+        return page;
+    }
+
+    /// <summary>Fails where axe finds that somebody could not use the page.</summary>
+    public static async Task IsAccessibleAsync(IPage page)
+    {
+        AxeResult found = await page.RunAxe();
+
+        Assert.True(
+            found.Violations.Length == 0,
+            string.Join('\n', found.Violations.Select(violation =>
+                $"{violation.Id}: {violation.Help}: {string.Join("; ", violation.Nodes.Select(node => node.Html))}")));
+        Assert.True(found.Passes.Length > 15);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _chromium.CloseAsync();
+        _playwright.Dispose();
+    }
+
+    private void Note(string fault)
+    {
+        lock (_faults)
+            _faults.Add(fault);
+    }
+}
+
+/// <summary>How a page is looked at.</summary>
+public sealed record Look(int Width, int Height, bool IsDark)
+{
+    public static Look Desktop { get; } = new(1280, 900, false);
+
+    public static Look Phone { get; } = new(360, 740, false);
+
+    public Look Dark => this with { IsDark = true };
+}
+
+/// <summary>A fact that needs a whole system and a browser; skipped on a machine that has not both.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class BrowserFactAttribute : FactAttribute
+{
+    public BrowserFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Browser.SkipReason;
+}

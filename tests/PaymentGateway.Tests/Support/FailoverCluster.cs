@@ -1,0 +1,128 @@
+using System.Diagnostics;
+using System.Globalization;
+using Npgsql;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A ledger on two PostgreSQL nodes with synchronous replication, and the monitor of pg_auto_failover. Each node has a
+/// network of its own, which can be cut. Everything ends with this process.
+/// </summary>
+public sealed class FailoverCluster : IAsyncDisposable
+{
+    private readonly Process _script;
+    private readonly string _directory;
+    private readonly string _network;
+
+    private FailoverCluster(Process script, string directory, string network)
+    {
+        _script = script;
+        _directory = directory;
+        _network = network;
+    }
+
+    /// <summary>Null when it can be had, or when it must be there. Nobody but root has networks to cut.</summary>
+    public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
+        ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
+            : PostgresServer.IsRequired || (Programs.Has("pg_autoctl") && Programs.Has("ip")) ? null
+            : "NOT RUN: ip or pg_auto_failover is missing (eng/setup failover)");
+
+    /// <summary>Of the gateway: both nodes, over the network.</summary>
+    public string ConnectionString =>
+        $"Host={_network}.11:5001,{_network}.12:5002;Username=gateway;Database=gateway;"
+        + "Target Session Attributes=read-write;Timeout=1";
+
+    public static async Task<FailoverCluster> UpAsync()
+    {
+        var network = $"10.231.{Environment.ProcessId % 250}";
+        string[] arguments =
+        [
+            Repository.PathOf("tests", "PaymentGateway.Tests", "Support", "failover-cluster"),
+            PostgresServer.Binaries!, network, GatewaySystemSettings.FreePort(),
+            $"pgha{Environment.ProcessId % 100_000}",
+        ];
+        var start = new ProcessStartInfo("bash", arguments)
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        var script = Process.Start(start)!;
+        return await script.StandardOutput.ReadLineAsync() is { } directory
+            ? new FailoverCluster(script, directory, network)
+            : throw new InvalidOperationException(await script.StandardError.ReadToEndAsync());
+    }
+
+    /// <summary>The node that takes writes, as the nodes say themselves; 1 or 2.</summary>
+    public async Task<int> PrimaryAsync()
+    {
+        foreach (var node in (int[])[1, 2])
+            if (!await ScalarAsync<bool>(node, "SELECT pg_is_in_recovery()"))
+                return node;
+        throw new InvalidOperationException("no node takes writes");
+    }
+
+    /// <summary>Returns when one node is primary and the other one its synchronous standby.</summary>
+    public Task SteadyAsync() => OrderAsync("steady");
+
+    public Task SwitchoverAsync() => OrderAsync("switchover");
+
+    public Task KillPostmasterAsync(int node) => OrderAsync($"kill-postmaster {node}");
+
+    /// <summary>kill -9 of PostgreSQL and its keeper at once.</summary>
+    public Task KillNodeAsync(int node) => OrderAsync($"kill-node {node}");
+
+    public Task StartNodeAsync(int node) => OrderAsync($"start-node {node}");
+
+    /// <summary>The node lives on, and its packets go nowhere.</summary>
+    public Task CutAsync(int node) => OrderAsync($"cut {node}");
+
+    public Task HealAsync(int node) => OrderAsync($"heal {node}");
+
+    /// <summary>A write past the network, as a client beside a node has it; waits as long as the node does.</summary>
+    public async Task WriteAsync(int node, Guid id)
+    {
+        await using var connection = await OpenAsync(node);
+        await using var command = new NpgsqlCommand(
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
+            + $"VALUES ('{id}', 1, now(), 0)", connection);
+        await command.ExecuteNonQueryAsync();
+    }
+
+    public async Task<T> ScalarAsync<T>(int node, string sql)
+    {
+        await using var connection = await OpenAsync(node);
+        await using var command = new NpgsqlCommand(sql, connection);
+        return (T)(await command.ExecuteScalarAsync())!;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        _script.StandardInput.Close();
+        await _script.WaitForExitAsync();
+        _script.Dispose();
+    }
+
+    private async Task<NpgsqlConnection> OpenAsync(int node)
+    {
+        var connection = new NpgsqlConnection(string.Create(
+            CultureInfo.InvariantCulture,
+            $"Host={_directory};Port=500{node};Username=postgres;Database=gateway;Pooling=false;Command Timeout=0"));
+        await connection.OpenAsync();
+        return connection;
+    }
+
+    private async Task OrderAsync(string order)
+    {
+        await _script.StandardInput.WriteLineAsync(order);
+        if (await _script.StandardOutput.ReadLineAsync() is null)
+            throw new InvalidOperationException($"{order}: {await _script.StandardError.ReadToEndAsync()}");
+    }
+}
+
+/// <summary>A fact that needs a cluster that fails over; skipped where there can be none.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class FailoverFactAttribute : FactAttribute
+{
+    public FailoverFactAttribute() => Skip = FailoverCluster.SkipReason;
+}

@@ -1,0 +1,182 @@
+using Npgsql;
+using NpgsqlTypes;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>What a ledger says of a planted payment that it has settled.</summary>
+internal sealed record PlantedSettlement(Processor Processor, long Cents, DateTime RequestedAt);
+
+/// <summary>
+/// A ledger and two processors with payments that agree, and some that do not: written past the gateway, in bulk.
+/// </summary>
+internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
+{
+    private static readonly TimeSpan Waited = TimeSpan.FromMilliseconds(60);
+
+    private readonly Random _random = new(27);
+    private readonly List<(Guid Id, DateTime AcceptedAt, long Cents, PlantedSettlement? Settled)> _payments = [];
+    private readonly Dictionary<Processor, List<ProcessorPayment>> _held = new()
+    {
+        [Processor.Default] = [],
+        [Processor.Fallback] = [],
+    };
+
+    private DateTime _next = from;
+
+    /// <summary>The difference that each payment was planted with: id, and its kind as the gateway names it.</summary>
+    public Dictionary<Guid, string> Kinds { get; } = [];
+
+    /// <summary>How many payments processors hold that the ledger has not, and their cents.</summary>
+    public (int Payments, long Cents) Unknown { get; private set; }
+
+    /// <summary>The last requestedAt.</summary>
+    public DateTime Last => _next;
+
+    public IEnumerable<(Guid Id, long Cents)> Payments => _payments.Select(payment => (payment.Id, payment.Cents));
+
+    /// <summary>Payments that both sides have alike; every fourth at fallback.</summary>
+    public void Agreeing(int count)
+    {
+        for (var at = 0; at < count; at++)
+        {
+            var processor = at % 4 == 3 ? Processor.Fallback : Processor.Default;
+            var (id, cents, when) = Next();
+            Settle(id, cents, new PlantedSettlement(processor, cents, when));
+            Hold(processor, id, cents, when);
+        }
+    }
+
+    /// <summary>Settled in the ledger, and held by nobody.</summary>
+    public void Absent(Processor processor)
+    {
+        var (id, cents, when) = Next("absent");
+        Settle(id, cents, new PlantedSettlement(processor, cents, when));
+    }
+
+    /// <summary>Held, and not settled in the ledger.</summary>
+    public Guid Unrecorded(Processor processor)
+    {
+        var (id, cents, when) = Next("unrecorded");
+        Settle(id, cents, null, when);
+        Hold(processor, id, cents, when);
+        return id;
+    }
+
+    /// <summary>Settled at one processor in the ledger, and held by the other one some time later.</summary>
+    public void Misplaced(Processor settled)
+    {
+        var (id, cents, when) = Next("misplaced");
+        Settle(id, cents, new PlantedSettlement(settled, cents, when));
+        Hold(Other(settled), id, cents, when.AddSeconds(1.5));
+    }
+
+    /// <summary>Settled at one processor, and held by both.</summary>
+    public void ChargedTwice(Processor settled)
+    {
+        var (id, cents, when) = Next("charged_twice");
+        Settle(id, cents, new PlantedSettlement(settled, cents, when));
+        Hold(settled, id, cents, when);
+        Hold(Other(settled), id, cents, when.AddSeconds(1));
+    }
+
+    /// <summary>Held with another amount.</summary>
+    public void Amount(Processor processor)
+    {
+        var (id, cents, when) = Next("amount");
+        Settle(id, cents, new PlantedSettlement(processor, cents, when));
+        Hold(processor, id, cents + 1, when);
+    }
+
+    /// <summary>Held with another requestedAt, in another part of the window.</summary>
+    public void RequestedAt(Processor processor)
+    {
+        var (id, cents, when) = Next("requested_at");
+        Settle(id, cents, new PlantedSettlement(processor, cents, when));
+        Hold(processor, id, cents, when.AddSeconds(3).AddTicks(10));
+    }
+
+    /// <summary>Held, and nothing of it in the ledger; less than any other, so that it can be none of them.</summary>
+    /// <param name="processor">Who holds it.</param>
+    /// <param name="cents">Another amount.</param>
+    /// <param name="atLast">At the time of the payment before.</param>
+    public void NotInLedger(Processor processor, long? cents = null, bool atLast = false)
+    {
+        var when = atLast ? _next : Next().RequestedAt;
+        var amount = cents ?? _random.Next(1, 100);
+        Hold(processor, Guid.NewGuid(), amount, when);
+        Unknown = (Unknown.Payments + 1, Unknown.Cents + amount);
+    }
+
+    /// <summary>Writes everything: owned by an epoch that is over, so that no instance takes it up.</summary>
+    public async Task WriteAsync(string connectionString, SimulatedProcessor atDefault, SimulatedProcessor atFallback)
+    {
+        await using var source = NpgsqlDataSource.Create(
+            new NpgsqlConnectionStringBuilder(connectionString) { Multiplexing = false, Pooling = false });
+        await using var connection = await source.OpenConnectionAsync();
+        await using var lease = new NpgsqlCommand(
+            "INSERT INTO leases (instance, expires_at, closed_at, adopted_at) "
+            + "VALUES ('planted', '-infinity', now(), now()) RETURNING epoch", connection);
+        var epoch = (int)(await lease.ExecuteScalarAsync())!;
+        await CopyAsync(connection, "payments (correlation_id, amount_cents, accepted_at, owner_epoch)",
+            _payments, async (row, payment) =>
+            {
+                await row.WriteAsync(payment.Id, NpgsqlDbType.Uuid);
+                await row.WriteAsync(payment.Cents, NpgsqlDbType.Bigint);
+                await row.WriteAsync(payment.AcceptedAt, NpgsqlDbType.TimestampTz);
+                await row.WriteAsync(epoch, NpgsqlDbType.Integer);
+            });
+        await CopyAsync(connection, "settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)",
+            _payments.Where(payment => payment.Settled is not null), async (row, payment) =>
+            {
+                await row.WriteAsync(payment.Id, NpgsqlDbType.Uuid);
+                await row.WriteAsync(payment.AcceptedAt, NpgsqlDbType.TimestampTz);
+                await row.WriteAsync((short)payment.Settled!.Processor, NpgsqlDbType.Smallint);
+                await row.WriteAsync(payment.Settled.Cents, NpgsqlDbType.Bigint);
+                await row.WriteAsync(payment.Settled.RequestedAt, NpgsqlDbType.TimestampTz);
+            });
+        await using var totals = new NpgsqlCommand(
+            """
+            INSERT INTO settlement_totals (width_seconds, bucket, processor, epoch, requests, amount_cents)
+            SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @epoch, count(*), sum(amount_cents)
+            FROM settlements,
+                 (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
+            GROUP BY 1, 2, 3
+            """, connection);
+        totals.Parameters.AddWithValue("epoch", epoch);
+        await totals.ExecuteNonQueryAsync();
+        await atDefault.PlantAsync(_held[Processor.Default]);
+        await atFallback.PlantAsync(_held[Processor.Fallback]);
+    }
+
+    private static Processor Other(Processor processor) =>
+        processor == Processor.Default ? Processor.Fallback : Processor.Default;
+
+    private static async Task CopyAsync<T>(
+        NpgsqlConnection connection, string table, IEnumerable<T> rows, Func<NpgsqlBinaryImporter, T, Task> write)
+    {
+        await using var copy = await connection.BeginBinaryImportAsync($"COPY {table} FROM STDIN (FORMAT BINARY)");
+        foreach (var row in rows)
+        {
+            await copy.StartRowAsync();
+            await write(copy, row);
+        }
+
+        await copy.CompleteAsync();
+    }
+
+    // Whole microseconds, so that a bound of a millisecond is hit now and then.
+    private (Guid Id, long Cents, DateTime RequestedAt) Next(string? kind = null)
+    {
+        _next += apart;
+        var id = Guid.NewGuid();
+        if (kind is not null)
+            Kinds.Add(id, kind);
+        return (id, _random.Next(100, 1_000_000), _next);
+    }
+
+    private void Settle(Guid id, long cents, PlantedSettlement? settled, DateTime? requestedAt = null) =>
+        _payments.Add((id, (settled?.RequestedAt ?? requestedAt!.Value) - Waited, cents, settled));
+
+    private void Hold(Processor processor, Guid id, long cents, DateTime requestedAt) =>
+        _held[processor].Add(new ProcessorPayment(id, cents / 100m, new DateTimeOffset(requestedAt, TimeSpan.Zero)));
+}
