@@ -1,10 +1,12 @@
 using System.Diagnostics;
 using PaymentGateway.Leasing;
+using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What others wait for does not cost an instance its lease.</summary>
+[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class LeaseKeeperTests : IAsyncLifetime
 {
     private GatewayRig _rig = null!;

@@ -1,3 +1,4 @@
+using PaymentGateway.Leasing;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Tests.Support;
@@ -29,6 +30,7 @@ internal sealed class GatewayRig : IAsyncDisposable
     {
         var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, settings);
         _gateways.Add(gateway);
+        await Eventually.HoldsAsync(() => gateway.Part<Lease>().IsHeld, "a lease of the instance that starts");
         return gateway;
     }
 
