@@ -18,7 +18,7 @@ internal static partial class LedgerSetup
     // With a standby a commit may wait for it, and Npgsql ends a command by asking the server to cancel: what is stored
     // on one server only would be seen then. By this time a primary without its standby has stopped by itself
     // (docs/decisions/0028-failover.md).
-    private const int CommandSecondsOfSeveral = 30;
+    private const int CommandSecondsOfSeveral = 60;
 
     // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once; each fills a
     // statement by itself, so multiplexing only adds its hops to them
@@ -40,7 +40,14 @@ internal static partial class LedgerSetup
         {
             var pool = DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
             if (NamesSeveralHosts(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
+            {
+                if (!options.Durable)
+                    throw new ConfigurationException(
+                        "Gateway__Storage__Profile",
+                        "must be Durable where ConnectionStrings__Ledger names several hosts");
                 Log.SeveralHosts(provider.GetRequiredService<ILogger<SharedConnections>>());
+            }
+
             return Shared(pool, provider.GetRequiredService<TimeProvider>());
         });
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));

@@ -1,3 +1,4 @@
+using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Configuring;
 using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
@@ -160,7 +161,7 @@ public sealed class GatewayOptionsTests
     }
 
     [Fact]
-    public async Task Of_several_hosts_the_writable_one_is_used_without_multiplexing_and_a_commit_has_30_s()
+    public async Task Of_several_hosts_the_writable_one_is_used_without_multiplexing_and_a_commit_has_60_s()
     {
         const string Several = "Host=x,y:5433;Multiplexing=true;Target Session Attributes=any";
         await using var pool = LedgerSetup.DataSource(Several);
@@ -168,11 +169,29 @@ public sealed class GatewayOptionsTests
         await using var one = LedgerSetup.DataSource("Host=x;Multiplexing=true");
 
         var settings = new Npgsql.NpgsqlConnectionStringBuilder(pool.ConnectionString);
-        Assert.Equal((false, 1, 30, 1), (
+        Assert.Equal((false, 1, 60, 1), (
             settings.Multiplexing, settings.Timeout, settings.CommandTimeout, settings.HostRecheckSeconds));
         Assert.Equal(TimeSpan.FromSeconds(7), shared.AnswerWithin);
         settings = new Npgsql.NpgsqlConnectionStringBuilder(one.ConnectionString);
         Assert.Equal((true, 2, 6), (settings.Multiplexing, settings.Timeout, settings.CommandTimeout));
+    }
+
+    [Theory]
+    [InlineData("Host=x,y", "Unlogged", false)]
+    [InlineData("Host=x,y", "Durable", true)]
+    [InlineData("Host=x", "Unlogged", true)]
+    public async Task Several_hosts_are_refused_but_for_a_durable_ledger(string hosts, string profile, bool isTaken)
+    {
+        var services = new ServiceCollection().AddLogging().AddSingleton(TimeProvider.System);
+        services.AddLedger(TestSettings.Read(
+            ("ConnectionStrings:Ledger", hosts), ("Gateway:Storage:Profile", profile)));
+        await using var provider = services.BuildServiceProvider();
+
+        var refused = Xunit.Record.Exception(provider.GetRequiredService<SharedConnections>);
+
+        Assert.Equal(isTaken, refused is null);
+        Assert.True(isTaken || refused!.Message.StartsWith(
+            "Gateway__Storage__Profile: must be Durable", StringComparison.Ordinal));
     }
 
     [Fact]
