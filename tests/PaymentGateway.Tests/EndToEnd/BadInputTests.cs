@@ -6,7 +6,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>What is wrong with a payment is said through nginx too, and nothing of it is stored.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
 {
     private const string Id = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";

@@ -4,7 +4,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A crash of PostgreSQL: the durable profile loses nothing, the other one says what it lost.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class CrashedPostgresTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]

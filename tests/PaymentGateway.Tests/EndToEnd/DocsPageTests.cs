@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>/docs as a browser shows it, through nginx, and /openapi.json as it is checked in.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed partial class DocsPageTests(RunningSystem running)
 {
     [GatewaySystemFact]

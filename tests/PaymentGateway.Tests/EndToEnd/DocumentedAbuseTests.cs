@@ -13,7 +13,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// Requests made of openapi.json, valid, nearly valid and garbage: whatever comes, the answer is a documented one, the
 /// instances stay ready, and what was acknowledged is settled once. OPENAPI_SEED and OPENAPI_REQUESTS choose others.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifetime
 {
     private const string Token = "secret";

@@ -10,7 +10,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// Every answer that openapi.json has is made to occur, and is as documented: status, headers and body. The examples of
 /// requests are sent as they are.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
 {
     private const string Token = "a tökèn";

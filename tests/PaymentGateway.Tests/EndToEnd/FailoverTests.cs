@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// The primary fails under load, and its standby goes on. `make ha` plays all faults at 500 payments a second and takes
 /// the table; the tests play two of them, slower.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class FailoverTests(ITestOutputHelper output)
 {
     private static readonly string? Table = Environment.GetEnvironmentVariable("HA_TABLE");

@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>`make run`: how it ends, what it says when it cannot begin, and that it leaves nothing behind.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class MakeRunTests
 {
     private const string Ours = "payment-gateway: ";

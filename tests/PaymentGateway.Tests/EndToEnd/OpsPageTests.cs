@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The page /ops of the published binaries through nginx, in a real browser.</summary>
 /// <remarks>With OPS_PICTURE=docs/ops.png the test of the outage writes the picture of the README.</remarks>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
 {
     private const string Token = "5f0c9a7e21d84b36";

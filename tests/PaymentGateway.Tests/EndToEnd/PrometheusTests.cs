@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A real Prometheus scrapes both instances, and answers everything that ops/ asks it.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class PrometheusTests
 {
     private static readonly string[] Rules = ["rules.yml", "alerts.yml"];

@@ -5,7 +5,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each verb once with the published binary, which has no reflection to fall back on.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class PublishedVerbTests(RunningSystem running)
 {
     [GatewaySystemFact]

@@ -7,7 +7,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>`reconcile` on the published binary, through nginx, over a large ledger and under load.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class ReconcileTests
 {
     private const int Agreeing = 100_000;

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// The published binary takes over tables of version 1 with payments in them, while an instance of that version runs.
 /// That one is its statements, executed by the test: its binary is not at hand where the tests run.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class RollingUpgradeTests(ITestOutputHelper output)
 {
     private const string Kept = """

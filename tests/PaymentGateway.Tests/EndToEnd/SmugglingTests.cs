@@ -6,7 +6,7 @@ using Xunit.Abstractions;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Nobody can hide a payment in another request: not at nginx, not at Kestrel, not between the two.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
 {
     private const string Probe = "GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n";
