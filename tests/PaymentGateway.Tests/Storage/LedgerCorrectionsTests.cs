@@ -46,7 +46,13 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Another_ledger_acceptance_or_settlement_is_left_alone()
     {
+        Assert.False(await LedgerCorrections.RecordAsync(
+            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
+        Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0) with { Generation = 2 }));
+        await AssertSumsAsync(0);
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        // Its owner cannot have it.
+        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
 
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { Generation = 2 }));
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasCents = 1991 }));
@@ -54,33 +60,35 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
         Assert.False(await LedgerCorrections.PutBackAsync(_connection, PutBack(0) with { Generation = 2 }));
         Assert.False(await LedgerCorrections.PutBackAsync(
             _connection, PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
-        Assert.False(await LedgerCorrections.RecordAsync(
-            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
 
         await AssertSumsAsync(20);
     }
 
     [PostgresFact]
-    public async Task A_corrected_settlement_takes_its_totals_along()
+    public async Task Corrected_settlements_take_their_totals_along()
     {
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
 
         Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(3)));
+        Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(4)));
 
         var summary = await _database.SummariseAsync(null, null);
-        Assert.Equal((19, 19 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
-        Assert.Equal((1, 20.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
-        Assert.Equal(1, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
+        Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
+        Assert.Equal((2, 40.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
+        Assert.Equal(2, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
     }
 
     [PostgresTheory]
     [InlineData("low_water_mark = '-infinity'", false)]
+    [InlineData("low_water_mark = (SELECT accepted_at FROM payments WHERE correlation_id = '{0}')", false)]
     [InlineData("low_water_mark = 'infinity'", true)]
     [InlineData("closed_at = now()", true)]
     public async Task A_payment_is_put_back_only_when_its_owner_cannot_have_it(string lease, bool expected)
     {
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        await _database.ExecuteAsync($"UPDATE leases SET {lease} WHERE epoch = {_owner}");
+        await _database.ExecuteAsync(
+            $"UPDATE leases SET {lease.Replace("{0}", $"{_stored.Ids[5]}", StringComparison.Ordinal)} "
+            + $"WHERE epoch = {_owner}");
 
         Assert.Equal(expected, await LedgerCorrections.PutBackAsync(_connection, PutBack(5)));
 
