@@ -136,7 +136,8 @@ public sealed class AdminListenerTests : IAsyncLifetime
     private static async Task AreHiddenAsync(GatewayHost gateway)
     {
         var paths = PathsOf(gateway);
-        Assert.Superset(new HashSet<string> { "/purge-payments", "/admin/parked", "/admin/logging" }, paths);
+        Assert.Superset(
+            new HashSet<string> { "/purge-payments", "/admin/parked", "/admin/logging", "/ops/events" }, paths);
         foreach (var method in Methods)
         {
             var unknown = await AnswerAsync(gateway, method, "/no-such-path");

@@ -24,6 +24,7 @@ public sealed class AdminSessionTests
             string.Concat(written.AsSpan(0, 19), written.AsSpan(written.IndexOf(';'))));
         Assert.DoesNotContain(Token, written, StringComparison.Ordinal);
         Assert.Contains("; secure;", Begin("https"), StringComparison.Ordinal);
+        Assert.Contains("; secure;", Begin("http", isHttps: true), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -103,9 +104,9 @@ public sealed class AdminSessionTests
 
     private AdminSession Session(string token = Token) => new(new AdminToken(Options(token)), _clock);
 
-    private string Begin(string scheme)
+    private string Begin(string scheme, bool isHttps = false)
     {
-        var context = new DefaultHttpContext();
+        var context = new DefaultHttpContext { Request = { IsHttps = isHttps } };
         context.Request.Headers["X-Forwarded-Proto"] = scheme;
         Assert.True(Session().TryBegin(context, Token, "/ops"));
         return context.Response.Headers.SetCookie.ToString();

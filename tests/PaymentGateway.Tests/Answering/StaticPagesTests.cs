@@ -6,27 +6,16 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Answering;
 
 /// <summary>Files out of the binary: what they are sent with, compressed and not.</summary>
-public sealed class StaticPagesTests : IAsyncLifetime
+public sealed class StaticPagesTests : OneGateway
 {
     private const string Page = "ops/uplot.js";
-
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync();
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task A_file_is_sent_compressed_to_who_takes_gzip_and_plain_to_others()
     {
-        using var compressed = await _gateway.AskAsync(Page, ("Accept-Encoding", "br, gzip;q=0.5"));
-        using var plain = await _gateway.AskAsync(Page);
-        using var refused = await _gateway.AskAsync(Page, ("Accept-Encoding", "gzip;q=0"));
+        using var compressed = await Gateway.AskAsync(Page, ("Accept-Encoding", "br, gzip;q=0.5"));
+        using var plain = await Gateway.AskAsync(Page);
+        using var refused = await Gateway.AskAsync(Page, ("Accept-Encoding", "gzip;q=0"));
 
         Assert.Equal("gzip", Assert.Single(compressed.Content.Headers.ContentEncoding));
         Assert.Empty(plain.Content.Headers.ContentEncoding);
@@ -43,25 +32,25 @@ public sealed class StaticPagesTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_file_that_is_known_by_its_tag_is_not_sent_again()
     {
-        using var first = await _gateway.AskAsync(Page);
+        using var first = await Gateway.AskAsync(Page);
         var tag = first.Headers.ETag!.ToString();
-        using var again = await _gateway.AskAsync(Page, ("If-None-Match", $"\"other\", {tag}"));
-        using var any = await _gateway.AskAsync(Page, ("If-None-Match", "*"));
-        using var other = await _gateway.AskAsync(Page, ("If-None-Match", "W/\"0123456789abcdef\""));
+        using var again = await Gateway.AskAsync(Page, ("If-None-Match", $"\"other\", {tag}"));
+        using var any = await Gateway.AskAsync(Page, ("If-None-Match", "*"));
+        using var other = await Gateway.AskAsync(Page, ("If-None-Match", "W/\"0123456789abcdef\""));
 
         Assert.Equal(HttpStatusCode.NotModified, again.StatusCode);
         Assert.Equal(tag, again.Headers.ETag!.ToString());
         Assert.Empty(await again.Content.ReadAsByteArrayAsync());
         Assert.Equal(HttpStatusCode.NotModified, any.StatusCode);
         Assert.Equal(HttpStatusCode.OK, other.StatusCode);
-        using var another = await _gateway.AskAsync("ops/uplot.css");
+        using var another = await Gateway.AskAsync("ops/uplot.css");
         Assert.NotEqual(tag, another.Headers.ETag!.ToString());
     }
 
     [PostgresFact]
     public async Task A_file_carries_what_keeps_a_browser_from_taking_it_for_more()
     {
-        using var answer = await _gateway.AskAsync(Page);
+        using var answer = await Gateway.AskAsync(Page);
 
         Assert.Equal("text/javascript; charset=utf-8", answer.Content.Headers.ContentType!.ToString());
         Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
@@ -81,7 +70,7 @@ public sealed class StaticPagesTests : IAsyncLifetime
     [InlineData("openapi.json/", "../openapi.json")]
     public async Task A_slash_after_its_path_leads_to_the_path_without_it(string path, string location)
     {
-        var guarded = await _rig.StartGatewayAsync("Admin:Token=0b7c1f6e5a4d3928");
+        var guarded = await Rig.StartGatewayAsync("Admin:Token=0b7c1f6e5a4d3928");
         using var client = UnixHttp.To(guarded.Socket, followsRedirects: false);
 
         using var answer = await client.GetAsync(path);
@@ -93,8 +82,8 @@ public sealed class StaticPagesTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_HEAD_has_the_headers_alone_and_other_methods_are_refused()
     {
-        using var head = await _gateway.SendAsync(HttpMethod.Head, Page);
-        using var post = await _gateway.PostAsync(Page);
+        using var head = await Gateway.SendAsync(HttpMethod.Head, Page);
+        using var post = await Gateway.PostAsync(Page);
 
         Assert.Equal(HttpStatusCode.OK, head.StatusCode);
         Assert.NotNull(head.Headers.ETag);

@@ -4,27 +4,16 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>
-public sealed class GatewayVerbTests : IAsyncLifetime
+public sealed class GatewayVerbTests() : OneGateway($"Admin:Token={Token}", "Settling:InDoubtHorizon=100ms")
 {
     private const string Token = "secret";
     private const string Refused = "Default answered 400";
 
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync($"Admin:Token={Token}", "Settling:InDoubtHorizon=100ms");
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task Status_says_that_it_is_ready_and_what_is_settled_and_parked()
     {
-        await _gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
         await ParkAsync(2, Refused);
 
         var text = await AskAsync("status");
@@ -41,7 +30,7 @@ public sealed class GatewayVerbTests : IAsyncLifetime
     [PostgresFact]
     public async Task Status_without_the_token_says_the_rest()
     {
-        var status = await Verb.RunAsync("status", "--url", _gateway.Url, "--token", "wrong");
+        var status = await Verb.RunAsync("status", "--url", Gateway.Url, "--token", "wrong");
 
         Assert.Equal(0, status.ExitCode);
         Assert.Contains("ready", status.Output, StringComparison.Ordinal);
@@ -91,22 +80,22 @@ public sealed class GatewayVerbTests : IAsyncLifetime
         again.AssertFailed(1, "No parked payment");
         Assert.Equal(2, others.ReadJson().GetProperty("replayed").GetInt32());
         Assert.Equal("replayed  1199", rest.Output);
-        await _rig.LedgersReachAsync(byDefault: 1_202);
+        await Rig.LedgersReachAsync(byDefault: 1_202);
     }
 
     [PostgresFact]
     public async Task A_purge_empties_the_ledger_and_only_when_it_is_meant()
     {
-        await _gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
 
         var unsure = await AskAsync("purge");
-        Assert.Equal(1, await _rig.CountSettledAsync());
+        Assert.Equal(1, await Rig.CountSettledAsync());
         var sure = await AskAsync("purge", "--yes", "--json");
 
         unsure.AssertFailed(64, "--yes");
         Assert.Equal(new Verb(0, """{"purged":true}""", ""), sure);
-        Assert.Equal(0, await _rig.CountStoredAsync());
+        Assert.Equal(0, await Rig.CountStoredAsync());
     }
 
     [PostgresTheory]
@@ -116,16 +105,16 @@ public sealed class GatewayVerbTests : IAsyncLifetime
     [InlineData("purge --yes")]
     public async Task An_operators_verb_without_the_token_is_not_permitted(string verb)
     {
-        await _gateway.PayAsync();
+        await Gateway.PayAsync();
 
-        (await Verb.RunAsync([.. verb.Split(' '), "--url", _gateway.Url])).AssertFailed(77, "X-Rinha-Token");
-        Assert.Equal(1, await _rig.CountStoredAsync());
+        (await Verb.RunAsync([.. verb.Split(' '), "--url", Gateway.Url])).AssertFailed(77, "X-Rinha-Token");
+        Assert.Equal(1, await Rig.CountStoredAsync());
     }
 
     private Task<Verb> AskAsync(params string[] verb) =>
-        Verb.RunAsync([.. verb, "--url", _gateway.Url, "--token", Token]);
+        Verb.RunAsync([.. verb, "--url", Gateway.Url, "--token", Token]);
 
-    private Task ParkAsync(int payments, string reason) => _rig.Database.ExecuteAsync(string.Create(
+    private Task ParkAsync(int payments, string reason) => Rig.Database.ExecuteAsync(string.Create(
         CultureInfo.InvariantCulture, $"""
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
         SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})

@@ -70,6 +70,12 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await fault.DoAsync(cluster, primary);
         var apart = Guid.NewGuid();
         var write = fault.LivesOn ? cluster.WriteAsync(primary, apart) : null;
+        if (write is not null)
+            await Eventually.HoldsAsync(
+                async () => await cluster.ScalarAsync<long>(
+                    primary, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' "
+                    + $"AND query LIKE 'INSERT INTO payments%{apart}%'") == 1,
+                "the write at the primary that was cut off waits for the standby");
         await GoesOnAsync(ledger, begun);
         await over.CancelAsync();
         await load;

@@ -7,34 +7,23 @@ using static PaymentGateway.Tests.Querying.PaymentViews;
 namespace PaymentGateway.Tests.Querying;
 
 /// <summary>GET /payments: which ones, in which order, page by page.</summary>
-public sealed class PaymentListTests : IAsyncLifetime
+public sealed class PaymentListTests : OneGateway
 {
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync();
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task While_others_come_and_all_are_settled_each_payment_is_listed_exactly_once()
     {
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.Default.SetFailureAsync(true);
         var before = new List<Guid>();
         for (var i = 0; i < 150; i++)
-            before.Add(await _gateway.PayAsync());
-        await _rig.Default.SetFailureAsync(false);
+            before.Add(await Gateway.PayAsync());
+        await Rig.Default.SetFailureAsync(false);
         using var over = new CancellationTokenSource();
         var paying = PayUntilAsync(over.Token);
 
         var listed = new List<List<JsonElement>>();
         do
-            listed.Add(await _gateway.FollowAsync("limit=7"));
-        while (await _rig.CountSettledAsync() < before.Count);
+            listed.Add(await Gateway.FollowAsync("limit=7"));
+        while (await Rig.CountSettledAsync() < before.Count);
         await over.CancelAsync();
         var after = await paying;
 
@@ -52,11 +41,11 @@ public sealed class PaymentListTests : IAsyncLifetime
     public async Task The_newest_come_first_50_at_a_time_and_200_at_most()
     {
         for (var i = 0; i < 60; i++)
-            await _gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 60);
+            await Gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 60);
 
-        var (page, next) = await _gateway.PageAsync("");
-        var (all, none) = await _gateway.PageAsync("limit=200");
+        var (page, next) = await Gateway.PageAsync("");
+        var (all, none) = await Gateway.PageAsync("limit=200");
 
         Assert.Equal(50, page.Count);
         Assert.NotNull(next);
@@ -65,37 +54,37 @@ public sealed class PaymentListTests : IAsyncLifetime
         var times = all.ConvertAll(AcceptedAt);
         Assert.Equal(times.OrderDescending(), times);
         Assert.Equal(all.Take(50).Ids(), page.Ids());
-        Assert.Equal(all.Skip(50).Ids(), (await _gateway.PageAsync($"after={next}")).Payments.Ids());
+        Assert.Equal(all.Skip(50).Ids(), (await Gateway.PageAsync($"after={next}")).Payments.Ids());
     }
 
     [PostgresFact]
     public async Task Bounds_are_inclusive_and_compared_with_the_acceptance()
     {
         for (var i = 0; i < 5; i++)
-            await _gateway.PayAsync();
-        var all = await _gateway.FollowAsync("");
+            await Gateway.PayAsync();
+        var all = await Gateway.FollowAsync("");
         var (from, to) = (all[3].Text("acceptedAt"), all[1].Text("acceptedAt"));
 
         foreach (var query in new[] { $"from={from}&to={to}", $"from={from}&to={to}&limit=1" })
-            Assert.Equal(all[1..4].Ids(), (await _gateway.FollowAsync(query)).Ids());
-        Assert.Equal(all[..2].Ids(), (await _gateway.FollowAsync($"from={to}")).Ids());
-        Assert.Equal(all[3..].Ids(), (await _gateway.FollowAsync($"to={from}")).Ids());
+            Assert.Equal(all[1..4].Ids(), (await Gateway.FollowAsync(query)).Ids());
+        Assert.Equal(all[..2].Ids(), (await Gateway.FollowAsync($"from={to}")).Ids());
+        Assert.Equal(all[3..].Ids(), (await Gateway.FollowAsync($"to={from}")).Ids());
     }
 
     [PostgresFact]
     public async Task A_processor_and_a_state_choose()
     {
-        var owner = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        var owner = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s");
         var byDefault = await owner.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.LedgersReachAsync(byDefault: 1);
+        await Rig.Default.SetFailureAsync(true);
         var byFallback = await owner.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
-        await _rig.Fallback.SetFailureAsync(true);
+        await Rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
+        await Rig.Fallback.SetFailureAsync(true);
         var waiting = await owner.PayAsync();
 
         async Task ChoosesAsync(string query, params Guid[] expected) =>
-            Assert.Equal(expected, (await _gateway.FollowAsync(query)).Ids());
+            Assert.Equal(expected, (await Gateway.FollowAsync(query)).Ids());
 
         await ChoosesAsync("", waiting, byFallback, byDefault);
         await ChoosesAsync("state=settled", byFallback, byDefault);
@@ -129,7 +118,7 @@ public sealed class PaymentListTests : IAsyncLifetime
     [InlineData("after=f_______AAAAAAAAAAAAAAAAAAAAAAAA", "after")]
     [InlineData("stat=settled", "stat")]
     public Task A_wrong_parameter_is_named(string query, string field) =>
-        AssertProblemAsync(_gateway.AskAsync($"payments?{query}"), HttpStatusCode.BadRequest, field);
+        AssertProblemAsync(Gateway.AskAsync($"payments?{query}"), HttpStatusCode.BadRequest, field);
 
     [PostgresFact]
     public async Task Any_bytes_for_a_cursor_are_a_400_or_a_page()
@@ -143,7 +132,7 @@ public sealed class PaymentListTests : IAsyncLifetime
                 ? Convert.ToBase64String(bytes).Replace('+', '-').Replace('/', '_')
                 : string.Concat(bytes.Select(value => $"%{value:x2}"));
 
-            using var answer = await _gateway.AskAsync($"payments?after={cursor}");
+            using var answer = await Gateway.AskAsync($"payments?after={cursor}");
 
             Assert.True(answer.StatusCode is HttpStatusCode.OK or HttpStatusCode.BadRequest, cursor);
         }
@@ -156,7 +145,7 @@ public sealed class PaymentListTests : IAsyncLifetime
     {
         var paid = new List<Guid>();
         while (!over.IsCancellationRequested)
-            paid.Add(await _gateway.PayAsync());
+            paid.Add(await Gateway.PayAsync());
         return paid;
     }
 }

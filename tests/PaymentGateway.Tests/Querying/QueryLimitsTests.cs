@@ -50,13 +50,15 @@ public sealed class QueryLimitsTests : IAsyncLifetime
         var asked = Enumerable.Range(0, Asked)
             .Select(at => _gateway.AskAsync(at % 2 == 0 ? "payments" : $"payments/{id}")).ToList();
         await Eventually.HoldsAsync(async () => await WaitingAsync() >= 2, "two statements wait");
-        Assert.Equal(2, await WaitingAsync());
         using (var refused = await await Task.WhenAny(asked))
         {
             Assert.Equal(HttpStatusCode.ServiceUnavailable, refused.StatusCode);
             Assert.Equal(TimeSpan.FromSeconds(1), refused.Headers.RetryAfter?.Delta);
+            Assert.Contains(":overloaded", await refused.Content.ReadAsStringAsync(), StringComparison.Ordinal);
         }
 
+        // Others wait for a permit by now.
+        Assert.Equal(2, await WaitingAsync());
         await stalled.RollbackAsync();
         foreach (var answer in await Task.WhenAll(asked))
             answer.Dispose();

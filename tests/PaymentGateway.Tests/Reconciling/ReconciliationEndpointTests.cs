@@ -87,7 +87,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     public async Task A_processor_that_refuses_its_token_or_does_not_answer_is_named()
     {
         _planted.Agreeing(4);
-        await WriteAsync();
+        await _planted.WriteAsync(_rig);
         var refused = await _rig.StartGatewayAsync(
             [.. ReconciliationRuns.Settings, "Processors:Fallback:AdminToken=wrong"]);
         var unreachable = await _rig.StartGatewayAsync(
@@ -105,15 +105,30 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
 
-        var running = gateway.ReconcileAsync(repair: true);
+        var running = Verb.RunAsync("reconcile", "--repair", "--json", "--url", gateway.Url);
         await NamesAsync();
         Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
-        var report = await running;
+        var verb = await running;
+        var report = verb.ReadJson();
 
-        Assert.Equal("stopped", report.Text("outcome"));
+        Assert.Equal((69, "stopped"), (verb.ExitCode, report.Text("outcome")));
         Assert.Contains("purged", report.Text("stopped"), StringComparison.Ordinal);
         Assert.Empty(report.Differences());
         Assert.Equal(0, await _rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_crash_that_empties_the_ledger_meanwhile_stops_it_and_nothing_is_repaired()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var running = gateway.ReconcileAsync(repair: true);
+        await NamesAsync();
+        await _rig.Database.ExecuteAsync("UPDATE ledger SET resets = resets + 1, reset_at = now()");
+
+        Assert.Contains("emptied by a crash", (await running).Text("stopped"), StringComparison.Ordinal);
+        Assert.Equal(200, await _rig.CountSettledAsync());
     }
 
     [PostgresFact]
@@ -131,6 +146,21 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
                 + $"WHERE correlation_id = '{held.CorrelationId}' ON CONFLICT DO NOTHING");
 
         Assert.Equal("agrees", (await running).Text("outcome"));
+    }
+
+    [PostgresFact]
+    public async Task An_instance_that_stops_ends_it_and_says_so()
+    {
+        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var running = Verb.RunAsync("reconcile", "--url", gateway.Url);
+        await NamesAsync();
+        await _rig.StopGatewayAsync(gateway);
+        var stopped = await running;
+
+        Assert.Equal(69, stopped.ExitCode);
+        Assert.Contains("The instance stops", stopped.Error, StringComparison.Ordinal);
     }
 
     [PostgresFact]
@@ -184,10 +214,8 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         _planted.Agreeing(200);
         for (var at = 0; at < 4; at++)
             _planted.Unrecorded(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(_rig);
     }
-
-    private Task WriteAsync() => _planted.WriteAsync(_rig.Database.ConnectionString, _rig.Default, _rig.Fallback);
 
     // It looks payments up, and waits two seconds before it asks again.
     private Task NamesAsync() => Eventually.HoldsAsync(

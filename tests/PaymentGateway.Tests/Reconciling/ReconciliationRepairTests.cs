@@ -5,22 +5,11 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>What a repair leaves, and why: above all what changes between the first look and the repair.</summary>
-public sealed class ReconciliationRepairTests : IAsyncLifetime
+public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.Settings)
 {
     private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
 
     private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresTheory]
     [InlineData(0, "less than half")]
     [InlineData(29, "less than it did")]
@@ -28,17 +17,17 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
     {
         _planted.Agreeing(40);
         _planted.Absent(Processor.Fallback);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var running = _gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(_rig.Fallback);
-        var held = (await _rig.Default.PaymentsAsync()).Values;
+        var running = Gateway.ReconcileAsync(repair: true);
+        await LooksUpAsync(Rig.Fallback);
+        var held = (await Rig.Default.PaymentsAsync()).Values;
         Assert.Equal(30, held.Count());
-        await _rig.Default.PurgeAsync();
-        await _rig.Default.PlantAsync(held.Take(kept));
+        await Rig.Default.PurgeAsync();
+        await Rig.Default.PlantAsync(held.Take(kept));
 
         AssertLeft(await running, "absent", why);
-        Assert.Equal(41, await _rig.CountSettledAsync());
+        Assert.Equal(41, await Rig.CountSettledAsync());
     }
 
     // Of at least its amount, at either processor; or of its own millisecond.
@@ -52,13 +41,13 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
         _planted.Agreeing(20);
         _planted.Absent(Processor.Default);
         _planted.NotInLedger(isDefault ? Processor.Default : Processor.Fallback, cents, atLast);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         AssertLeft(report, "absent", "counts more payments than it finds");
         AssertLeft(report, "unknown", "Only the processor");
-        Assert.Equal(21, await _rig.CountSettledAsync());
+        Assert.Equal(21, await Rig.CountSettledAsync());
     }
 
     [PostgresFact]
@@ -66,11 +55,11 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
     {
         _planted.Agreeing(20);
         var id = _planted.Unrecorded(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var running = _gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(_rig.Fallback);
-        await _rig.Fallback.PlantAsync((await _rig.Default.PaymentsAsync()).Values.Where(
+        var running = Gateway.ReconcileAsync(repair: true);
+        await LooksUpAsync(Rig.Fallback);
+        await Rig.Fallback.PlantAsync((await Rig.Default.PaymentsAsync()).Values.Where(
             payment => payment.CorrelationId == id));
         var report = await running;
 
@@ -84,11 +73,11 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
         _planted.Agreeing(20);
         _planted.Absent(Processor.Default);
         _planted.NotInLedger(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var running = _gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(_rig.Default);
-        await _rig.Default.PlantAsync(
+        var running = Gateway.ReconcileAsync(repair: true);
+        await LooksUpAsync(Rig.Default);
+        await Rig.Default.PlantAsync(
             [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(_planted.Last, TimeSpan.Zero))]);
         var report = await running;
 
@@ -98,19 +87,36 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task A_window_that_agrees_by_the_second_look_is_no_difference()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        _planted.NotInLedger(Processor.Fallback);
+        await _planted.WriteAsync(Rig);
+
+        var running = Gateway.ReconcileAsync();
+        await LooksUpAsync(Rig.Default);
+        var known = await KnownAtFallbackAsync();
+        await Rig.Fallback.PurgeAsync();
+        await Rig.Fallback.PlantAsync(known);
+
+        Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
+    }
+
+    [PostgresFact]
     public async Task What_PostgreSQL_refuses_is_left_and_the_others_are_repaired()
     {
         _planted.Agreeing(20);
         var refused = _planted.Unrecorded(Processor.Default);
         _planted.Unrecorded(Processor.Default);
         _planted.Unrecorded(Processor.Fallback);
-        await WriteAsync();
-        await _rig.Database.ExecuteAsync(
+        await _planted.WriteAsync(Rig);
+        await Rig.Database.ExecuteAsync(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$; "
             + "CREATE TRIGGER refuse BEFORE INSERT ON settlements FOR EACH ROW "
             + $"WHEN (NEW.correlation_id = '{refused}') EXECUTE FUNCTION refuse()");
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         Assert.Equal("differs", report.Text("outcome"));
         Assert.Equal(2, report.GetProperty("repaired").GetInt32());
@@ -124,15 +130,31 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
     {
         _planted.Agreeing(20);
         _planted.Absent(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
         var id = _planted.Kinds.Keys.Single();
-        await _rig.Default.PlantAsync([new ProcessorPayment(id, 1m, DateTimeOffset.MaxValue)]);
+        await Rig.Default.PlantAsync([new ProcessorPayment(id, 1m, DateTimeOffset.MaxValue)]);
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         Assert.Equal("stopped", report.Text("outcome"));
         Assert.Equal($"Default does not say whether it holds {id}.", report.Text("stopped"));
-        Assert.Equal(21, await _rig.CountSettledAsync());
+        Assert.Equal(21, await Rig.CountSettledAsync());
+    }
+
+    // A 429 asks for a second's pause.
+    [PostgresFact]
+    public async Task A_processor_that_does_not_answer_once_is_asked_again()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        await Rig.Default.SetFaultsAsync(new { lookUp = "tooMany" });
+
+        var running = Gateway.ReconcileAsync();
+        await LooksUpAsync(Rig.Default);
+        await Rig.Default.ClearFaultsAsync();
+
+        Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
     }
 
     private static void AssertLeft(JsonElement report, string kind, string why)
@@ -142,7 +164,11 @@ public sealed class ReconciliationRepairTests : IAsyncLifetime
         Assert.Contains(why, left.Text("why"), StringComparison.Ordinal);
     }
 
-    private Task WriteAsync() => _planted.WriteAsync(_rig.Database.ConnectionString, _rig.Default, _rig.Fallback);
+    private async Task<List<ProcessorPayment>> KnownAtFallbackAsync()
+    {
+        var known = await Rig.Database.ScalarAsync<Guid[]>("SELECT array_agg(correlation_id) FROM payments");
+        return (await Rig.Fallback.PaymentsAsync()).Values.Where(one => known.Contains(one.CorrelationId)).ToList();
+    }
 
     // It waits two seconds after that before it asks again.
     private static Task LooksUpAsync(SimulatedProcessor processor) => Eventually.HoldsAsync(

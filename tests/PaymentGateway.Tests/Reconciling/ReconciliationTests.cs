@@ -4,29 +4,18 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>A reconciliation on a whole gateway in this process, with differences planted on all sides.</summary>
-public sealed class ReconciliationTests : IAsyncLifetime
+public sealed class ReconciliationTests() : OneGateway(ReconciliationRuns.Settings)
 {
     private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
 
     private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task Each_kind_of_difference_is_named_with_the_side_that_lacks_it()
     {
         PlantAll();
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var report = await _gateway.ReconcileAsync();
+        var report = await Gateway.ReconcileAsync();
 
         Assert.Equal("differs", report.Text("outcome"));
         Assert.Equal(_planted.Kinds.OrderBy(one => one.Key), report.Kinds().OrderBy(one => one.Key));
@@ -53,36 +42,41 @@ public sealed class ReconciliationTests : IAsyncLifetime
     {
         PlantAll(repairable: true);
         var parked = _planted.Unrecorded(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
         await ParkAsync(parked);
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         Assert.Equal("repaired", report.Text("outcome"));
         Assert.Equal(
             _planted.Kinds.Count, report.Differences().Count(one => one.Text("repair") is not "left"));
         var absent = _planted.Kinds.Count(one => one.Value == "absent");
         await Eventually.HoldsAsync(
-            async () => await _rig.CountSettledAsync() == await _rig.CountStoredAsync(),
+            async () => await Rig.CountSettledAsync() == await Rig.CountStoredAsync(),
             "what was put back is settled");
-        await _rig.AssertLedgersAgreeAsync();
+        await Rig.AssertLedgersAgreeAsync();
         await AssertTotalsAgreeAsync();
-        Assert.Equal((absent, 0L), await _rig.PostsAsync());
-        Assert.Equal("agrees", (await _gateway.ReconcileAsync()).Text("outcome"));
-        Assert.Equal("[]", await _gateway.GetAsync("admin/parked"));
+        Assert.Equal((absent, 0L), await Rig.PostsAsync());
+        Assert.Equal("agrees", (await Gateway.ReconcileAsync()).Text("outcome"));
+        Assert.Equal("[]", await Gateway.GetAsync("admin/parked"));
+        var metrics = await Gateway.GetAsync("metrics");
+        Assert.Contains("reconciliations_total{outcome=\"repaired\"} 1\n", metrics, StringComparison.Ordinal);
+        Assert.Contains(
+            $"reconciliation_differences_total{{kind=\"absent\",repair=\"put_back\"}} {absent}\n", metrics,
+            StringComparison.Ordinal);
     }
 
     [PostgresFact]
     public async Task Ledgers_that_agree_cost_few_calls_and_no_look_up()
     {
         _planted.Agreeing(2_000);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var report = await _gateway.ReconcileAsync();
+        var report = await Gateway.ReconcileAsync();
 
         Assert.Equal("agrees", report.Text("outcome"));
         Assert.Equal(1_500, report.GetProperty("default").GetProperty("ledger").GetProperty("payments").GetInt32());
-        Assert.Equal(0, (await _rig.Default.CallsAsync()).Lookups + (await _rig.Fallback.CallsAsync()).Lookups);
+        Assert.Equal(0, (await Rig.Default.CallsAsync()).Lookups + (await Rig.Fallback.CallsAsync()).Lookups);
         // 74 s in parts of a second, at both.
         Assert.InRange(report.GetProperty("calls").GetInt32(), 4, 2 * 2 * 256);
     }
@@ -92,17 +86,17 @@ public sealed class ReconciliationTests : IAsyncLifetime
     {
         _planted.Agreeing(20);
         _planted.Absent(Processor.Default);
-        await WriteAsync();
-        await _rig.Database.ExecuteAsync(
+        await _planted.WriteAsync(Rig);
+        await Rig.Database.ExecuteAsync(
             "WITH open AS (UPDATE leases SET closed_at = NULL, low_water_mark = '-infinity', "
             + "expires_at = 'infinity' WHERE instance = 'planted' RETURNING epoch) SELECT * FROM open");
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         var left = Assert.Single(report.Differences());
         Assert.Equal(("absent", "left"), (left.Text("kind"), left.Text("repair")));
         Assert.Contains("its instance has older payments unsettled", left.Text("why"), StringComparison.Ordinal);
-        Assert.Equal(21, await _rig.CountSettledAsync());
+        Assert.Equal(21, await Rig.CountSettledAsync());
     }
 
     [PostgresFact]
@@ -111,13 +105,13 @@ public sealed class ReconciliationTests : IAsyncLifetime
         _planted.Agreeing(10);
         for (var at = 0; at < 12; at++)
             _planted.Absent(Processor.Default);
-        await WriteAsync();
+        await _planted.WriteAsync(Rig);
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         Assert.Equal(12, report.Differences().Count(one => one.Text("repair") == "left"
             && one.Text("why")!.Contains("less than half", StringComparison.Ordinal)));
-        Assert.Equal(22, await _rig.CountSettledAsync());
+        Assert.Equal(22, await Rig.CountSettledAsync());
     }
 
     [PostgresFact]
@@ -125,12 +119,12 @@ public sealed class ReconciliationTests : IAsyncLifetime
     {
         _planted.Agreeing(10);
         _planted.Absent(Processor.Fallback);
-        await WriteAsync();
-        await _rig.Default.SetFailureAsync(true);
-        await _gateway.PayAsync();
-        await Eventually.HoldsAsync(async () => (await _rig.PostsAsync()).Default >= 5, "its circuit has opened");
+        await _planted.WriteAsync(Rig);
+        await Rig.Default.SetFailureAsync(true);
+        await Gateway.PayAsync();
+        await Eventually.HoldsAsync(async () => (await Rig.PostsAsync()).Default >= 5, "its circuit has opened");
 
-        var report = await _gateway.ReconcileAsync(repair: true);
+        var report = await Gateway.ReconcileAsync(repair: true);
 
         var left = Assert.Single(report.Differences());
         Assert.Equal("left", left.Text("repair"));
@@ -141,12 +135,12 @@ public sealed class ReconciliationTests : IAsyncLifetime
     public async Task A_total_that_is_not_that_of_its_settlements_is_found()
     {
         _planted.Agreeing(1_000);
-        await WriteAsync();
-        await _rig.Database.ExecuteAsync(
+        await _planted.WriteAsync(Rig);
+        await Rig.Database.ExecuteAsync(
             "UPDATE settlement_totals SET requests = requests + 1 WHERE width_seconds = 5 AND processor = 1 "
             + "AND bucket = (SELECT min(bucket) + interval '5 seconds' FROM settlement_totals)");
 
-        var report = await _gateway.ReconcileAsync();
+        var report = await Gateway.ReconcileAsync();
 
         Assert.All(report.Differences(), one => Assert.Equal("sums", one.Text("kind")));
         Assert.NotEmpty(report.Differences());
@@ -174,17 +168,14 @@ public sealed class ReconciliationTests : IAsyncLifetime
         _planted.Agreeing(100);
     }
 
-    private Task WriteAsync() =>
-        _planted.WriteAsync(_rig.Database.ConnectionString, _rig.Default, _rig.Fallback);
-
-    private Task ParkAsync(Guid id) => _rig.Database.ExecuteAsync(
+    private Task ParkAsync(Guid id) => Rig.Database.ExecuteAsync(
         "UPDATE payments SET owner_epoch = -1, parked_reason = 'tests', parked_at = now() "
         + $"WHERE correlation_id = '{id}'");
 
     private async Task AssertTotalsAgreeAsync()
     {
-        var summary = await _rig.Database.SummariseAsync(null, null);
-        var (atDefault, atFallback) = (await _rig.Default.SummariseAsync(), await _rig.Fallback.SummariseAsync());
+        var summary = await Rig.Database.SummariseAsync(null, null);
+        var (atDefault, atFallback) = (await Rig.Default.SummariseAsync(), await Rig.Fallback.SummariseAsync());
         Assert.Equal((atDefault.TotalRequests, atDefault.TotalAmount),
             (summary.Default.TotalRequests, summary.Default.TotalAmount));
         Assert.Equal((atFallback.TotalRequests, atFallback.TotalAmount),

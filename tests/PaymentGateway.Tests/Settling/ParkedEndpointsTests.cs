@@ -6,21 +6,10 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>What an operator does with parked payments, over HTTP.</summary>
-public sealed partial class ParkedEndpointsTests : IAsyncLifetime
+public sealed partial class ParkedEndpointsTests() : OneGateway("Settling:InDoubtHorizon=100ms")
 {
     private const string Refused = "Default answered 400 Bad Request";
     private const string Other = "Fallback answered 400 Bad Request";
-
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task The_list_is_followed_by_its_links_to_the_end()
@@ -52,14 +41,14 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         await ParkAsync(5, Other);
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
-        await _rig.LedgersReachAsync(byDefault: 1_200);
+        await Rig.LedgersReachAsync(byDefault: 1_200);
         Assert.Equal(5, (await FollowAsync("admin/parked")).Single().Count);
         await ReplaysAsync("admin/parked/replay", 5);
 
-        await _rig.LedgersReachAsync(byDefault: 1_205);
-        Assert.Equal("[]", await _gateway.GetAsync("admin/parked"));
+        await Rig.LedgersReachAsync(byDefault: 1_205);
+        Assert.Equal("[]", await Gateway.GetAsync("admin/parked"));
         await ReplaysAsync("admin/parked/replay", 0);
-        await _rig.AssertLedgersAgreeAsync();
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresTheory]
@@ -75,7 +64,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [InlineData("admin/parked?resaon=a", "resaon")]
     public async Task A_wrong_parameter_is_named(string path, string field)
     {
-        using var answer = await _gateway.AskAsync(path);
+        using var answer = await Gateway.AskAsync(path);
 
         await AssertNamesAsync(answer, field);
     }
@@ -101,7 +90,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     {
         await ParkAsync(1, Refused);
 
-        using var answer = await _gateway.PostAsync(path);
+        using var answer = await Gateway.PostAsync(path);
 
         await AssertNamesAsync(answer, field);
         Assert.Single((await FollowAsync("admin/parked")).Single());
@@ -110,7 +99,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_the_token_nothing_is_listed_or_replayed()
     {
-        var guarded = await _rig.StartGatewayAsync("Admin:Token=secret");
+        var guarded = await Rig.StartGatewayAsync("Admin:Token=secret");
         await ParkAsync(1, Refused);
 
         using var listed = await guarded.AskAsync("admin/parked");
@@ -131,7 +120,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
 
     private async Task ReplaysAsync(string path, int payments)
     {
-        using var answer = await _gateway.PostAsync(path);
+        using var answer = await Gateway.PostAsync(path);
 
         Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
         Assert.Equal(
@@ -143,7 +132,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         var pages = new List<List<Guid>>();
         for (string? next = path; next is not null;)
         {
-            using var answer = await _gateway.AskAsync(next);
+            using var answer = await Gateway.AskAsync(next);
             answer.EnsureSuccessStatusCode();
             using var page = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
             pages.Add([.. page.RootElement.EnumerateArray().Select(row => row.GetProperty("correlationId").GetGuid())]);
@@ -155,7 +144,7 @@ public sealed partial class ParkedEndpointsTests : IAsyncLifetime
         return pages;
     }
 
-    private Task ParkAsync(int payments, string reason) => _rig.Database.ExecuteAsync($"""
+    private Task ParkAsync(int payments, string reason) => Rig.Database.ExecuteAsync($"""
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
         SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
         """);

@@ -33,6 +33,8 @@ public sealed class LiveEventsTests : IDisposable
         slow.Unblock();
         Assert.Equal("data: 1\n\n", await slow.NextAsync());
         Assert.Equal("data: 50\n\n", await slow.NextAsync());
+        _events.Publish("51"u8.ToArray());
+        Assert.Equal("data: 51\n\n", await slow.NextAsync());
         await _end.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sending[0]);
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sending[1]);

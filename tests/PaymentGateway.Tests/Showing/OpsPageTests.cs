@@ -41,6 +41,7 @@ public sealed class OpsPageTests : IAsyncLifetime
 
         using var right = await SignInAsync(Token);
         Assert.Equal((HttpStatusCode.SeeOther, "../ops"), (right.StatusCode, LocationOf(right)));
+        Assert.True(right.Headers.CacheControl?.NoStore);
         var cookie = CookieOf(right);
         using var page = await SendAsync(HttpMethod.Get, "ops", ("Cookie", cookie));
         Assert.Contains("<h1>", await page.Content.ReadAsStringAsync(), StringComparison.Ordinal);

@@ -76,13 +76,14 @@ public sealed class OverviewMakingTests
     [Fact]
     public void What_calling_instances_find_out_counts_and_not_what_an_idle_one_remembers()
     {
-        var open = Own with { Lanes = [new("open", "unusable", 0, 0, [0, 0, 0]), Idle] };
+        var open = Own with { Lanes = [new("open", "unusable", 0.5, 4, [0, 0, 0]), Idle] };
         Assert.Equal("closed", Make(Row("api2", 8, 0.1, open)).Processors[0].Circuit);
 
         var calling = open with { Lanes = [open.Lanes[0] with { Calls = [0, 1, 0] }, Idle] };
 
         var seen = Make(Row("api2", 8, 0.1, calling)).Processors[0];
         Assert.Equal(("open", "unusable"), (seen.Circuit, seen.Availability));
+        Assert.Equal((500, 4), (seen.ExpectedMilliseconds, seen.InFlight));
         Assert.Equal("usable", Make(Row("api2", 8, 0.1, calling)).Processors[1].Availability);
     }
 
@@ -115,6 +116,10 @@ public sealed class OverviewMakingTests
         Assert.Equal((7, false), (view.Parked!.Payments, view.Parked.IsMore));
         Assert.Equal("Default answered 400", view.Parked.Reasons[0].Reason);
         Assert.True(view.LedgerReset);
+        Assert.True(_making.Make(Now, Epoch, Own, isReset: true, shared with
+        {
+            Parked = [new ParkedCountRow("Default answered 400", OverviewMaking.ParkedMax)],
+        }).Parked!.IsMore);
     }
 
     [Theory]

@@ -46,7 +46,13 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Another_ledger_acceptance_or_settlement_is_left_alone()
     {
+        Assert.False(await LedgerCorrections.RecordAsync(
+            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
+        Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0) with { Generation = 2 }));
+        await AssertSumsAsync(0);
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        // Its owner cannot have it.
+        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
 
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { Generation = 2 }));
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasCents = 1991 }));
@@ -54,37 +60,43 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
         Assert.False(await LedgerCorrections.PutBackAsync(_connection, PutBack(0) with { Generation = 2 }));
         Assert.False(await LedgerCorrections.PutBackAsync(
             _connection, PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
-        Assert.False(await LedgerCorrections.RecordAsync(
-            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
 
         await AssertSumsAsync(20);
     }
 
     [PostgresFact]
-    public async Task A_corrected_settlement_takes_its_totals_along()
+    public async Task Corrected_settlements_take_their_totals_along()
     {
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
 
         Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(3)));
+        Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(4)));
 
         var summary = await _database.SummariseAsync(null, null);
-        Assert.Equal((19, 19 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
-        Assert.Equal((1, 20.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
-        Assert.Equal(1, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
+        Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
+        Assert.Equal((2, 40.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
+        Assert.Equal(2, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
     }
 
     [PostgresTheory]
     [InlineData("low_water_mark = '-infinity'", false)]
+    [InlineData("low_water_mark = (SELECT accepted_at FROM payments WHERE correlation_id = '{0}')", false)]
     [InlineData("low_water_mark = 'infinity'", true)]
     [InlineData("closed_at = now()", true)]
     public async Task A_payment_is_put_back_only_when_its_owner_cannot_have_it(string lease, bool expected)
     {
         await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        await _database.ExecuteAsync($"UPDATE leases SET {lease} WHERE epoch = {_owner}");
+        await _database.ExecuteAsync(
+            $"UPDATE leases SET {lease.Replace("{0}", $"{_stored.Ids[5]}", StringComparison.Ordinal)} "
+            + $"WHERE epoch = {_owner}");
+
+        await _database.ExecuteAsync($"UPDATE payments SET attempts = 7 WHERE correlation_id = '{_stored.Ids[5]}'");
 
         Assert.Equal(expected, await LedgerCorrections.PutBackAsync(_connection, PutBack(5)));
 
         await AssertSumsAsync(expected ? 19 : 20);
+        Assert.Equal(expected ? 0 : 1, await _database.ScalarAsync<long>(
+            "SELECT count(*) FROM payments WHERE attempts IS NOT NULL"));
         var adopter = await _database.OpenEpochAsync();
         var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
         Assert.Equal(
@@ -106,17 +118,42 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
             await adopted.ExecuteNonQueryAsync();
 
         var putBack = LedgerCorrections.PutBackAsync(_connection, PutBack(5));
-        await Eventually.HoldsAsync(
-            async () => await _database.ScalarAsync<long>(
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
-                + $"current_database() AND pid = {_connection.ProcessID}") == 1,
-            "the correction waits for the adopter");
+        await WaitsAsync("the correction waits for the adopter");
         await adoption.CommitAsync();
 
         Assert.False(await putBack);
         await AssertSumsAsync(20);
         Assert.Equal(adopter, await _database.ScalarAsync<int>(
             $"SELECT owner_epoch FROM payments WHERE correlation_id = '{_stored.Ids[5]}'"));
+    }
+
+    // Else the two would wait for each other, and one of them fails.
+    [PostgresFact]
+    public async Task A_correction_asks_for_the_payments_first_as_a_purge_does()
+    {
+        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
+
+        foreach (var correct in new Func<Task<bool>>[]
+        {
+            () => LedgerCorrections.RecordAsync(_connection, Held(1)),
+            () => LedgerCorrections.CorrectAsync(_connection, Correction(2)),
+            () => LedgerCorrections.PutBackAsync(_connection, PutBack(3)),
+        })
+        {
+            await using var purging = await _database.Source.OpenConnectionAsync();
+            await using var purge = await purging.BeginTransactionAsync();
+            await using (var locking = new NpgsqlCommand("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE", purging))
+                await locking.ExecuteNonQueryAsync();
+
+            var corrected = correct();
+            await WaitsAsync("it waits for the payments");
+            Assert.Equal(0, await _database.ScalarAsync<long>(
+                $"SELECT count(*) FROM pg_locks WHERE pid = {_connection.ProcessID} AND granted "
+                + "AND relation IN ('settlements'::regclass, 'settlement_totals'::regclass)"));
+            await purge.RollbackAsync();
+            await corrected;
+        }
     }
 
     private RecordHeldArgs Held(int at) =>
@@ -127,6 +164,12 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
 
     private PutBackArgs PutBack(int at) =>
         new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
+
+    private Task WaitsAsync(string what) => Eventually.HoldsAsync(
+        async () => await _database.ScalarAsync<long>(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+            + $"current_database() AND pid = {_connection.ProcessID}") == 1,
+        what);
 
     private async Task AssertSumsAsync(long settled)
     {

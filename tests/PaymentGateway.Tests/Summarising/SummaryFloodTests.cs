@@ -5,20 +5,9 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>More summaries than PostgreSQL answers, at a whole gateway.</summary>
-public sealed class SummaryFloodTests : IAsyncLifetime
+public sealed class SummaryFloodTests : OneGateway
 {
     private const int Asked = 200;
-
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _gateway = await _rig.StartGatewayAsync();
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task Four_windows_are_queried_at_a_time_and_callers_over_the_limit_get_503_with_Retry_After()
@@ -26,7 +15,7 @@ public sealed class SummaryFloodTests : IAsyncLifetime
         await using var stalled = await StallSummariesAsync();
 
         var asked = Enumerable.Range(0, Asked)
-            .Select(at => _gateway.AskAsync($"payments-summary?from=2025-07-15T12:00:00.{at:000}Z")).ToList();
+            .Select(at => Gateway.AskAsync($"payments-summary?from=2025-07-15T12:00:00.{at:000}Z")).ToList();
         await Eventually.HoldsAsync(async () => await WaitingAsync() >= 4, "four statements wait");
         Assert.Equal(4, await WaitingAsync());
         var refused = await Task.WhenAny(asked);
@@ -36,7 +25,7 @@ public sealed class SummaryFloodTests : IAsyncLifetime
         var answers = await Task.WhenAll(asked);
         Assert.All(answers, answer => Assert.Contains(
             answer.StatusCode, new[] { HttpStatusCode.OK, HttpStatusCode.ServiceUnavailable }));
-        Assert.Contains("totalRequests", await _gateway.GetAsync("payments-summary"));
+        Assert.Contains("totalRequests", await Gateway.GetAsync("payments-summary"));
         foreach (var answer in answers)
             answer.Dispose();
     }
@@ -51,14 +40,14 @@ public sealed class SummaryFloodTests : IAsyncLifetime
 
     private async Task<NpgsqlTransaction> StallSummariesAsync()
     {
-        var connection = await _rig.Database.Source.OpenConnectionAsync();
+        var connection = await Rig.Database.Source.OpenConnectionAsync();
         var transaction = await connection.BeginTransactionAsync();
         await using var command = new NpgsqlCommand("LOCK TABLE settlements IN ACCESS EXCLUSIVE MODE", connection);
         await command.ExecuteNonQueryAsync();
         return transaction;
     }
 
-    private Task<long> WaitingAsync() => _rig.Database.ScalarAsync<long>("""
+    private Task<long> WaitingAsync() => Rig.Database.ScalarAsync<long>("""
         SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%settlement_totals%'
         """);

@@ -107,6 +107,9 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
         Unknown = (Unknown.Payments + 1, Unknown.Cents + amount);
     }
 
+    /// <inheritdoc cref="WriteAsync(string, SimulatedProcessor, SimulatedProcessor)"/>
+    public Task WriteAsync(GatewayRig rig) => WriteAsync(rig.Database.ConnectionString, rig.Default, rig.Fallback);
+
     /// <summary>Writes everything: owned by an epoch that is over, so that no instance takes it up.</summary>
     public async Task WriteAsync(string connectionString, SimulatedProcessor atDefault, SimulatedProcessor atFallback)
     {

@@ -1,0 +1,124 @@
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Time.Testing;
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
+using PaymentGateway.Processors;
+using PaymentGateway.Reconciling;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+using Difference = PaymentGateway.Reconciling.Difference;
+
+namespace PaymentGateway.Tests.Reconciling;
+
+/// <summary>A reconciliation on a clock of its own: what comes too late, and what nobody has foreseen.</summary>
+public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.Settings)
+{
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+    private static readonly ReconciliationQuery Everything = new(null, null, Repair: true);
+
+    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
+    private readonly FakeTimeProvider _clock = new(DateTimeOffset.UtcNow);
+    private readonly LogLines<Reconciliation> _log = new();
+
+    [PostgresFact]
+    public async Task It_ends_after_ten_minutes_and_repairs_nothing()
+    {
+        _planted.Agreeing(20);
+        _planted.Unrecorded(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        var (reconciliation, progress) = (New(_clock), new ReconciliationProgress());
+        await using var ledger = await reconciliation.BeginAsync();
+
+        var running = reconciliation.RunAsync(ledger!, Everything, progress, CancellationToken.None);
+        await Eventually.HoldsAsync(() => progress.Phase == "confirming", "it waits for its second look");
+        _clock.Advance(TimeSpan.FromMinutes(10));
+        var report = await running;
+
+        Assert.StartsWith("Not within 10 minutes", report.Stopped?.Message, StringComparison.Ordinal);
+        Assert.Equal(20, await Rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_fault_of_the_gateway_itself_is_in_the_report_and_in_the_log()
+    {
+        var reconciliation = New(new BrokenClock());
+        await using var ledger = await reconciliation.BeginAsync();
+
+        var report = await reconciliation.RunAsync(
+            ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
+
+        Assert.Equal(("stopped", StopReason.Failed), (report.Outcome, report.Stopped?.Reason));
+        Assert.Contains("A reconciliation failed", _log.Lines);
+    }
+
+    // The instance may have been frozen between the second look and the repair.
+    [PostgresTheory]
+    [InlineData(9, true)]
+    [InlineData(11, false)]
+    public async Task Nothing_is_put_back_when_the_processors_were_asked_too_long_ago(int seconds, bool isPutBack)
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Fallback);
+
+        var repaired = await RepairAsync(Gateway.Part<Lease>(), TimeSpan.FromSeconds(seconds));
+
+        Assert.Equal(isPutBack ? RepairResult.PutBack : RepairResult.Left, repaired.Repair);
+        Assert.Equal(isPutBack ? null : "The processors were asked too long ago: try again.", repaired.Why);
+    }
+
+    [PostgresFact]
+    public async Task An_instance_without_a_lease_records_nothing()
+    {
+        _planted.Agreeing(20);
+        _planted.Unrecorded(Processor.Default);
+
+        var left = await RepairAsync(new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing), TimeSpan.Zero);
+
+        Assert.Equal(
+            (RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
+        Assert.Equal(20, await Rig.CountSettledAsync());
+    }
+
+    // The difference that was planted, repaired so long after it was confirmed.
+    private async Task<Difference> RepairAsync(Lease lease, TimeSpan later)
+    {
+        await _planted.WriteAsync(Rig);
+        var options = Gateway.Part<GatewayOptions>();
+        await using var ledger = (await ReconciliationStore.OpenAsync(options))!;
+        using var atDefault = Client(Processor.Default);
+        using var atFallback = Client(Processor.Fallback);
+        var sides = new BothSides(
+            ledger, atDefault, atFallback, options.Reconciling, new ReconciliationProgress(), _clock,
+            CancellationToken.None);
+        var all = TimeWindow.Outward(Start, _planted.Last);
+        var report = new ReconciliationReport(Everything)
+        {
+            Window = all,
+            Default = await sides.CompareAsync(Processor.Default, all),
+            Fallback = await sides.CompareAsync(Processor.Fallback, all),
+        };
+        var payment = (await sides.FindAsync(_planted.Kinds.Keys.Single()))!;
+        report.Differences.Add(
+            new Difference(payment.Compare()!.Value, payment, null) { ConfirmedAt = _clock.GetTimestamp() });
+        _clock.Advance(later);
+        var repair = new DifferenceRepair(
+            ledger, sides, Gateway.Part<ProcessorLanes>(), lease, (await ledger.StateAsync()).Generation, report,
+            _clock, _log);
+        await repair.RepairAllAsync(CancellationToken.None);
+        return report.Differences.Single();
+    }
+
+    private AuditClient Client(Processor processor) => new(
+        processor, Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<GatewayMetrics>(), _clock,
+        Gateway.Part<ILogger<CallGuardHandler>>());
+
+    private Reconciliation New(TimeProvider clock) => new(
+        Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
+        Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<CallGuardHandler>>());
+
+    private sealed class BrokenClock : TimeProvider
+    {
+        public override DateTimeOffset GetUtcNow() => throw new InvalidOperationException("no clock");
+    }
+}

@@ -1,0 +1,68 @@
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>Where a reconciliation begins, and a search that PostgreSQL gives up.</summary>
+public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixture<TestDatabase>, IAsyncLifetime
+{
+    private ReconciliationStore _store = null!;
+
+    public async Task InitializeAsync()
+    {
+        if (!PostgresServer.IsInstalled)
+            return;
+        await database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals");
+        var options = TestSettings.Read(
+            ("ConnectionStrings:Ledger", $"{database.ConnectionString};Options=-c statement_timeout=1s"));
+        await Eventually.HoldsAsync(
+            async () => (_store = (await ReconciliationStore.OpenAsync(options))!) is not null,
+            "the test before has let its lock go");
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_store is not null)
+            await _store.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task An_empty_ledger_has_no_oldest_payment() => Assert.Null(await _store.OldestAsync());
+
+    // By a clock that was set back a charge may be older than every acceptance.
+    [PostgresTheory]
+    [InlineData("accepted_at = '2025-07-15 11:00Z'", "")]
+    [InlineData("accepted_at = '2025-07-15 11:00Z', owner_epoch = -1", "")]
+    [InlineData("accepted_at = '2025-07-15 12:30Z'", "accepted_at = '2025-07-15 11:00Z'")]
+    [InlineData("accepted_at = '2025-07-15 12:30Z'", "requested_at = '2025-07-15 11:00Z'")]
+    public async Task The_oldest_is_what_was_first_accepted_or_charged(string payment, string settlement)
+    {
+        var stored = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
+        await database.Payments.StoreAsync(stored);
+        await database.Ledger.RecordAsync(Batches.ToRecord(stored));
+        var chosen = $"WHERE correlation_id = '{stored.Ids[1]}'";
+        await database.ExecuteAsync($"DELETE FROM settlements {chosen}; UPDATE payments SET {payment} {chosen}");
+        if (settlement.Length > 0)
+            await database.ExecuteAsync(
+                $"UPDATE settlements SET {settlement} WHERE correlation_id = '{stored.Ids[2]}'");
+
+        Assert.Equal(Batches.Noon.AddHours(-1), await _store.OldestAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_search_for_the_unsettled_that_takes_too_long_finds_nothing_and_says_so()
+    {
+        await using var other = await database.Source.OpenConnectionAsync();
+        await using var stalling = await other.BeginTransactionAsync();
+        await using (var locking = other.CreateCommand())
+        {
+            locking.CommandText = "LOCK TABLE payments IN ACCESS EXCLUSIVE MODE";
+            await locking.ExecuteNonQueryAsync();
+        }
+
+        Assert.Null(await _store.UnsettledAsync(Batches.Noon, 10));
+
+        await stalling.RollbackAsync();
+        Assert.Empty((await _store.UnsettledAsync(Batches.Noon, 10))!);
+    }
+}
