@@ -45,6 +45,10 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     public GatewaySystemDatabase Database { get; private set; } = null!;
 
+    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
+
+    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
+
     /// <summary>The relays of a system that was started with them.</summary>
     public GatewaySystemRelays Relays =>
         _relays ?? throw new InvalidOperationException("This system was started without relays.");

@@ -67,6 +67,10 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 
     public GatewaySystemDatabase Database { get; }
 
+    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
+
+    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
+
     /// <param name="settings">Of all three gateways.</param>
     public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
     {

@@ -5,9 +5,9 @@ public interface IComparedSystem
 {
     GatewaySystemDatabase Database { get; }
 
-    SimulatedProcessor Default { get; }
+    SimulatedProcessor DefaultProcessor { get; }
 
-    SimulatedProcessor Fallback { get; }
+    SimulatedProcessor FallbackProcessor { get; }
 
     /// <summary>The HTTP clients of the instances that run and can answer.</summary>
     IEnumerable<HttpClient> RunningInstances();

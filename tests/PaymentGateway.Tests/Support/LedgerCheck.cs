@@ -30,8 +30,8 @@ public static class LedgerCheck
     public static async Task<List<string>> CompareAsync(IComparedSystem system, LoadLedger ledger)
     {
         var settlements = await system.Database.SettlementsAsync();
-        var byDefault = await system.Default.PaymentsAsync();
-        var byFallback = await system.Fallback.PaymentsAsync();
+        var byDefault = await system.DefaultProcessor.PaymentsAsync();
+        var byFallback = await system.FallbackProcessor.PaymentsAsync();
 
         var comparison = new LedgerComparison(ledger, settlements, byDefault.Values, byFallback.Values);
         var differences = comparison.Differences().Select(difference => $"{difference}").ToList();
@@ -44,8 +44,8 @@ public static class LedgerCheck
 
     private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)
     {
-        var byDefault = await system.Default.SummariseAsync();
-        var byFallback = await system.Fallback.SummariseAsync();
+        var byDefault = await system.DefaultProcessor.SummariseAsync();
+        var byFallback = await system.FallbackProcessor.SummariseAsync();
         var expected = new GatewaySummary(
             new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
             new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
