@@ -139,7 +139,7 @@ public sealed class HostsTests(ITestOutputHelper output)
             Assert.Equal(charges[host] + own, await cluster.CountChargesOfAsync(host));
         }
 
-        ClientsSawNothing(cluster, fault, refused);
+        ClientsNoticedNothing(cluster, fault, refused);
         return Line(
             fault.Name, losing.Count > 0 ? Text(took.Elapsed.TotalSeconds) : "-", _ledger.Count - sentBefore,
             cluster.Answers.Refused - refused, Text(_ledger.Percentile(100, begun).TotalSeconds),
@@ -165,7 +165,12 @@ public sealed class HostsTests(ITestOutputHelper output)
 
     private static async Task ProcessorsAnswerAsync(HostsCluster cluster)
     {
+        const string AtFallback = "settlements WHERE processor = 2";
+        var before = await cluster.Database.CountAsync(AtFallback);
         await cluster.Fallback.SetFailureAsync(false);
+        if (Table is not null)
+            await Eventually.HoldsAsync(
+                async () => await cluster.Database.CountAsync(AtFallback) > before, "fallback is used");
         await cluster.Default.ClearFaultsAsync();
         await cluster.Default.SetFailureAsync(false);
     }
@@ -186,7 +191,7 @@ public sealed class HostsTests(ITestOutputHelper output)
     /// <summary>
     /// One host may break without any client seeing it. When two do, a request may have been at both, and is refused.
     /// </summary>
-    private void ClientsSawNothing(HostsCluster cluster, Fault fault, int refusedBefore)
+    private void ClientsNoticedNothing(HostsCluster cluster, Fault fault, int refusedBefore)
     {
         Assert.Equal(0, cluster.Answers.WithoutRetryAfter);
         Assert.Equal(0, _ledger.CountOf(LoadOutcome.Failed));
