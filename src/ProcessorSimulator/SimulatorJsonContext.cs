@@ -22,4 +22,5 @@ namespace ProcessorSimulator;
 [JsonSerializable(typeof(ConfigurationChange<bool>))]
 [JsonSerializable(typeof(FaultSettings))]
 [JsonSerializable(typeof(CallCount))]
+[JsonSerializable(typeof(Dictionary<string, long>))]
 internal sealed partial class SimulatorJsonContext : JsonSerializerContext;

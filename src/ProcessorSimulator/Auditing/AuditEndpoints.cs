@@ -6,8 +6,8 @@ using ProcessorSimulator.Charging;
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>
-/// GET /admin/payments (all, or between from and to), POST /admin/payments (many at once, past every switch) and GET
-/// /admin/calls: an auditor's extras for our own rig, ours and not the contract's.
+/// GET /admin/payments (all, or between from and to), POST /admin/payments (many at once, past every switch), GET
+/// /admin/calls and GET /admin/callers: an auditor's extras for our own rig, ours and not the contract's.
 /// </summary>
 internal sealed class AuditEndpoints(
     PaymentLedger ledger, CallCounters calls, PaymentLimiter limiter, Faults faults)
@@ -20,6 +20,7 @@ internal sealed class AuditEndpoints(
         app.MapGet("/admin/payments", token.Guard(ListAsync));
         app.MapPost("/admin/payments", token.Guard(PlantAsync));
         app.MapGet("/admin/calls", token.Guard(CountAsync));
+        app.MapGet("/admin/callers", token.Guard(CountCallersAsync));
     }
 
     private async Task ListAsync(HttpContext context)
@@ -65,4 +66,7 @@ internal sealed class AuditEndpoints(
 
     private Task CountAsync(HttpContext context) => JsonBody.WriteAsync(
         context, calls.Read(limiter.InFlight, limiter.Queued, faults.Held), SimulatorJsonContext.Default.CallCount);
+
+    private Task CountCallersAsync(HttpContext context) => JsonBody.WriteAsync(
+        context, calls.ReadCallers(), SimulatorJsonContext.Default.DictionaryStringInt64);
 }

@@ -1,8 +1,12 @@
+using System.Collections.Concurrent;
+using System.Net;
+
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>Counts the calls since the start or the last purge; any thread may count.</summary>
 internal sealed class CallCounters
 {
+    private readonly ConcurrentDictionary<IPAddress, long> _postsBy = new();
     private long _posts;
     private long _lookUps;
     private long _healthCalls;
@@ -11,7 +15,13 @@ internal sealed class CallCounters
     private long _summaries;
     private int _maxInFlight;
 
-    public void CountPost() => Interlocked.Increment(ref _posts);
+    /// <param name="caller">Null when it has no address.</param>
+    public void CountPost(IPAddress? caller)
+    {
+        Interlocked.Increment(ref _posts);
+        if (caller is not null)
+            _postsBy.AddOrUpdate(caller, 1, static (_, count) => count + 1);
+    }
 
     public void CountLookUp() => Interlocked.Increment(ref _lookUps);
 
@@ -39,7 +49,12 @@ internal sealed class CallCounters
         Volatile.Write(ref _duplicates, 0);
         Volatile.Write(ref _summaries, 0);
         Volatile.Write(ref _maxInFlight, 0);
+        _postsBy.Clear();
     }
+
+    /// <summary>By the address of the caller: how many POSTs came from there.</summary>
+    public Dictionary<string, long> ReadCallers() =>
+        _postsBy.ToDictionary(pair => pair.Key.ToString(), pair => pair.Value);
 
     public CallCount Read(int inFlight, int queued, int held) => new(
         Volatile.Read(ref _posts),

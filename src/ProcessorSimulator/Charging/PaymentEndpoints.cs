@@ -21,7 +21,7 @@ internal sealed partial class PaymentEndpoints(
 
     private async Task AcceptAsync(HttpContext context)
     {
-        calls.CountPost();
+        calls.CountPost(context.Connection.RemoteIpAddress);
         var fault = faulty.TakeFault();
         if (fault is { TooMany: true })
         {

@@ -77,7 +77,8 @@ public sealed class ComposeSettingsTests
     public void The_instances_make_their_sockets_where_nginx_looks_for_them()
     {
         var nginx = ComposeProject.Challenge["nginx"];
-        var upstreams = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
+        var upstreams = File.ReadAllText(Repository.PathOf(
+            nginx.Mounts.Single(mount => mount.Target == "/etc/nginx/upstreams.conf").Source));
         foreach (var instance in Instances.Select(name => ComposeProject.Challenge[name]))
         {
             var socket = instance.Environment[Urls]["http://unix:".Length..];

@@ -29,23 +29,42 @@ public sealed class ServedConfigurationTests : IDisposable
     public async Task Nginx_takes_its_configuration_as_the_containers_user_and_writes_below_its_prefix_only()
     {
         var nginx = ComposeProject.Challenge["nginx"];
-        var configuration = nginx.Mounts.Single(mount => mount.Type == "bind");
-        Assert.Equal("./nginx/nginx.conf", configuration.Source);
-        // A copy: that user may not be able to enter the clone.
-        File.Copy(Repository.PathOf(configuration.Source), Path.Combine(_folder, "nginx.conf"));
+        var files = nginx.Mounts.Where(mount => mount.Type == "bind")
+            .ToDictionary(mount => Path.GetFileName(mount.Target), mount => mount.Source);
+        Assert.Equal("./nginx/nginx.conf", files["nginx.conf"]);
+        Assert.Equal("./nginx/upstreams/one-machine.conf", files["upstreams.conf"]);
+
+        await IsTakenAsync(files);
+    }
+
+    [GatewaySystemFact]
+    public Task Nginx_takes_the_upstreams_of_more_hosts_in_the_place_of_those_of_one_machine() =>
+        IsTakenAsync(new Dictionary<string, string>
+        {
+            ["nginx.conf"] = "nginx/nginx.conf",
+            ["upstreams.conf"] = "nginx/upstreams/hosts.conf",
+        });
+
+    /// <param name="files">From the name beside nginx.conf to the file of the repository.</param>
+    private async Task IsTakenAsync(Dictionary<string, string> files)
+    {
+        var nginx = ComposeProject.Challenge["nginx"];
+        // Copies: that user may not be able to enter the clone.
+        foreach (var (name, source) in files)
+            File.Copy(Repository.PathOf(source), Path.Combine(_folder, name));
         var prefix = Directory.CreateDirectory(Path.Combine(_folder, "prefix")).FullName;
         await AllowAsync(nginx.User);
 
         var command = nginx.Command!.Select(word => word
             .Replace(nginx.Tmpfs.Keys.Single() + "/", prefix + "/", StringComparison.Ordinal)
-            .Replace(configuration.Target, Path.Combine(_folder, "nginx.conf"), StringComparison.Ordinal));
+            .Replace("/etc/nginx/", _folder + "/", StringComparison.Ordinal));
         var run = await ProgramRun.RunAsync([.. As(nginx.User), .. command, "-t"], _folder);
 
         Assert.True(run.ExitCode == 0, run.Errors);
         Assert.Contains("test is successful", run.Errors);
         Assert.NotEmpty(Directory.GetDirectories(prefix));
         var left = Directory.GetFileSystemEntries(_folder).Select(Path.GetFileName).Order();
-        Assert.Equal(["nginx.conf", "prefix"], left);
+        Assert.Equal(files.Keys.Append("prefix").Order(), left);
     }
 
     [PostgresFact]

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Net;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
@@ -141,29 +140,5 @@ public sealed class FailoverTests(ITestOutputHelper output)
 
         /// <summary>The old primary runs on, and whoever reaches it may try to write.</summary>
         public bool LivesOn { get; init; }
-    }
-
-    private sealed class RetryAfterCheck() : DelegatingHandler(new SocketsHttpHandler { UseProxy = false })
-    {
-        private int _refused;
-        private int _withoutRetryAfter;
-
-        public int Refused => _refused;
-
-        public int WithoutRetryAfter => _withoutRetryAfter;
-
-        protected override async Task<HttpResponseMessage> SendAsync(
-            HttpRequestMessage request, CancellationToken cancellationToken)
-        {
-            var answer = await base.SendAsync(request, cancellationToken);
-            if (answer.StatusCode == HttpStatusCode.ServiceUnavailable)
-            {
-                Interlocked.Increment(ref _refused);
-                if (answer.Headers.RetryAfter is null)
-                    Interlocked.Increment(ref _withoutRetryAfter);
-            }
-
-            return answer;
-        }
     }
 }

@@ -2,7 +2,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>To which instance nginx gives a payment (nginx.conf, upstream; docs/decisions, 0020).</summary>
+/// <summary>To which instance nginx gives a payment (nginx/upstreams/one-machine.conf; docs/decisions, 0020).</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class LoadSharingTests(RunningSystem running)
 {

@@ -148,6 +148,9 @@ public sealed class TlsTests : IAsyncLifetime
             Path.Combine(_folder.FullName, "nginx.conf"),
             text.Replace(Listen, "", StringComparison.Ordinal)
                 .Replace(Include, Include.Replace("#", "", StringComparison.Ordinal), StringComparison.Ordinal));
+        File.Copy(
+            Repository.PathOf("nginx", "upstreams", "one-machine.conf"),
+            Path.Combine(_folder.FullName, "upstreams.conf"));
         File.WriteAllText(
             Path.Combine(_folder.FullName, "tls.conf"),
             File.ReadAllText(Repository.PathOf("nginx", "tls.conf"))

@@ -22,6 +22,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     [InlineData("POST", "admin/purge-payments")]
     [InlineData("GET", "admin/payments")]
     [InlineData("GET", "admin/calls")]
+    [InlineData("GET", "admin/callers")]
     [InlineData("GET", "admin/faults")]
     [InlineData("PUT", "admin/faults")]
     [InlineData("POST", "admin/faults/reset")]
@@ -180,5 +181,18 @@ public sealed class AdministeringTests : IAsyncLifetime
         var calls = await _processor.CallsAsync();
 
         Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0, 0, 0), calls);
+    }
+
+    [Fact]
+    public async Task Charges_are_counted_by_the_address_of_the_caller_whatever_comes_of_them()
+    {
+        var id = Guid.NewGuid();
+        using var first = await _processor.Client.ChargeAsync(id);
+        using var second = await _processor.Client.ChargeAsync(id);
+        var counted = await _processor.CallersAsync();
+        await _processor.PurgeAsync();
+
+        Assert.Equal(new KeyValuePair<string, long>("127.0.0.1", 2), Assert.Single(counted));
+        Assert.Empty(await _processor.CallersAsync());
     }
 }

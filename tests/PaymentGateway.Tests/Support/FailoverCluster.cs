@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Globalization;
 using Npgsql;
 
@@ -10,14 +9,12 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public sealed class FailoverCluster : IAsyncDisposable
 {
-    private readonly Process _script;
-    private readonly string _directory;
+    private readonly ClusterScript _script;
     private readonly string _network;
 
-    private FailoverCluster(Process script, string directory, string network)
+    private FailoverCluster(ClusterScript script, string network)
     {
         _script = script;
-        _directory = directory;
         _network = network;
     }
 
@@ -35,22 +32,10 @@ public sealed class FailoverCluster : IAsyncDisposable
     public static async Task<FailoverCluster> UpAsync()
     {
         var network = $"10.231.{Environment.ProcessId % 250}";
-        string[] arguments =
-        [
-            Repository.PathOf("tests", "PaymentGateway.Tests", "Support", "failover-cluster"),
-            PostgresServer.Binaries!, network, GatewaySystemSettings.FreePort(),
-            $"pgha{Environment.ProcessId % 100_000}",
-        ];
-        var start = new ProcessStartInfo("bash", arguments)
-        {
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        var script = Process.Start(start)!;
-        return await script.StandardOutput.ReadLineAsync() is { } directory
-            ? new FailoverCluster(script, directory, network)
-            : throw new InvalidOperationException(await script.StandardError.ReadToEndAsync());
+        var script = await ClusterScript.StartAsync(
+            "failover-cluster", PostgresServer.Binaries!, network, GatewaySystemSettings.FreePort(),
+            $"pgha{Environment.ProcessId % 100_000}");
+        return new FailoverCluster(script, network);
     }
 
     /// <summary>The node that takes writes, as the nodes say themselves; 1 or 2.</summary>
@@ -63,21 +48,21 @@ public sealed class FailoverCluster : IAsyncDisposable
     }
 
     /// <summary>Returns when one node is primary and the other one its synchronous standby.</summary>
-    public Task SteadyAsync() => OrderAsync("steady");
+    public Task SteadyAsync() => _script.OrderAsync("steady");
 
-    public Task SwitchoverAsync() => OrderAsync("switchover");
+    public Task SwitchoverAsync() => _script.OrderAsync("switchover");
 
-    public Task KillPostmasterAsync(int node) => OrderAsync($"kill-postmaster {node}");
+    public Task KillPostmasterAsync(int node) => _script.OrderAsync($"kill-postmaster {node}");
 
     /// <summary>kill -9 of PostgreSQL and its keeper at once.</summary>
-    public Task KillNodeAsync(int node) => OrderAsync($"kill-node {node}");
+    public Task KillNodeAsync(int node) => _script.OrderAsync($"kill-node {node}");
 
-    public Task StartNodeAsync(int node) => OrderAsync($"start-node {node}");
+    public Task StartNodeAsync(int node) => _script.OrderAsync($"start-node {node}");
 
     /// <summary>The node lives on, and its packets go nowhere.</summary>
-    public Task CutAsync(int node) => OrderAsync($"cut {node}");
+    public Task CutAsync(int node) => _script.OrderAsync($"cut {node}");
 
-    public Task HealAsync(int node) => OrderAsync($"heal {node}");
+    public Task HealAsync(int node) => _script.OrderAsync($"heal {node}");
 
     /// <summary>A write past the network, as a client beside a node has it; waits as long as the node does.</summary>
     public async Task WriteAsync(int node, Guid id)
@@ -96,27 +81,15 @@ public sealed class FailoverCluster : IAsyncDisposable
         return (T)(await command.ExecuteScalarAsync())!;
     }
 
-    public async ValueTask DisposeAsync()
-    {
-        _script.StandardInput.Close();
-        await _script.WaitForExitAsync();
-        _script.Dispose();
-    }
+    public ValueTask DisposeAsync() => _script.DisposeAsync();
 
     private async Task<NpgsqlConnection> OpenAsync(int node)
     {
         var connection = new NpgsqlConnection(string.Create(
-            CultureInfo.InvariantCulture,
-            $"Host={_directory};Port=500{node};Username=postgres;Database=gateway;Pooling=false;Command Timeout=0"));
+            CultureInfo.InvariantCulture, $"Host={_script.Directory};Port=500{node};Username=postgres;")
+            + "Database=gateway;Pooling=false;Command Timeout=0");
         await connection.OpenAsync();
         return connection;
-    }
-
-    private async Task OrderAsync(string order)
-    {
-        await _script.StandardInput.WriteLineAsync(order);
-        if (await _script.StandardOutput.ReadLineAsync() is null)
-            throw new InvalidOperationException($"{order}: {await _script.StandardError.ReadToEndAsync()}");
     }
 }
 

@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Support;
 /// The real system as processes: published gateway twice, nginx, PostgreSQL, two simulators. Parts can be stopped,
 /// killed and started singly; everything is stopped on disposal.
 /// </summary>
-public sealed class GatewaySystem : IAsyncDisposable
+public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 {
     public const string First = PartNames.First;
     public const string Second = PartNames.Second;
@@ -44,6 +44,10 @@ public sealed class GatewaySystem : IAsyncDisposable
     public SimulatedProcessor Fallback { get; private set; } = null!;
 
     public GatewaySystemDatabase Database { get; private set; } = null!;
+
+    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
+
+    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
 
     /// <summary>The relays of a system that was started with them.</summary>
     public GatewaySystemRelays Relays =>
@@ -138,7 +142,7 @@ public sealed class GatewaySystem : IAsyncDisposable
 
     /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
     public async Task<bool> IsIdleAsync() =>
-        await Database.CountUnsettledAsync() == 0 && !await IsBusyAsync(Default) && !await IsBusyAsync(Fallback);
+        await Database.CountUnsettledAsync() == 0 && !await Default.IsBusyAsync() && !await Fallback.IsBusyAsync();
 
     public async ValueTask DisposeAsync()
     {
@@ -170,9 +174,6 @@ public sealed class GatewaySystem : IAsyncDisposable
         system.Attach();
         return system;
     }
-
-    private static async Task<bool> IsBusyAsync(SimulatedProcessor processor) =>
-        await processor.CallsAsync() is { InFlight: > 0 } or { Queued: > 0 };
 
     private async Task EndAsync()
     {

@@ -1,3 +1,4 @@
+using System.Globalization;
 using Npgsql;
 using PaymentGateway.Storage;
 using PaymentGateway.Tools.Running;
@@ -64,11 +65,14 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     }
 
     /// <param name="rows">What follows SELECT count(*) FROM.</param>
-    public async Task<long> CountAsync(string rows)
+    public Task<long> CountAsync(string rows) => NumberAsync($"SELECT count(*) FROM {rows}");
+
+    /// <summary>What a query gives that has one number in one row.</summary>
+    public async Task<long> NumberAsync(string sql)
     {
         await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand($"SELECT count(*) FROM {rows}", connection);
-        return (long)(await command.ExecuteScalarAsync())!;
+        await using var command = new NpgsqlCommand(sql, connection);
+        return Convert.ToInt64(await command.ExecuteScalarAsync(), CultureInfo.InvariantCulture);
     }
 
     /// <summary>

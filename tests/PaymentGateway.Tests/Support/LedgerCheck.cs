@@ -13,7 +13,7 @@ public static class LedgerCheck
 
     /// <summary>Waits until everything acknowledged is settled, and fails with every difference that is left.</summary>
     /// <returns>How long it took to drain.</returns>
-    public static async Task<TimeSpan> AgreesAsync(GatewaySystem system, LoadLedger ledger, TimeSpan? within = null)
+    public static async Task<TimeSpan> AgreesAsync(IComparedSystem system, LoadLedger ledger, TimeSpan? within = null)
     {
         var waited = Stopwatch.StartNew();
         while (!await IsDrainedAsync(system, ledger) && waited.Elapsed < (within ?? DrainLimit))
@@ -27,11 +27,11 @@ public static class LedgerCheck
     }
 
     /// <summary>All differences in words, none when the ledgers agree.</summary>
-    public static async Task<List<string>> CompareAsync(GatewaySystem system, LoadLedger ledger)
+    public static async Task<List<string>> CompareAsync(IComparedSystem system, LoadLedger ledger)
     {
         var settlements = await system.Database.SettlementsAsync();
-        var byDefault = await system.Default.PaymentsAsync();
-        var byFallback = await system.Fallback.PaymentsAsync();
+        var byDefault = await system.DefaultProcessor.PaymentsAsync();
+        var byFallback = await system.FallbackProcessor.PaymentsAsync();
 
         var comparison = new LedgerComparison(ledger, settlements, byDefault.Values, byFallback.Values);
         var differences = comparison.Differences().Select(difference => $"{difference}").ToList();
@@ -39,13 +39,13 @@ public static class LedgerCheck
         return differences;
     }
 
-    private static async Task<bool> IsDrainedAsync(GatewaySystem system, LoadLedger ledger) =>
+    private static async Task<bool> IsDrainedAsync(IComparedSystem system, LoadLedger ledger) =>
         await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
 
-    private static async Task CompareSummariesAsync(GatewaySystem system, List<string> differences)
+    private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)
     {
-        var byDefault = await system.Default.SummariseAsync();
-        var byFallback = await system.Fallback.SummariseAsync();
+        var byDefault = await system.DefaultProcessor.SummariseAsync();
+        var byFallback = await system.FallbackProcessor.SummariseAsync();
         var expected = new GatewaySummary(
             new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
             new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));

@@ -113,6 +113,13 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     public Task HoldsAsync(int calls) => Eventually.HoldsAsync(
         async () => (await CallsAsync()).Held >= calls, $"{calls} calls hang at the processor");
 
+    /// <summary>Whether a call is in flight there, or waits.</summary>
+    public async Task<bool> IsBusyAsync() => await CallsAsync() is { InFlight: > 0 } or { Queued: > 0 };
+
+    /// <summary>How many charges have come from each address.</summary>
+    public async Task<IReadOnlyDictionary<string, long>> CallersAsync() =>
+        (await _admin.GetFromJsonAsync<Dictionary<string, long>>("admin/callers"))!;
+
     public async Task<ProcessorCalls> CallsAsync() => (await _admin.GetFromJsonAsync<ProcessorCalls>("admin/calls"))!;
 
     /// <summary>An admin call that this class has no method for; the token goes with it.</summary>

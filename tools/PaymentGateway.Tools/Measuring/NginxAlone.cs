@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using CliWrap;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 
@@ -35,6 +36,7 @@ internal sealed class NginxAlone : IAsyncDisposable
             text.Replace("listen 9999", "listen " + Figure.Of(port), StringComparison.Ordinal)
                 .Replace(Passes, "return 202;", StringComparison.Ordinal),
             cancellation);
+        File.Copy(NginxPart.Upstreams, Path.Combine(folder, "upstreams.conf"), overwrite: true);
         var nginx = new NginxAlone(folder, log);
         try
         {

@@ -5,6 +5,9 @@ namespace PaymentGateway.Tools.Running;
 /// <summary>The entry point: it opens last and closes first.</summary>
 internal sealed class NginxPart() : Part(PartNames.Nginx)
 {
+    /// <summary>What nginx.conf includes as upstreams.conf, here and in compose.</summary>
+    public static string Upstreams => Repository.PathOf("nginx", "upstreams", "one-machine.conf");
+
     // Ends what is in flight; TERM would not.
     public override Signal StopSignal => Signal.Quit;
 
@@ -25,6 +28,7 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         Directory.CreateDirectory(prefix);
         // The ports are all that differs between systems side by side.
         await CopyAsync("nginx.conf", "listen 9999", $"listen {system.Settings.Port}");
+        File.Copy(Upstreams, Path.Combine(prefix, "upstreams.conf"), overwrite: true);
         if (system.Settings.MetricsPort is { } metrics)
             await CopyAsync("metrics.conf", "127.0.0.1:9998", $"127.0.0.1:{metrics}");
         else

@@ -1,0 +1,177 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>What may happen to a host.</summary>
+public enum HostFault
+{
+    /// <summary>The network to the database is cut.</summary>
+    NoLedger,
+
+    /// <summary>The network to the processors is cut.</summary>
+    NoProcessors,
+
+    /// <summary>Every process stands still.</summary>
+    Frozen,
+}
+
+/// <summary>
+/// Three hosts with a gateway each, in networks of their own, by TCP; one PostgreSQL, both processors, and one nginx
+/// with the upstreams of more hosts. Their wall clocks are apart. Everything ends with this process.
+/// </summary>
+public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
+{
+    /// <summary>How far the wall clock of each host is from the truth, in seconds.</summary>
+    public static readonly IReadOnlyDictionary<int, int> Clocks =
+        new Dictionary<int, int> { [1] = 2, [2] = -2, [3] = 0 };
+
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(6);
+    private static readonly int Number = Environment.ProcessId % 250;
+
+    private readonly ClusterScript _script;
+    private readonly Dictionary<int, HttpClient> _hosts;
+    private readonly HashSet<int> _broken = [];
+
+    private HostsCluster(ClusterScript script)
+    {
+        _script = script;
+        _hosts = Clocks.Keys.ToDictionary(host => host, host => To($"http://10.234.{Number}.1{host}:8080"));
+        Client = new HttpClient(Answers)
+        {
+            BaseAddress = new Uri($"http://10.234.{Number}.10:9999"),
+            Timeout = AnswerLimit,
+        };
+        Default = SimulatedProcessor.Attach(new Uri($"http://10.233.{Number}.10:8001"));
+        Fallback = SimulatedProcessor.Attach(new Uri($"http://10.233.{Number}.10:8002"));
+        Database = new GatewaySystemDatabase(
+            $"Host=10.232.{Number}.10;Username=gateway;Database=gateway",
+            () => throw new NotSupportedException("the script has it"));
+    }
+
+    /// <summary>Null when it can be had, or when it must be there. Nobody but root has networks to cut.</summary>
+    public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
+        ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
+            : PostgresServer.IsRequired || (Programs.Has("ip") && FakedTime.Library is not null) ? null
+            : "NOT RUN: ip or libfaketime is missing (eng/setup, eng/setup failover)");
+
+    /// <summary>Through nginx, as clients come.</summary>
+    public HttpClient Client { get; }
+
+    /// <summary>What these clients were refused.</summary>
+    public RetryAfterCheck Answers { get; } = new();
+
+    public SimulatedProcessor Default { get; }
+
+    public SimulatedProcessor Fallback { get; }
+
+    public GatewaySystemDatabase Database { get; }
+
+    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
+
+    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
+
+    /// <param name="settings">Of all three gateways.</param>
+    public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
+    {
+        var script = await ClusterScript.StartAsync(
+            "hosts-cluster",
+            [
+                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
+                FakedTime.Library!, $"{Number}", $"pgmh{Environment.ProcessId % 100_000}",
+                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
+                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
+            ]);
+        var cluster = new HostsCluster(script);
+        try
+        {
+            foreach (var http in cluster._hosts.Values.Append(cluster.Client))
+                await Eventually.HoldsAsync(() => IsReadyAsync(http), $"{http.BaseAddress} is ready");
+            return cluster;
+        }
+        catch
+        {
+            await cluster.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>Past nginx.</summary>
+    public HttpClient Host(int host) => _hosts[host];
+
+    public IEnumerable<HttpClient> RunningInstances() =>
+        _hosts.Where(host => !_broken.Contains(host.Key)).Select(host => host.Value);
+
+    public async Task<bool> IsIdleAsync() =>
+        await Database.CountUnsettledAsync() == 0 && !await Default.IsBusyAsync() && !await Fallback.IsBusyAsync();
+
+    public Task BreakAsync(int host, HostFault fault)
+    {
+        _broken.Add(host);
+        return _script.OrderAsync(fault == HostFault.Frozen ? $"freeze {host}" : $"cut {host} {(int)fault}");
+    }
+
+    public async Task RepairAsync(int host, HostFault fault)
+    {
+        await _script.OrderAsync(fault == HostFault.Frozen ? $"thaw {host}" : $"heal {host} {(int)fault}");
+        _broken.Remove(host);
+    }
+
+    /// <summary>The newest epoch of a host.</summary>
+    public async Task<int> EpochOfAsync(int host) => (int)await Database.NumberAsync(
+        $"SELECT max(epoch) FROM leases WHERE instance LIKE '%/host{host}'");
+
+    /// <summary>The payments that an epoch owns and that are not in the ledger.</summary>
+    public Task<long> CountUnsettledOfAsync(int epoch) => Database.CountAsync(
+        $"payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
+        + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
+
+    /// <summary>How often a host has charged, at both processors, whatever came of it.</summary>
+    public async Task<long> CountChargesOfAsync(int host)
+    {
+        var address = $"10.233.{Number}.1{host}";
+        return (await Default.CallersAsync()).GetValueOrDefault(address)
+            + (await Fallback.CallersAsync()).GetValueOrDefault(address);
+    }
+
+    /// <summary>How many payments it says to have lost with an epoch; null when it has not said so yet.</summary>
+    public int? LostWith(int host, int epoch) =>
+        Lost().Matches(File.ReadAllText(Path.Combine(_script.Directory, $"host{host}.log")))
+            .Where(match => match.Groups[1].Value == $"{epoch}")
+            .Select(match => (int?)int.Parse(match.Groups[2].Value, CultureInfo.InvariantCulture)).FirstOrDefault();
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var http in _hosts.Values.Append(Client))
+            http.Dispose();
+        await Default.DisposeAsync();
+        await Fallback.DisposeAsync();
+        await _script.DisposeAsync();
+    }
+
+    private static HttpClient To(string url) =>
+        new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = new Uri(url), Timeout = AnswerLimit };
+
+    private static async Task<bool> IsReadyAsync(HttpClient http)
+    {
+        try
+        {
+            using var answer = await http.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (HttpRequestException)
+        {
+            return false; // Nothing listens there yet.
+        }
+    }
+
+    [GeneratedRegex(@"Epoch (\d+) was closed by another instance; (\d+) payments are theirs now")]
+    private static partial Regex Lost();
+}
+
+/// <summary>A fact that needs hosts with networks and clocks of their own; skipped where there can be none.</summary>
+[AttributeUsage(AttributeTargets.Method)]
+public sealed class HostsFactAttribute : FactAttribute
+{
+    public HostsFactAttribute() => Skip = HostsCluster.SkipReason;
+}
