@@ -53,7 +53,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
     [InlineData("Gateway:Storage:Profile", "logged")]
-    [InlineData("Gateway:Ledger:Retention", "30")]
+    [InlineData("Gateway:Ledger:Retention", "30h")]
     [InlineData("Gateway:Ledger:Retention", "1439m")]
     [InlineData("Gateway:Ledger:Retention", "0d")]
     [InlineData("Gateway:Ledger:Retention", "3651d")]

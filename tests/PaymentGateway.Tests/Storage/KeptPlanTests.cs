@@ -141,7 +141,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
         var retention = new RetentionStore(_database.Shared);
         var epoch = await _database.OpenEpochAsync();
         Task RemoveAsync() => retention.RemoveAsync(Page);
-        await SettleAsync(epoch, 50, DateTime.UtcNow);
+        await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
         await _database.ExecuteAsync("ANALYZE payments, settlements");
         await retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, TimeSpan.FromDays(30)));
         await CountReadAsync([RemoveAsync]);
