@@ -19,6 +19,7 @@ public sealed class FolderTests
         ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
         ("Leasing", ["Configuring", "Metering", "Queueing", "Storage", "Timing"]),
+        ("Retaining", ["Configuring", "Metering", "Storage"]),
         ("Processors", ["Configuring", "Leasing", "Metering", "Routing", "Storage", "Timing"]),
         ("Recording", ["Configuring", "Leasing", "Metering", "Storage", "Timing"]),
         ("Settling", [
@@ -34,8 +35,8 @@ public sealed class FolderTests
         ("Documenting", ["Answering"]),
         ("Hosting", [
             "Accepting", "Answering", "Configuring", "Documenting", "Leasing", "Logging", "Metering", "Processors",
-            "Querying", "Queueing", "Reconciling", "Recording", "Routing", "Settling", "Showing", "Storage",
-            "Summarising"]),
+            "Querying", "Queueing", "Reconciling", "Recording", "Retaining", "Routing", "Settling", "Showing",
+            "Storage", "Summarising"]),
         ("Commanding", [
             "Accepting", "Configuring", "Hosting", "Leasing", "Reconciling", "Settling", "Storage", "Summarising"]),
     ];

@@ -5,6 +5,7 @@ namespace PaymentGateway.Configuring;
 /// </summary>
 /// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
 /// <param name="FallbackFee">The same of fallback.</param>
+/// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
 internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
@@ -12,6 +13,7 @@ internal sealed record GatewayOptions(
     string? AdminToken,
     LogFormat LogFormat,
     bool Durable,
+    TimeSpan? Retention,
     Uri DefaultUrl,
     Uri FallbackUrl,
     decimal DefaultFee,
@@ -39,6 +41,7 @@ internal sealed record GatewayOptions(
             settings.Secret("Gateway:Admin:Token"),
             settings.Choice("Gateway:Logging:Format", LogFormat.Text),
             durable,
+            settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),
             settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
             settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
             settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),

@@ -66,14 +66,13 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             : throw Wrong(key, $"'{text}' is none of {string.Join(", ", Enum.GetNames<TEnum>())}");
     }
 
-    /// <summary>Takes 500ms, 30s, 10m or hh:mm:ss.</summary>
-    public TimeSpan Duration(string key, string fallback, string least, string most)
-    {
-        var text = OptionalText(key) ?? fallback;
-        return TryDuration(text, out var value) && value >= Known(least) && value <= Known(most)
-            ? value
-            : throw Wrong(key, $"'{text}' is not a duration (500ms, 30s, 10m, 00:00:30) from {least} to {most}");
-    }
+    /// <summary>Takes 500ms, 30s, 10m, 30d or hh:mm:ss.</summary>
+    public TimeSpan Duration(string key, string fallback, string least, string most) =>
+        Within(key, OptionalText(key) ?? fallback, least, most);
+
+    /// <summary>The same; null where it is not set.</summary>
+    public TimeSpan? OptionalDuration(string key, string least, string most) =>
+        OptionalText(key) is { } text ? Within(key, text, least, most) : null;
 
     public static ConfigurationException Wrong(string key, string reason) =>
         new(key.Replace(":", "__", StringComparison.Ordinal), reason);
@@ -88,6 +87,11 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
                 throw Wrong(key, "is no setting of the gateway (docs/configuration.md has them all)");
     }
 
+    private static TimeSpan Within(string key, string text, string least, string most) =>
+        TryDuration(text, out var value) && value >= Known(least) && value <= Known(most)
+            ? value
+            : throw Wrong(key, $"'{text}' is not a duration (500ms, 30s, 10m, 30d, 00:00:30) from {least} to {most}");
+
     private static bool TryDuration(string text, out TimeSpan value)
     {
         var (unitMs, digits) = text switch
@@ -95,6 +99,7 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             _ when text.EndsWith("ms", StringComparison.Ordinal) => (1d, text[..^2]),
             _ when text.EndsWith('s') => (1_000d, text[..^1]),
             _ when text.EndsWith('m') => (60_000d, text[..^1]),
+            _ when text.EndsWith('d') => (86_400_000d, text[..^1]),
             _ => (0d, text),
         };
         if (unitMs == 0)
@@ -102,7 +107,7 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
 
         value = default;
         if (!double.TryParse(digits, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var number)
-            || number * unitMs > TimeSpan.FromDays(365).TotalMilliseconds)
+            || number * unitMs > TimeSpan.FromDays(3_650).TotalMilliseconds)
             return false;
 
         value = TimeSpan.FromMilliseconds(number * unitMs);

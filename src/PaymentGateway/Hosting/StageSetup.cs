@@ -8,6 +8,7 @@ using PaymentGateway.Querying;
 using PaymentGateway.Queueing;
 using PaymentGateway.Reconciling;
 using PaymentGateway.Recording;
+using PaymentGateway.Retaining;
 using PaymentGateway.Settling;
 using PaymentGateway.Showing;
 using PaymentGateway.Storage;
@@ -76,6 +77,7 @@ internal static class StageSetup
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();
+        services.AddHostedService<RetentionSweep>();
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
     }
 }

@@ -37,6 +37,7 @@ internal sealed class GatewayMetrics : IDisposable
         RecordBatchSize = Size("record.batch.size", "Outcomes in one batch.");
         SummaryDuration = Time("summary.duration", "A summary, from the question to its answer.");
         Adopted = Count("payments.adopted", "{payment}", "Payments taken over from instances that ended.");
+        Removed = Count("payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
         LeasesLost = Count("lease.lost", "{lease}", "Leases that another instance closed.");
         Reconciliations = Count("reconciliations", "{run}", "Reconciliations that ended, by outcome.");
         Differences = Count(
@@ -87,6 +88,8 @@ internal sealed class GatewayMetrics : IDisposable
 
     public SafeCounter Adopted { get; }
 
+    public SafeCounter Removed { get; }
+
     public SafeCounter LeasesLost { get; }
 
     /// <summary>With an outcome.</summary>
@@ -114,7 +117,7 @@ internal sealed class GatewayMetrics : IDisposable
     /// </summary>
     public void BeginAtZero()
     {
-        foreach (var counter in new[] { Accepted, Duplicates, Parked, Adopted, LeasesLost })
+        foreach (var counter in new[] { Accepted, Duplicates, Parked, Adopted, Removed, LeasesLost })
             counter.Add(0);
         foreach (var reason in Reasons.All)
             Refused.Add(0, reason);

@@ -17,6 +17,8 @@ internal sealed partial class Reconciliation(
 {
     private const int DifferencesMax = 1_000;
 
+    private const string LeftMeanwhile = "Payments of this window left the ledger meanwhile: choose a later from.";
+
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
     // What was on its way into the ledger when it was asked is there by then.
@@ -67,6 +69,7 @@ internal sealed partial class Reconciliation(
             new StoppedException(StopReason.Stopping, "The instance stops, or nobody waits any more."),
         OperationCanceledException => new StoppedException(
             StopReason.TimeOver, $"Not within {RunWithin.TotalMinutes:0} minutes: choose a smaller window."),
+        NotKeptException => new StoppedException(StopReason.LedgerChanged, LeftMeanwhile),
         DbException or TimeoutException =>
             new StoppedException(StopReason.LedgerUnavailable, "PostgreSQL does not answer. Try again."),
         _ => new StoppedException(StopReason.Failed, "It failed, and the instance's log says how."),
@@ -78,7 +81,11 @@ internal sealed partial class Reconciliation(
     {
         var state = await ledger.StateAsync();
         var to = query.To ?? ClosedUntil;
+        RefuseWhatLeft(query.From is null ? "to" : "from", query.From ?? query.To, state.KeptFrom);
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
+        // What is unsettled stays, however old it is.
+        if (from < state.KeptFrom)
+            from = state.KeptFrom;
         // An empty ledger, or nothing old enough: there is nothing to compare.
         if (from is not { } begin || begin > to)
             return;
@@ -109,7 +116,7 @@ internal sealed partial class Reconciliation(
         progress.Phase = "confirming";
         if (named.Count > 0)
             await Task.Delay(ConfirmAfter, clock, cancellation);
-        await CheckAsync(ledger, state);
+        await CheckAsync(ledger, state, all);
         foreach (var difference in named)
             await ConfirmAsync(sides, difference, report);
         if (query.Repair)
@@ -119,7 +126,7 @@ internal sealed partial class Reconciliation(
             await repair.RepairAllAsync(cancellation);
         }
 
-        await CheckAsync(ledger, state);
+        await CheckAsync(ledger, state, all);
     }
 
     private AuditClient Client(Processor processor) => new(processor, options, lease, metrics, clock, calls);
@@ -148,12 +155,23 @@ internal sealed partial class Reconciliation(
             });
     }
 
-    private static async Task CheckAsync(ReconciliationStore ledger, LedgerState before)
+    private static void RefuseWhatLeft(string field, DateTime? bound, DateTime keptFrom)
+    {
+        if (bound < keptFrom)
+            throw new StoppedException(
+                StopReason.NotKept,
+                $"{field} may be {keptFrom:yyyy-MM-dd'T'HH:mm:ss'Z'} at the earliest: older payments have left.",
+                field);
+    }
+
+    private static async Task CheckAsync(ReconciliationStore ledger, LedgerState before, TimeWindow window)
     {
         var now = await ledger.StateAsync();
         if ((now.Generation, now.Resets, now.Intact) != (before.Generation, before.Resets, before.Intact))
             throw new StoppedException(
                 StopReason.LedgerChanged, "The ledger was purged, or emptied by a crash, meanwhile.");
+        if (now.KeptFrom > window.From)
+            throw new StoppedException(StopReason.LedgerChanged, LeftMeanwhile);
     }
 
     private void Count(ReconciliationReport report)

@@ -109,6 +109,9 @@ internal static class ReconciliationEndpoint
             case StopReason.ProcessorUnavailable:
                 await ProblemAnswer.WriteAsync(context, 503, "Processor unavailable", stopped.Message, null, 5);
                 return true;
+            case StopReason.NotKept:
+                await ProblemAnswer.WriteAsync(context, 400, "Invalid window", stopped.Message, stopped.Parameter);
+                return true;
             case StopReason.LedgerUnavailable:
                 await ProblemAnswer.WriteUnavailableAsync(context);
                 return true;

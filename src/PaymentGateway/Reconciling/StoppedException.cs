@@ -12,8 +12,11 @@ internal enum StopReason
     /// <summary>PostgreSQL does not answer, or the connection with the lock broke.</summary>
     LedgerUnavailable,
 
-    /// <summary>The ledger was purged or reset meanwhile.</summary>
+    /// <summary>The ledger was purged or reset meanwhile, or payments of the window have left it.</summary>
     LedgerChanged,
+
+    /// <summary>Payments of the window had left the ledger before.</summary>
+    NotKept,
 
     /// <summary>It took too long.</summary>
     TimeOver,
@@ -26,7 +29,10 @@ internal enum StopReason
 }
 
 /// <summary>A reconciliation cannot go on; the message is for an operator.</summary>
-internal sealed class StoppedException(StopReason reason, string message) : Exception(message)
+internal sealed class StoppedException(StopReason reason, string message, string? parameter = null) : Exception(message)
 {
     public StopReason Reason => reason;
+
+    /// <summary>The parameter that is wrong, where one is.</summary>
+    public string? Parameter => parameter;
 }

@@ -65,6 +65,7 @@ internal static partial class LedgerSetup
         services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
+        services.AddSingleton<RetentionStore>();
     }
 
     /// <summary>The connections of a pool for everything but batches.</summary>

@@ -9,14 +9,15 @@ internal sealed class LedgerStateStore(SharedConnections connections)
 {
     /// <summary>The <see cref="LedgerState"/>.</summary>
     public const string StateSql = """
-        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact
+        SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact, kept_from
         FROM ledger WHERE id = 1
         """;
 
     // Of several instances that find the row missing, one counts the reset.
     private const string MarkResetSql = """
         WITH marked AS (INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
-        UPDATE ledger SET resets = resets + 1, reset_at = now() WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
+        UPDATE ledger SET resets = resets + 1, reset_at = now(), kept_from = '-infinity', removed_until = '-infinity'
+        WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
     // By the database's clock, as the statement below reads it.
@@ -34,7 +35,8 @@ internal sealed class LedgerStateStore(SharedConnections connections)
                 RAISE EXCEPTION 'nobody waits for this purge any more' USING ERRCODE = 'query_canceled';
             END IF;
             TRUNCATE payments, settlements, settlement_totals;
-            UPDATE ledger SET generation = generation + 1, reset_at = NULL WHERE id = 1;
+            UPDATE ledger SET generation = generation + 1, reset_at = NULL, kept_from = '-infinity',
+                              removed_until = '-infinity' WHERE id = 1;
         END $purge$
         """;
 
@@ -85,5 +87,9 @@ internal sealed record PurgeLimit(TimeSpan Within);
 /// <summary>UTC, the database's; after it a purge empties nothing.</summary>
 internal sealed record PurgeDeadline(DateTime Until);
 
-/// <summary>The state of the ledger; Intact is false once after each crash that emptied it.</summary>
-internal sealed record LedgerState(int Generation, int Resets, DateTime? ResetAt, bool Intact);
+/// <summary>
+/// The state of the ledger; Intact is false once after each crash that emptied it. Settlements requested before
+/// KeptFrom have perhaps left; not every statement reads it.
+/// </summary>
+internal sealed record LedgerState(
+    int Generation, int Resets, DateTime? ResetAt, bool Intact, DateTime KeptFrom = default);

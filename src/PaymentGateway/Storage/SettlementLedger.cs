@@ -11,7 +11,9 @@ namespace PaymentGateway.Storage;
 internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
 {
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
-    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
+    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged. One
+    // that was charged long before it was accepted had left, and came again: its totals have stayed
+    // (docs/decisions/0029-retention.md).
     private const string RecordSql = """
         WITH locked_first AS (SELECT FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
@@ -22,7 +24,7 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
             WHERE outcome.accepted_at = (
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
-            RETURNING processor, requested_at, amount_cents
+            RETURNING processor, requested_at, amount_cents, accepted_at
         ), added AS (
             INSERT INTO settlement_totals AS totals
               (width_seconds, bucket, processor, epoch, requests, amount_cents)
@@ -30,6 +32,8 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
                    sum(amount_cents)
             FROM recorded,
                 (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
+            WHERE requested_at >= accepted_at - interval '1 hour'
+               OR requested_at >= (SELECT kept_from FROM ledger WHERE id = 1)
             GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
             ON CONFLICT (width_seconds, bucket, processor, epoch) DO UPDATE
             SET requests = totals.requests + excluded.requests,
@@ -38,6 +42,7 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
         SELECT count(*) AS value FROM recorded
         """;
 
+    // The row of no processor says that of a raw part some have left: the same snapshot knows that.
     private const string SummariseSql = """
         SELECT processor, sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
             SELECT processor, count(*) AS requests, sum(amount_cents) AS amount_cents FROM settlements
@@ -54,6 +59,8 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
             UNION ALL
             SELECT processor, sum(requests), sum(amount_cents) FROM settlement_totals
             WHERE width_seconds = 5 AND bucket >= @HoursTo AND bucket < @TailStart GROUP BY processor
+            UNION ALL
+            SELECT 0, 1, 0 FROM ledger WHERE id = 1 AND kept_from > @FirstRaw
         ) AS parts GROUP BY processor
         """;
 
@@ -74,13 +81,18 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
     /// </summary>
     /// <returns>No row for a processor that has charged nothing.</returns>
+    /// <exception cref="NotKeptException">Payments at an end of the window have left.</exception>
     public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to) =>
         connections.RunAsync(connection => SumAsync(connection, from, to));
 
     /// <summary>The same on a given connection.</summary>
-    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection connection, DateTime? from, DateTime? to) =>
-        (await connection.QueryAsync<TotalsRow>(
-            SummariseSql, SummaryArgs.Of(from, to), commandTimeout: connection.CommandTimeout)).AsList();
+    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection connection, DateTime? from, DateTime? to)
+    {
+        var window = SummaryArgs.Of(from, to);
+        var rows = (await connection.QueryAsync<TotalsRow>(
+            SummariseSql, window, commandTimeout: connection.CommandTimeout)).AsList();
+        return rows.Exists(row => row.Processor == 0) ? throw window.NotKept() : rows;
+    }
 }
 
 /// <summary>Outcomes to record, all arrays of one length, sorted by id; Attempts are -1 where unknown.</summary>
@@ -95,9 +107,13 @@ internal sealed record RecordArgs(
 internal sealed record SummaryArgs(
     DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
 {
+    /// <summary>The first instant that raw rows are read of; the end of time where none are.</summary>
+    public DateTime FirstRaw => From < HeadEnd ? From : TailStart <= To ? TailStart : Latest;
+
     // The statements name the widths too.
     private static readonly TimeSpan Bucket = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan WideBucket = TimeSpan.FromHours(1);
+    private static readonly TimeSpan Instant = TimeSpan.FromMicroseconds(1);
 
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
     private static readonly DateTime Latest = DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc);
@@ -107,11 +123,18 @@ internal sealed record SummaryArgs(
         // The ends of DateTime travel as -infinity and infinity: then there is no edge on that side.
         var first = from ?? Earliest;
         var last = to ?? Latest;
-        var (headEnd, tailStart) = Whole(Bucket, first, from is null, last, to is null) ?? (first, first);
+        // The bound is inclusive: the last microsecond of a bucket takes in all of it.
+        var end = to is null || last > Latest - Instant ? last : last + Instant;
+        var (headEnd, tailStart) = Whole(Bucket, first, from is null, end, to is null) ?? (first, first);
         var (hoursFrom, hoursTo) =
             Whole(WideBucket, headEnd, from is null, tailStart, to is null) ?? (tailStart, tailStart);
         return new SummaryArgs(first, headEnd, hoursFrom, hoursTo, tailStart, last);
     }
+
+    /// <summary>For a window of which an end is within a bucket, and what was in that has left.</summary>
+    public NotKeptException NotKept() => Floor(From, Bucket) is var from && from != From
+        ? new NotKeptException("from", from)
+        : new NotKeptException("to", Floor(To, Bucket) + Bucket - Instant);
 
     /// <summary>The whole buckets from one time to before another; null when there is none.</summary>
     private static (DateTime From, DateTime To)? Whole(

@@ -45,8 +45,19 @@ internal static class AuditEndpoints
         }
 
         var askedAt = clock.GetTimestamp();
-        var summary = await summaries.AskAsync(new SummaryWindow(
-            from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null));
+        var window = new SummaryWindow(
+            from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null);
+        PaymentsSummary? summary;
+        try
+        {
+            summary = await summaries.AskAsync(window);
+        }
+        catch (NotKeptException notKept)
+        {
+            await ProblemAnswer.WriteAsync(context, 400, "Invalid window", notKept.Message, notKept.Bound);
+            return;
+        }
+
         metrics.SummaryDuration.Record(clock.GetElapsedTime(askedAt).TotalSeconds);
         await (summary is null
             ? ProblemAnswer.WriteAsync(

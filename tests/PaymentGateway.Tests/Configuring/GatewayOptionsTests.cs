@@ -54,6 +54,10 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
     [InlineData("Gateway:Storage:Profile", "logged")]
+    [InlineData("Gateway:Ledger:Retention", "30h")]
+    [InlineData("Gateway:Ledger:Retention", "1439m")]
+    [InlineData("Gateway:Ledger:Retention", "0d")]
+    [InlineData("Gateway:Ledger:Retention", "3651d")]
     [InlineData("Gateway:Intake:Acknowledge", "1")]
     [InlineData("Gateway:Intake:Acknowledge", "Never")]
     [InlineData("Gateway:Intake:MaxWaiting", "0")]
@@ -103,6 +107,7 @@ public sealed class GatewayOptionsTests
     [InlineData("10m", 600)]
     [InlineData("00:00:30", 30)]
     [InlineData("0s", 0)]
+    [InlineData("1d", 86_400)]
     public void A_duration_is_written_with_its_unit_or_as_a_time(string text, double seconds)
     {
         var options = TestSettings.Read(("Gateway:Routing:FallbackAfter", text));

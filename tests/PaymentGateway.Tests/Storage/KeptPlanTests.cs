@@ -134,11 +134,37 @@ public sealed class KeptPlanTests : IAsyncLifetime
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Calls * Page * 6));
     }
 
-    private async Task<RecordArgs> SettleAsync(int owner, int count, DateTime acceptedAt)
+    // What is old comes first by no key of payments, and its page is all that is read of either table.
+    [PostgresFact]
+    public async Task Removing_old_payments_reads_a_page_of_them_and_none_of_the_others()
+    {
+        var retention = new RetentionStore(_database.Shared);
+        var epoch = await _database.OpenEpochAsync();
+        Task RemoveAsync() => retention.RemoveAsync(Page);
+        await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
+        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, TimeSpan.FromDays(30)));
+        await CountReadAsync([RemoveAsync]);
+        await SettleAsync(epoch, Many, DateTime.UtcNow, DateTime.UtcNow);
+        var idle = await CountReadAsync([RemoveAsync]);
+        await SettleAsync(epoch, Calls * Page, Batches.Noon, Batches.Noon);
+        var busy = await CountReadAsync([RemoveAsync]);
+
+        Assert.Equal(0, await retention.RemoveAsync(Page));
+        Assert.InRange(idle[0], 0, Calls);
+        // A payment is read twice, to be locked and to be deleted, and so is its settlement; rows of the page before
+        // are passed by.
+        Assert.InRange(busy[0], 4 * Calls * Page, 12 * Calls * Page);
+    }
+
+    private async Task<RecordArgs> SettleAsync(
+        int owner, int count, DateTime acceptedAt, DateTime? requestedFrom = null)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
         await _database.Payments.StoreAsync(batch);
         var outcomes = Batches.ToRecord(batch);
+        for (var at = 0; requestedFrom is { } first && at < count; at++)
+            outcomes.RequestedAts[at] = first.AddMilliseconds(at);
         Assert.Equal(count, await _database.Ledger.RecordAsync(outcomes));
         return outcomes;
     }

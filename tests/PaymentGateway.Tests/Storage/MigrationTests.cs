@@ -16,7 +16,7 @@ public sealed partial class MigrationTests : IAsyncLifetime
             UNION ALL SELECT (correlation_id, accepted_at, processor, amount_cents, requested_at)::text FROM settlements
             UNION ALL SELECT settlement_totals::text FROM settlement_totals
             UNION ALL SELECT leases::text FROM leases
-            UNION ALL SELECT ledger::text FROM ledger
+            UNION ALL SELECT (id, generation, resets, reset_at)::text FROM ledger
         ) AS lines
         """;
 

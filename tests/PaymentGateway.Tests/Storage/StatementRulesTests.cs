@@ -9,9 +9,10 @@ namespace PaymentGateway.Tests.Storage;
 public sealed partial class StatementRulesTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
     // The exceptions, which docs/scaling.md names: a purge, and a page of parked payments. What sweeps the readings of
-    // the page /ops is about a table that stays on the coordinator.
+    // the page /ops is about a table that stays on the coordinator. What removes old payments locks the ledger's row,
+    // and then those that go.
     private static readonly string[] Several = ["PurgeSql"];
-    private static readonly string[] LockingRows = ["RenewalSql", "AdoptSql", "ReplayPageSql", "SweepSql"];
+    private static readonly string[] LockingRows = ["RenewalSql", "AdoptSql", "ReplayPageSql", "SweepSql", "RemoveSql"];
 
     private static readonly Dictionary<string, string> Statements = typeof(PaymentStore).Assembly.GetTypes()
         .Where(type => type.Namespace == typeof(PaymentStore).Namespace)

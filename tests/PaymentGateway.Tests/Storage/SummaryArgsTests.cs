@@ -14,7 +14,7 @@ public sealed class SummaryArgsTests
     [InlineData("12:00:00", "12:00:20", "12:00:00|12:00:00|12:00:20|12:00:20")]
     [InlineData("12:00:01", "12:00:19", "12:00:01|12:00:05|12:00:15|12:00:19")]
     [InlineData("12:00:00.000001", "12:00:10", "12:00:00.000001|12:00:05|12:00:10|12:00:10")]
-    [InlineData("12:00:04.9", "12:00:09.999999", "12:00:04.9|12:00:04.9|12:00:04.9|12:00:09.999999")]
+    [InlineData("12:00:04.9", "12:00:09.999999", "12:00:04.9|12:00:05|12:00:10|12:00:09.999999")]
     [InlineData("12:00:04.999999", "12:00:10", "12:00:04.999999|12:00:05|12:00:10|12:00:10")]
     [InlineData("12:00:01", "12:00:02", "12:00:01|12:00:01|12:00:01|12:00:02")]
     [InlineData("12:00:01", "12:00:06", "12:00:01|12:00:01|12:00:01|12:00:06")]
@@ -75,7 +75,7 @@ public sealed class SummaryArgsTests
     {
         var args = SummaryArgs.Of(Parse(from), Parse(to));
 
-        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, After(args.To)];
         Assert.Equal(borders.Order(), borders);
         Assert.All(borders, at => Assert.Equal(DateTimeKind.Utc, at.Kind));
     }
@@ -91,7 +91,7 @@ public sealed class SummaryArgsTests
 
         var args = SummaryArgs.Of(from, to);
 
-        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, args.To];
+        DateTime[] borders = [args.From, args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart, After(args.To)];
         Assert.Equal(borders.Order(), borders);
         Assert.Equal((from, to), (args.From, args.To));
         Assert.True(args.To - args.TailStart < 2 * bucket && args.HeadEnd - args.From < bucket);
@@ -113,6 +113,10 @@ public sealed class SummaryArgsTests
 
         Assert.Equal(Parse(headEnd), args.HeadEnd);
     }
+
+    // The last microsecond of a bucket takes in all of it.
+    private static DateTime After(DateTime last) =>
+        last > DateTime.MaxValue.AddMicroseconds(-1) ? last : last.AddMicroseconds(1);
 
     private static DateTime At(string time, bool late) =>
         DateTime.SpecifyKind(late ? DateTime.MaxValue : DateTime.MinValue, DateTimeKind.Utc);

@@ -1,0 +1,84 @@
+using System.Net;
+using System.Text.Json;
+using PaymentGateway.Tests.Querying;
+using PaymentGateway.Tests.Reconciling;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Retaining;
+
+/// <summary>What a client and an operator see of payments that have left.</summary>
+public sealed class RetentionSweepTests : IAsyncLifetime
+{
+    private const string Age = """
+        UPDATE payments SET accepted_at = accepted_at - interval '40 days';
+        UPDATE settlements SET accepted_at = accepted_at - interval '40 days',
+                               requested_at = requested_at - interval '40 days';
+        UPDATE settlement_totals SET bucket = bucket - interval '40 days';
+        """;
+
+    private GatewayRig _rig = null!;
+
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Without_a_retention_nothing_leaves()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        var id = await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        await _rig.Database.ExecuteAsync(Age);
+        await _rig.StopGatewayAsync(gateway);
+
+        gateway = await _rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 2);
+
+        Assert.Contains("settled", await gateway.GetAsync($"payments/{id}"), StringComparison.Ordinal);
+        Assert.Equal(DateTime.MinValue, (await _rig.Database.LedgerState.StateAsync()).KeptFrom);
+    }
+
+    [PostgresFact]
+    public async Task What_left_is_counted_and_no_longer_found_and_windows_that_need_it_are_refused()
+    {
+        var gateway = await _rig.StartGatewayAsync([.. ReconciliationRuns.Settings, "Ledger:Retention=30d"]);
+        var ids = new[] { await gateway.PayAsync(), await gateway.PayAsync() };
+        await _rig.LedgersReachAsync(byDefault: 2);
+        await _rig.Database.ExecuteAsync(Age);
+
+        await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 0, "both have left");
+
+        Assert.Equal(0, await _rig.CountSettledAsync());
+        await Eventually.HoldsAsync(
+            async () => Prometheus.Read(await gateway.GetAsync("metrics"))["payment_gateway_payments_removed_total"]
+                == 2,
+            "both are counted");
+        using var found = await gateway.AskAsync($"payments/{ids[0]}");
+        Assert.Equal(HttpStatusCode.NotFound, found.StatusCode);
+        await _rig.LedgersReachAsync(byDefault: 2);
+
+        var old = DateTime.UtcNow.AddDays(-41);
+        using var summary = await gateway.AskAsync($"payments-summary?from={old:yyyy-MM-dd}T12:00:01Z");
+        await AssertRefusedAsync(summary, "from", "only sums of 5 seconds are kept");
+        using var reconciliation = await gateway.PostAsync($"{ReconciliationRuns.Path}?from={old:yyyy-MM-dd}");
+        await AssertRefusedAsync(reconciliation, "from", "at the earliest");
+        using var ended = await gateway.PostAsync($"{ReconciliationRuns.Path}?to={old:yyyy-MM-dd}");
+        await AssertRefusedAsync(ended, "to", "at the earliest");
+        // Everything that is kept: the processor's two are outside, were they as old there.
+        var to = $"&to={DateTime.UtcNow.AddDays(-1):yyyy-MM-dd}";
+        Assert.Equal("agrees", (await gateway.ReconcileAsync(
+            repair: true, $"&from={DateTime.UtcNow.AddDays(-20):yyyy-MM-dd}{to}")).Text("outcome"));
+        Assert.Equal("agrees", (await gateway.ReconcileAsync(repair: true, to)).Text("outcome"));
+    }
+
+    private static async Task AssertRefusedAsync(HttpResponseMessage answer, string field, string why)
+    {
+        var problem = JsonSerializer.Deserialize<JsonElement>(await answer.Content.ReadAsStringAsync());
+
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.Equal(
+            ("urn:problem:payment-gateway:invalid-window", field), (problem.Text("type"), problem.Text("field")));
+        Assert.Contains(why, problem.Text("detail"), StringComparison.Ordinal);
+    }
+}
