@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// Three hosts under load through one nginx. One is cut off from the database, one from the processors, one freezes,
 /// then two at once. HOSTS_TABLE=file has it play them faster, with fallback in use, and write the table.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class HostsTests(ITestOutputHelper output)
 {
     // So many payments at least wait at a host when something happens to it, or nothing is shown.
