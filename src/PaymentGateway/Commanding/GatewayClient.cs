@@ -125,16 +125,19 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
 
     private VerbException Failure(int status, string body)
     {
+        var detail = Detail(body);
         var exitCode = status switch
         {
+            409 or 429 or 502 or 503 or 504 => ExitCodes.Unavailable,
+            // Each error of a gateway says what it is about.
+            _ when detail is null => ExitCodes.Failed,
             400 => ExitCodes.Usage,
             401 => ExitCodes.NotPermitted,
             403 => ExitCodes.WrongSetting,
             404 => ExitCodes.No,
-            409 or 429 or 502 or 503 or 504 => ExitCodes.Unavailable,
             _ => ExitCodes.Failed,
         };
-        return new VerbException(exitCode, Detail(body) ?? $"{url} answered {status}");
+        return new VerbException(exitCode, detail ?? $"{url} answered {status}; is this the gateway?");
     }
 
     // RFC 9457; a proxy in between may answer anything.

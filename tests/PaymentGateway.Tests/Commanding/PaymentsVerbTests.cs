@@ -80,9 +80,11 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal(["at  state     processor", "0   settled   default", "1   accepted  -"], lines);
     }
 
-    [Fact]
-    public async Task An_answer_of_something_else_than_the_gateway_ends_with_70() =>
-        (await AskAsync("status")).AssertFailed(70, "is this the gateway?");
+    [Theory]
+    [InlineData("status")]
+    [InlineData("purge --yes")] // A 404 without a problem.
+    public async Task An_answer_of_something_else_than_the_gateway_ends_with_70(string verb) =>
+        (await AskAsync(verb.Split(' '))).AssertFailed(70, "is this the gateway?");
 
     [Theory]
     [InlineData("status")]

@@ -35,7 +35,11 @@ internal sealed class RunFolder(string path)
 
     public string LogOf(string part) => System.IO.Path.Combine(Logs, $"{part}.log");
 
-    public string DataOf(string profile) => At($"postgres-{profile}");
+    /// <summary>
+    /// PostgreSQL's data. What simulators have not charged yet must never be charged by processors of the caller's own.
+    /// </summary>
+    public string DataOf(SystemSettings settings) => At(
+        $"postgres-{settings.Profile}{(settings.HasOutsideDefault || settings.HasOutsideFallback ? "-outside" : "")}");
 
     /// <summary>Held until it is disposed: two starts at once would take each other's parts for leftovers.</summary>
     public IDisposable Lock()

@@ -18,6 +18,15 @@ public sealed class SystemSettings
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
+    // A system that is started has its own values for these, whatever the caller says of them.
+    private static readonly Dictionary<string, string> Replaced = new(StringComparer.OrdinalIgnoreCase)
+    {
+        ["Gateway__Storage__Profile"] = "PROFILE=durable or unlogged",
+        ["Gateway__Intake__Acknowledge"] = "ACKNOWLEDGE=Stored or Received",
+        ["Gateway__Processors__Default__BaseUrl"] = "DEFAULT_URL",
+        ["Gateway__Processors__Fallback__BaseUrl"] = "FALLBACK_URL",
+    };
+
     private readonly Dictionary<string, string> _variables;
 
     private SystemSettings(IEnumerable<KeyValuePair<string, string>> variables)
@@ -25,6 +34,9 @@ public sealed class SystemSettings
         _variables = new Dictionary<string, string>(variables);
         if (this["PROFILE"] is not (null or "unlogged" or "durable"))
             throw new ToolException($"PROFILE is '{this["PROFILE"]}'; it may be unlogged or durable");
+        foreach (var (name, _) in _variables)
+            if (Replaced.TryGetValue(name, out var variable))
+                throw new ToolException($"{name} would be overruled here; say {variable}");
         if (this["LIMITS"] is not (null or "0" or "1"))
             throw new ToolException($"LIMITS is '{this["LIMITS"]}'; it may be 1, or 0 as when unset");
     }

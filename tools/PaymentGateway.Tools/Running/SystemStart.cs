@@ -35,7 +35,7 @@ internal static class SystemStart
         var shortDirectory = MakeShortDirectory();
         try
         {
-            var system = new SystemLayout(settings, folder, shortDirectory, folder.DataOf(settings.Profile));
+            var system = new SystemLayout(settings, folder, shortDirectory, folder.DataOf(settings));
             await MakeSocketDirectoriesAsync(system);
             // Data: under the clone when user postgres can get there, else beside the sockets and deleted with them.
             if (!await PostgresUser.CanEnterAsync(folder.Path))

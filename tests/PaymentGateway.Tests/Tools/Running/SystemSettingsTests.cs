@@ -47,6 +47,27 @@ public sealed class SystemSettingsTests
         Assert.True(settings.With(("FRESH", "1")).Fresh);
     }
 
+    // What waits for a simulator must not be charged by a real processor, nor the other way.
+    [Theory]
+    [InlineData("DEFAULT_URL")]
+    [InlineData("FALLBACK_URL")]
+    public void Outside_processors_have_data_of_their_own(string variable)
+    {
+        var folder = new RunFolder("/run");
+
+        Assert.Equal("/run/postgres-durable", folder.DataOf(Of(("PROFILE", "durable"))));
+        Assert.Equal("/run/postgres-unlogged-outside", folder.DataOf(Of((variable, "http://elsewhere:8080"))));
+    }
+
+    [Theory]
+    [InlineData("Gateway__Storage__Profile", "PROFILE=durable")]
+    [InlineData("GATEWAY__INTAKE__ACKNOWLEDGE", "ACKNOWLEDGE=Stored")]
+    [InlineData("Gateway__Processors__Default__BaseUrl", "DEFAULT_URL")]
+    public void A_setting_that_would_be_overruled_is_refused_with_what_to_say(string name, string variable) =>
+        Assert.EndsWith(
+            $"say {variable}", Assert.Throws<ToolException>(() => Of((name, "Durable"))).Message.Split(" or ")[0],
+            StringComparison.Ordinal);
+
     [Theory]
     [InlineData("PROFILE", "quick", "unlogged or durable")]
     [InlineData("LIMITS", "2", "1, or 0")]
