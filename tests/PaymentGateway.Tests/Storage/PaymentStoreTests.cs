@@ -137,7 +137,8 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
 
         while (deadlock is null && limit.Elapsed < TimeSpan.FromSeconds(20))
         {
-            var batch = Batches.ToStore(Batches.SortedIds(500), epoch);
+            // Longer than a server of any kind takes to look for a deadlock.
+            var batch = Batches.ToStore(Batches.SortedIds(500), epoch) with { LockTimeout = "3s" };
             var reversed = batch with { Ids = [.. Enumerable.Reverse(batch.Ids)] };
             try
             {
