@@ -13,6 +13,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
+    // docs/performance.md
+    private const long AllMax = 60_000_000;
+
     private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
@@ -114,7 +117,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     public async Task An_instance_starts_fast_and_with_little_memory()
     {
         await using var system = await GatewaySystem.UpAsync();
-        var (times, bare, residents) = (new List<double>(), new List<double>(), new List<long>());
+        var (times, bare, residents) = (new List<double>(), new List<double>(), new List<(long All, long Own)>());
         for (var i = 0; i < 5; i++)
         {
             await system.StopAsync(GatewaySystem.Second);
@@ -127,6 +130,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance is ready");
             times.Add(waited.Elapsed.TotalMilliseconds);
             residents.Add(instance.ResidentBytes());
+            Assert.DoesNotContain("libcrypto.so.3", instance.Libraries());
             instance.Signal(GatewaySystemInstance.Terminate);
             Assert.Equal(0, (await instance.EndAsync(TimeSpan.FromSeconds(60))).ExitCode);
         }
@@ -134,10 +138,13 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         output.WriteLine(
             $"start to ready: {string.Join(", ", times.Select(time => $"{time:0} ms"))}; bare {bare.Min():0} ms");
         Assert.True(times.Min() < 2_000 + (20 * bare.Min()));
-        // Half of its container's memory, at least, is for payments.
-        output.WriteLine($"resident when ready: {string.Join(", ", residents.Select(bytes => $"{bytes >> 20} MB"))}");
+        output.WriteLine("resident when ready, and of it no page of a file: "
+            + string.Join(", ", residents.Select(bytes => $"{bytes.All >> 20} and {bytes.Own >> 20} MB")));
+        // How many of the binary's pages are mapped around those that it needs is the kernel's affair, which takes them
+        // back, too. What is the instance's own leaves three quarters of its container to payments.
         var limit = ComposeProject.Challenge[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
-        Assert.All(residents, bytes => Assert.InRange(bytes, 1, limit / 2));
+        Assert.All(residents, bytes => Assert.InRange(bytes.Own, 1, limit / 4));
+        Assert.All(residents, bytes => Assert.InRange(bytes.All, bytes.Own, AllMax));
     }
 
     [GatewaySystemFact]

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
@@ -39,11 +40,15 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
 
     public void Signal(int signal) => Signal(_process.Id, signal);
 
-    /// <summary>The resident memory now, bytes.</summary>
-    public long ResidentBytes()
+    /// <summary>The resident memory now, bytes: all of it, and what is no page of a file.</summary>
+    public (long All, long Anonymous) ResidentBytes()
     {
-        _process.Refresh();
-        return _process.WorkingSet64;
+        var lines = File.ReadAllLines($"/proc/{_process.Id}/status");
+        return (Of("VmRSS:"), Of("RssAnon:"));
+
+        long Of(string name) => 1024 * long.Parse(
+            lines.Single(line => line.StartsWith(name, StringComparison.Ordinal))[name.Length..^"kB".Length].Trim(),
+            CultureInfo.InvariantCulture);
     }
 
     /// <summary>The libraries that it has loaded so far, by name.</summary>
