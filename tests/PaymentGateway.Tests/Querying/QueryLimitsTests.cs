@@ -50,18 +50,24 @@ public sealed class QueryLimitsTests : IAsyncLifetime
         var asked = Enumerable.Range(0, Asked)
             .Select(at => _gateway.AskAsync(at % 2 == 0 ? "payments" : $"payments/{id}")).ToList();
         await Eventually.HoldsAsync(async () => await WaitingAsync() >= 2, "two statements wait");
-        using (var refused = await await Task.WhenAny(asked))
-        {
-            Assert.Equal(HttpStatusCode.ServiceUnavailable, refused.StatusCode);
-            Assert.Equal(TimeSpan.FromSeconds(1), refused.Headers.RetryAfter?.Delta);
-            Assert.Contains(":overloaded", await refused.Content.ReadAsStringAsync(), StringComparison.Ordinal);
-        }
+        await Eventually.HoldsAsync(() => asked.Count(one => one.IsCompleted) >= Asked / 3, "callers are refused");
 
-        // Others wait for a permit by now.
+        // Others wait for a permit by now, or have waited in vain.
         Assert.Equal(2, await WaitingAsync());
         await stalled.RollbackAsync();
+        var overloaded = 0;
         foreach (var answer in await Task.WhenAll(asked))
-            answer.Dispose();
+        {
+            using (answer)
+                if ((await answer.Content.ReadAsStringAsync()).Contains(":overloaded", StringComparison.Ordinal))
+                {
+                    overloaded++;
+                    Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+                    Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
+                }
+        }
+
+        Assert.InRange(overloaded, 1, Asked - 62); // Two are asked for, and sixty wait.
         Assert.Equal("settled", (await _gateway.ShowAsync(id)).Text("state"));
     }
 

@@ -26,7 +26,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     public static readonly IReadOnlyDictionary<int, int> Clocks =
         new Dictionary<int, int> { [1] = 2, [2] = -2, [3] = 0 };
 
-    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(6);
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly int Number = Environment.ProcessId % 250;
 
     private readonly ClusterScript _script;
