@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Net;
+using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
 using PaymentGateway.Tests.Documenting;
@@ -108,18 +109,32 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         ? Document["acceptPayment"]
         : Others[random.Next(Others.Count)];
 
+    // A server may close a connection that was idle just when the next request is written to it, and a client asks once
+    // more then (RFC 9112, 9.3.1). Whatever is sent here may be repeated: a payment by its correlationId.
+    private async Task<ReadAnswer> AskAgainAsync(AbusiveRequest request, int listener)
+    {
+        try
+        {
+            return await AskAsync(request, listener);
+        }
+        catch (HttpRequestException closed) when (closed.GetBaseException() is SocketException)
+        {
+            return await AskAsync(request, listener);
+        }
+    }
+
     private async Task SendAsync(AbusiveRequest request, DocumentedOperation meant, int listener)
     {
         ReadAnswer answer;
         try
         {
-            answer = await AskAsync(request, listener);
+            answer = await AskAgainAsync(request, listener);
             // As it asks to: 503 may be so for some moments, and not because of the request.
             var asked = Stopwatch.StartNew();
             while (answer.Status == 503 && meant.Id != "followOps" && asked.Elapsed < Patience)
             {
                 await Task.Delay(TimeSpan.FromSeconds(1));
-                answer = await AskAsync(request, listener);
+                answer = await AskAgainAsync(request, listener);
             }
         }
         catch (HttpRequestException) when (request.Body?.Length > 4_096)
