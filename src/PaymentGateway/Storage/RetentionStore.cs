@@ -21,7 +21,8 @@ internal sealed class RetentionStore(SharedConnections connections)
     // One instance at a time: whoever finds the row of the ledger locked removes nothing. A payment is locked before
     // its settlement, as whoever corrects the ledger does it, and by its id's order. It goes only with its settlement,
     // and that one only as it was read: what was put back or parked meanwhile stays. No table is joined: of either only
-    // the rows of the page are read, whatever plan is kept.
+    // the rows of the page are read, whatever plan is kept. A kept_from that a clock took into the future lets nothing
+    // go that is younger than the least retention.
     private const string RemoveSql = $"""
         WITH claim AS (
             SELECT kept_from, removed_until FROM ledger
@@ -31,6 +32,7 @@ internal sealed class RetentionStore(SharedConnections connections)
             SELECT accepted_at, correlation_id, requested_at FROM settlements
             WHERE requested_at >= (SELECT removed_until FROM claim)
               AND requested_at < (SELECT kept_from FROM claim)
+              AND requested_at < now() - interval '1 day' AND accepted_at < now() - interval '1 day'
             ORDER BY requested_at LIMIT @Limit
         ), held AS (
             SELECT settled.correlation_id

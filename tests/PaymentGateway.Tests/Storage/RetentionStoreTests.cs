@@ -140,6 +140,17 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         Assert.Equal(batch.Ids[3], Assert.Single(await IdsAsync("payments")));
     }
 
+    // A clock that was ahead for a while leaves this behind.
+    [PostgresFact]
+    public async Task With_a_border_in_the_future_nothing_younger_than_a_day_leaves()
+    {
+        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddHours(-23));
+        await _database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '2 days'");
+
+        Assert.Equal(0, await Retention.RemoveAsync(500));
+        Assert.Equal(Many, (await IdsAsync("payments")).Length);
+    }
+
     [PostgresFact]
     public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
     {
