@@ -12,7 +12,7 @@ internal static class SimulatorApp
 {
     public static WebApplication Create(string[] args, TimeProvider? clock = null)
     {
-        var builder = WebApplication.CreateSlimBuilder(args);
+        var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
         var options = SimulatorOptions.Read(builder.Configuration);
         builder.Logging.SetMinimumLevel(LogLevel.Warning);
         // As long as this category may log, the host makes an activity and a log scope for each call.

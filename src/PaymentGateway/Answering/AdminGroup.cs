@@ -26,7 +26,7 @@ internal static class AdminGroup
 
     /// <summary>
     /// Where calls are mapped that need the token, on every listener: 401 without it, 503 while PostgreSQL is
-    /// unavailable.
+    /// unavailable. Pages of other hosts may not post, also where no token is set.
     /// </summary>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes)
     {
@@ -35,12 +35,12 @@ internal static class AdminGroup
         {
             if (await token.AdmitsAsync(context))
                 await next(context);
-        });
+        }).RefusesOtherSites();
     }
 
     /// <summary>
     /// Where the calls of an operator's page are mapped: as in the admin group, and a session is as good as the token.
-    /// What changes something is refused to pages of other hosts, also where no token is set.
+    /// Pages of other hosts may not post, also where no token is set.
     /// </summary>
     public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path)
     {
@@ -51,7 +51,11 @@ internal static class AdminGroup
 
     /// <summary>The same without token and session: for signing in.</summary>
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
-        routes.MapGroup(path).WithMetadata(AdminListener.Only).Around(next => context =>
+        routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
+
+    // Browsers send any page's POST without asking first; PUT and DELETE they ask about, and nobody says yes.
+    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes) =>
+        routes.Around(next => context =>
             HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request)
                 ? ProblemAnswer.WriteAsync(
                     context, 403, "Cross-site request", "A page of another host may not do this.", "Origin")

@@ -26,11 +26,10 @@ internal static class StaticPages
     /// <param name="routes">Where it is reached: the group of an operator's calls, or everybody's.</param>
     /// <param name="path">Of the page.</param>
     /// <param name="name">In the csproj; its extension tells the content type.</param>
-    /// <param name="policy">Another Content-Security-Policy than the strict one.</param>
     public static IEndpointConventionBuilder MapPage(
-        this IEndpointRouteBuilder routes, string path, string name, string policy = Policy)
+        this IEndpointRouteBuilder routes, string path, string name)
     {
-        var page = new StaticPage(name, TypeOf(name), policy);
+        var page = new StaticPage(name, TypeOf(name));
         var mapped = routes.MapMethods(path, [HttpMethods.Get, HttpMethods.Head], page.AnswerAsync);
         // Around whatever else is put around the page: what that leads to is relative, too.
         mapped.Finally(endpoint => endpoint.RequestDelegate = WithoutSlash(endpoint.RequestDelegate!));
@@ -63,7 +62,7 @@ internal static class StaticPages
     };
 
     /// <summary>One file; what it is known by is read when it is first asked for.</summary>
-    private sealed class StaticPage(string name, string contentType, string policy)
+    private sealed class StaticPage(string name, string contentType)
     {
         private EntityTagHeaderValue? _tag;
 
@@ -78,7 +77,7 @@ internal static class StaticPages
             headers.ETag = _tag.ToString();
             headers.CacheControl = "no-cache"; // Asked for anew each time, and mostly answered with 304.
             headers.Vary = HeaderNames.AcceptEncoding;
-            headers.ContentSecurityPolicy = policy;
+            headers.ContentSecurityPolicy = Policy;
             headers.XContentTypeOptions = "nosniff";
             // With none at all a form would be posted with the origin "null".
             headers["Referrer-Policy"] = "same-origin";

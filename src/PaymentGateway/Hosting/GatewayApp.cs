@@ -38,7 +38,8 @@ internal static partial class GatewayApp
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
     public static WebApplication Create(string[] args)
     {
-        var builder = WebApplication.CreateSlimBuilder(args);
+        // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
+        var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
         var options = GatewayOptions.Read(builder.Configuration);
         var instance = InstanceLock.Take(
             builder.Configuration["urls"], options.InstanceName, options.Urls.AdminOnly);

@@ -16,7 +16,7 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
     private const double SilentAfterSeconds = 3.5;
 
     /// <summary>Longer silent, it has ended.</summary>
-    private const double GoneAfterSeconds = 30;
+    private const double EndedAfterSeconds = 30;
 
     // The worst first: what one instance that calls has found out, the others will.
     private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
@@ -44,16 +44,17 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
             all.ConvertAll(one => one.View).ToArray());
     }
 
-    // After a restart or a lost lease an instance has a new epoch under the same name: the older ones have ended.
+    // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.
     private List<Said> Instances(int epoch, InstanceReading own, List<ReadingRow> rows)
     {
-        return rows.Where(row => row.Instance != Options.InstanceName && row.AgeSeconds < GoneAfterSeconds)
-            .GroupBy(row => row.Instance).Select(same => same.MaxBy(row => row.Epoch)!)
+        var identity = rows.Find(row => row.Epoch == epoch)?.Identity;
+        return rows.Where(row => row.Epoch != epoch && row.Identity != identity && row.AgeSeconds < EndedAfterSeconds)
+            .GroupBy(row => row.Identity).Select(same => same.MaxBy(row => row.Epoch)!)
             .Select(row => (Row: row, Reading: Parse(row.Reading)))
             .Where(one => one.Reading is not null)
             .Select(one => new Said(one.Row.Instance, one.Row.Epoch, one.Row.AgeSeconds, one.Reading!))
             .Append(new Said(Options.InstanceName, epoch, 0, own))
-            .OrderBy(one => one.Name, StringComparer.Ordinal).ToList();
+            .OrderBy(one => one.Name, StringComparer.Ordinal).ThenBy(one => one.Epoch).ToList();
     }
 
     private static InstanceReading? Parse(string reading)

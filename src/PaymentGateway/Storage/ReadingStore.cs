@@ -21,8 +21,11 @@ internal sealed class ReadingStore(SharedConnections connections)
         WHERE watching.watched_until < excluded.watched_until - @For / 2
         """;
 
+    // Two instances may have one name; the identity is what leases go by.
     private const string ReadSql = """
-        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds
+        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds,
+               coalesce((SELECT leases.instance FROM leases WHERE leases.epoch = instance_readings.epoch), instance)
+                 AS identity
         FROM instance_readings
         """;
 
@@ -58,7 +61,9 @@ internal sealed class ReadingStore(SharedConnections connections)
 internal sealed record ReadingArgs(int Epoch, string Instance, string Reading);
 
 /// <summary>What an instance said so many seconds ago, by the database's clock.</summary>
-internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);
+/// <param name="Instance">Its name, for people.</param>
+/// <param name="Identity">As its lease has it: no two instances that are up have the same.</param>
+internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds, string Identity);
 
 /// <summary>How long somebody watches.</summary>
 internal sealed record WatchArgs(TimeSpan For);

@@ -48,7 +48,8 @@ public sealed class OverviewMakingTests
     [Fact]
     public void Of_an_instance_that_has_begun_anew_only_the_new_epoch_is_shown()
     {
-        var view = Make(Row("api2", 8, 6, Own), Row("api2", 9, 0.1, Own), Row("api1", 6, 5, Own));
+        var view = Make(
+            Row("api1", Epoch, 0, Own), Row("api2", 8, 6, Own), Row("api2", 9, 0.1, Own), Row("api1", 6, 5, Own));
 
         Assert.Equal([(7, false), (9, false)], view.Instances.Select(one => (one.Epoch, one.IsSilent)));
     }
@@ -56,11 +57,25 @@ public sealed class OverviewMakingTests
     [Fact]
     public void An_epoch_that_has_just_ended_does_not_count_beside_the_one_after_it()
     {
-        var view = Make(Row("api1", 6, 0.5, Own), Row("api2", 8, 0.5, Own), Row("api2", 9, 0.1, Own));
+        var view = Make(
+            Row("api1", Epoch, 0, Own), Row("api1", 6, 0.5, Own), Row("api2", 8, 0.5, Own), Row("api2", 9, 0.1, Own));
 
         Assert.Equal([("api1", 7), ("api2", 9)], view.Instances.Select(one => (one.Name, one.Epoch)));
         Assert.Equal(20, view.AcceptedPerSecond);
         Assert.Equal(2, view.InDoubt);
+    }
+
+    [Fact]
+    public void Instances_of_one_name_are_both_shown()
+    {
+        var view = Make(
+            Row("api1", Epoch, 0, Own) with { Identity = "host/7.sock" },
+            Row("api1", 6, 5, Own) with { Identity = "host/7.sock" },
+            Row("api1", 8, 0.1, Own) with { Identity = "host/8.sock" },
+            Row("api1", 9, 0.1, Own) with { Identity = "other/8.sock" });
+
+        Assert.Equal([("api1", 7), ("api1", 8), ("api1", 9)], view.Instances.Select(one => (one.Name, one.Epoch)));
+        Assert.Equal(30, view.AcceptedPerSecond);
     }
 
     [Fact]
@@ -139,14 +154,14 @@ public sealed class OverviewMakingTests
         var reading = part.Length == 0 ? instead : whole.Replace(part, instead, StringComparison.Ordinal);
         Assert.NotEqual(whole, reading);
 
-        var view = Make(new ReadingRow(8, "api2", reading, 0.1));
+        var view = Make(new ReadingRow(8, "api2", reading, 0.1, "host/api2"));
 
         Assert.Single(view.Instances);
         Assert.Equal(10, view.AcceptedPerSecond);
     }
 
     private static ReadingRow Row(string instance, int epoch, double age, InstanceReading reading) =>
-        new(epoch, instance, Json(reading), age);
+        new(epoch, instance, Json(reading), age, "host/" + instance);
 
     private static string Json(InstanceReading reading) =>
         JsonSerializer.Serialize(reading, ShowingJsonContext.Default.InstanceReading);

@@ -148,7 +148,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
 
         Assert.Equal(0, await retention.RemoveAsync(Page));
         Assert.InRange(idle[0], 0, Calls);
-        // A payment is read twice, to be locked and to be deleted, and so is its settlement. Settlements of pages before
+        // A payment is read twice, to be locked and to be deleted, and so is its settlement. Earlier pages' settlements
         // are passed by twice, as long as something older sees them: 0 + 1 + … + 11 pages. A call begins at the last
         // row of the one before.
         Assert.InRange(busy[0], 4 * Calls * Page, (Page * ((4 * Calls) + (Calls * (Calls - 1)))) + (2 * Calls));

@@ -74,9 +74,13 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
-    public async Task<HttpResponseMessage> AskAsync(string path, params (string Name, string Value)[] headers)
+    public Task<HttpResponseMessage> AskAsync(string path, params (string Name, string Value)[] headers) =>
+        SendAsync(HttpMethod.Get, path, headers);
+
+    public async Task<HttpResponseMessage> SendAsync(
+        HttpMethod method, string path, params (string Name, string Value)[] headers)
     {
-        using var request = new HttpRequestMessage(HttpMethod.Get, path);
+        using var request = new HttpRequestMessage(method, path);
         foreach (var (name, value) in headers)
             request.Headers.Add(name, value);
         return await _client.SendAsync(request);
@@ -85,9 +89,6 @@ internal sealed class GatewayHost : IAsyncDisposable
     public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
 
     public Task<HttpResponseMessage> PutAsync(string path, HttpContent body) => _client.PutAsync(path, body);
-
-    public Task<HttpResponseMessage> SendAsync(HttpMethod method, string path) =>
-        _client.SendAsync(new HttpRequestMessage(method, path));
 
     public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
 

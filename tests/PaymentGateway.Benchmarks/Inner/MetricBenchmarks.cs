@@ -1,0 +1,57 @@
+using BenchmarkDotNet.Attributes;
+using Microsoft.Extensions.Configuration;
+using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
+using PaymentGateway.Processors;
+
+namespace PaymentGateway.Benchmarks.Inner;
+
+/// <summary>
+/// What is measured of one payment that is settled at once, alone in its batches: all the calls to instruments, with
+/// the listener of /metrics and without one.
+/// </summary>
+public class MetricBenchmarks
+{
+    private static readonly KeyValuePair<string, object?> AtDefault = Tags.Of(Processor.Default);
+
+    private GatewayMetrics? _metrics;
+    private MetricListener? _listener;
+
+    [Params(false, true)]
+    public bool IsListening { get; set; }
+
+    [GlobalSetup]
+    public void Begin()
+    {
+        var settings = new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
+        {
+            ["ConnectionStrings:Ledger"] = "Host=localhost;Database=nobody_connects",
+            ["Gateway:Processors:Default:BaseUrl"] = "http://localhost:1",
+            ["Gateway:Processors:Fallback:BaseUrl"] = "http://localhost:2",
+        });
+        _metrics = new GatewayMetrics(GatewayOptions.Read(settings.Build()));
+        _listener = IsListening ? new MetricListener(_metrics) : null;
+    }
+
+    [GlobalCleanup]
+    public void End()
+    {
+        _listener?.Dispose();
+        _metrics?.Dispose();
+    }
+
+    [Benchmark]
+    public void OnePayment()
+    {
+        var metrics = _metrics!;
+        metrics.StoreBatchSize.Record(1);
+        metrics.StoreDuration.Record(0.0011);
+        metrics.Accepted.Add(1);
+        metrics.AcceptDuration.Record(0.0014);
+        metrics.Calls.Add(1, AtDefault, Calls.Charge, Calls.Of(ChargeResult.Settled));
+        metrics.CallDuration.Record(0.0021, AtDefault);
+        metrics.RecordBatchSize.Record(1);
+        metrics.RecordDuration.Record(0.0016);
+        metrics.AddSettled(Processor.Default, 1, 1990, 0);
+    }
+}
