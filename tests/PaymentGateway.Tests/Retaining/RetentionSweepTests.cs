@@ -16,6 +16,8 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         UPDATE settlement_totals SET bucket = bucket - interval '40 days';
         """;
 
+    private static readonly TimeSpan Month = TimeSpan.FromDays(30);
+
     private GatewayRig _rig = null!;
 
     public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
@@ -29,6 +31,7 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var id = await gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
         await _rig.Database.ExecuteAsync(Age);
+        await _rig.Database.ExecuteAsync(PassedHours.Sql(Month));
         await _rig.StopGatewayAsync(gateway);
 
         gateway = await _rig.StartGatewayAsync();
@@ -46,6 +49,7 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var ids = new[] { await gateway.PayAsync(), await gateway.PayAsync() };
         await _rig.LedgersReachAsync(byDefault: 2);
         await _rig.Database.ExecuteAsync(Age);
+        await _rig.Database.ExecuteAsync(PassedHours.Sql(Month));
 
         await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 0, "both have left");
 
@@ -69,7 +73,12 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var to = $"&to={DateTime.UtcNow.AddDays(-1):yyyy-MM-dd}";
         Assert.Equal("agrees", (await gateway.ReconcileAsync(
             repair: true, $"&from={DateTime.UtcNow.AddDays(-20):yyyy-MM-dd}{to}")).Text("outcome"));
-        Assert.Equal("agrees", (await gateway.ReconcileAsync(repair: true, to)).Text("outcome"));
+        var all = await gateway.ReconcileAsync(repair: true, to);
+        Assert.Equal("agrees", all.Text("outcome"));
+        // The next hour that leaves does not stop it.
+        Assert.Equal(
+            (await _rig.Database.LedgerState.StateAsync()).KeptFrom.AddHours(1),
+            all.GetProperty("from").GetDateTime().ToUniversalTime());
     }
 
     private static async Task AssertRefusedAsync(HttpResponseMessage answer, string field, string why)
