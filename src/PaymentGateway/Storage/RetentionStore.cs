@@ -117,10 +117,11 @@ internal sealed record ClockArgs(DateTime Now);
 /// <summary>An hour that begins, and what the clock of an instance says then, UTC.</summary>
 internal sealed record HourArgs(long Hour, DateTime Now);
 
-/// <summary>So many hours have to have begun; the first of them may be over since the retention only.</summary>
+/// <summary>So many hours have to be there before anything may leave.</summary>
 internal sealed record KeptArgs(int Hours)
 {
-    // One that began before the retention did, and one for what an instance said of its clock before that.
+    // The retention lies between the beginnings of one more; and before the first of these each clock has been looked
+    // at, as it is in each hour.
     private const int Beside = 2;
 
     public static KeptArgs Of(TimeSpan retention) => new((int)Math.Ceiling(retention.TotalHours) + Beside);

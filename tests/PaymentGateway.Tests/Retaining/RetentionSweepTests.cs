@@ -20,6 +20,11 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         UPDATE settlement_totals SET bucket = bucket - interval '40 days';
         """;
 
+    private const string Parked = """
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+        VALUES (gen_random_uuid(), 1990, now() - interval '40 days', -1)
+        """;
+
     private static readonly TimeSpan Month = TimeSpan.FromDays(30);
 
     private GatewayRig _rig = null!;
@@ -77,6 +82,8 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var to = $"&to={DateTime.UtcNow.AddDays(-1):yyyy-MM-dd}";
         Assert.Equal("agrees", (await gateway.ReconcileAsync(
             repair: true, $"&from={DateTime.UtcNow.AddDays(-20):yyyy-MM-dd}{to}")).Text("outcome"));
+        Assert.Equal("agrees", (await gateway.ReconcileAsync(repair: true, to)).Text("outcome"));
+        await _rig.Database.ExecuteAsync(Parked);
         var all = await gateway.ReconcileAsync(repair: true, to);
         Assert.Equal("agrees", all.Text("outcome"));
         // The next hour that leaves does not stop it.
@@ -95,6 +102,7 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         await _rig.Database.Ledger.RecordAsync(Batches.ToRecord(batch));
         await _rig.Database.PassAsync(Month);
         var clock = new WatchedClock();
+        clock.SetUtcNow(DateTimeOffset.UtcNow);
         var settings = TestSettings.Read(("Gateway:Ledger:Retention", "30d"));
         using var metrics = new GatewayMetrics(settings);
         using var sweep = new RetentionSweep(

@@ -150,6 +150,27 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task A_border_that_goes_back_stays_behind_a_page_that_leaves_at_that_moment()
+    {
+        await _database.ExecuteAsync("UPDATE ledger SET kept_from = date_bin('1 hour', now(), 'epoch')");
+        await _database.ExecuteAsync(PassedHours.Sql(Month));
+        await using var other = await _database.Source.OpenConnectionAsync();
+        await using var removing = await other.BeginTransactionAsync();
+        await using (var command = new NpgsqlCommand(
+            "UPDATE ledger SET removed_until = now() - interval '2 days'", other))
+            await command.ExecuteNonQueryAsync();
+
+        var advancing = Retention.AdvanceAsync(KeptArgs.Of(Month));
+        await Eventually.HoldsAsync(
+            async () => await _database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%forgotten%'") > 0,
+            "it waits for the page");
+        await removing.CommitAsync();
+
+        Assert.Equal(Hour(DateTime.UtcNow.AddDays(-2)).AddHours(1), (await advancing)!.KeptFrom, TimeSpan.FromHours(1));
+    }
+
+    [PostgresFact]
     public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
     {
         await SettleAsync(await _database.OpenEpochAsync(), Many, Old);

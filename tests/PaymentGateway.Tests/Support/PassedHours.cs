@@ -2,7 +2,7 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Hours that have passed before a test begins, as instances on right clocks would have counted them.</summary>
+/// <summary>Hours that have passed before a test begins, as instances on right clocks count them.</summary>
 internal static class PassedHours
 {
     /// <summary>Plants as many as a retention needs, after those that are there.</summary>
