@@ -163,7 +163,8 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         var advancing = Retention.AdvanceAsync(KeptArgs.Of(Month));
         await Eventually.HoldsAsync(
             async () => await _database.ScalarAsync<long>(
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lowest_hour%'") > 0,
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lowest_hour%'")
+                > 0,
             "it waits for the page");
         await removing.CommitAsync();
 
