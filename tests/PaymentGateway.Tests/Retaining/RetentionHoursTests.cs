@@ -112,17 +112,25 @@ public sealed class RetentionHoursTests : IAsyncLifetime
         Assert.InRange(await KeptFromAsync(), Start, _clock.Now.UtcDateTime - Day);
     }
 
-    [PostgresFact]
-    public async Task A_clock_that_jumps_back_takes_nothing_with_it_and_the_border_passes_by_nothing_that_left()
+    // In the midst of an hour, and perhaps for less than one.
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_clock_that_jumps_back_takes_nothing_with_it_and_the_border_passes_by_nothing_that_left(
+        bool isRightAgain)
     {
         await SettleAsync();
         await PassAsync(HoursOfDay + 4);
         Assert.Equal(1, await Store.RemoveAsync(500));
         await SettleAsync();
         await PassAsync(10);
+        await _hours.CountAsync(Day);
+        Step(Hour / 2);
         _clock.Now -= TimeSpan.FromHours(20);
         await _hours.CountAsync(Day);
         await SettleAsync();
+        if (isRightAgain)
+            _clock.Now += TimeSpan.FromHours(20);
 
         await PassAsync(24);
         Assert.Equal(0, await Store.RemoveAsync(500));
