@@ -19,6 +19,7 @@ internal sealed partial class Reconciliation(
 
     private const string LeftMeanwhile = "Payments of this window left the ledger meanwhile: choose a later from.";
 
+    private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
     // What was on its way into the ledger when it was asked is there by then.
@@ -83,9 +84,9 @@ internal sealed partial class Reconciliation(
         var to = query.To ?? ClosedUntil;
         RefuseWhatLeft(query.From is null ? "to" : "from", query.From ?? query.To, state.KeptFrom);
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // What is unsettled stays, however old it is.
-        if (from < state.KeptFrom)
-            from = state.KeptFrom;
+        // What is unsettled stays, however old it is. An hour more, so that the next one to leave does not stop it.
+        if (query.From is null && from < state.KeptFrom + Hour)
+            from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.
         if (from is not { } begin || begin > to)
             return;

@@ -9,7 +9,7 @@ namespace PaymentGateway.Retaining;
 /// long nothing happens before the next. Runs only where a retention is set.
 /// </summary>
 internal sealed partial class RetentionSweep(
-    RetentionStore store, GatewayOptions options, GatewayMetrics metrics, TimeProvider clock,
+    RetentionStore store, RetentionHours hours, GatewayOptions options, GatewayMetrics metrics, TimeProvider clock,
     ILogger<RetentionSweep> log) : BackgroundService
 {
     private const int PageMax = 500;
@@ -18,31 +18,40 @@ internal sealed partial class RetentionSweep(
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan PauseLeast = TimeSpan.FromMilliseconds(50);
 
-    private bool _failing;
+    // Beside each other: however long a backlog takes to leave, each wall clock is looked at.
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => options.Retention is { } retention
+        ? Task.WhenAll(
+            RepeatAsync(() => CountAsync(retention), stoppingToken),
+            RepeatAsync(() => RemoveAllAsync(stoppingToken), stoppingToken))
+        : Task.CompletedTask;
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    private async Task RepeatAsync(Func<Task> work, CancellationToken stoppingToken)
     {
-        while (options.Retention is { } retention)
+        for (var isFailing = false; ;)
         {
             try
             {
-                await SweepAsync(retention, stoppingToken);
-                _failing = false;
+                await work();
+                isFailing = false;
             }
-            catch (Exception failed) when (failed is not OperationCanceledException)
+            catch (Exception failed) when (!stoppingToken.IsCancellationRequested)
             {
-                Log.SweepFailed(log, _failing ? LogLevel.Debug : LogLevel.Warning, failed.Message);
-                _failing = true;
+                Log.SweepFailed(log, isFailing ? LogLevel.Debug : LogLevel.Warning, failed.Message);
+                isFailing = true;
             }
 
             await Task.Delay(Interval, clock, stoppingToken);
         }
     }
 
-    private async Task SweepAsync(TimeSpan retention, CancellationToken stoppingToken)
+    private async Task CountAsync(TimeSpan retention)
     {
-        if (await store.AdvanceAsync(new KeptArgs(clock.GetUtcNow().UtcDateTime, retention)) is { } kept)
+        if (await hours.CountAsync(retention) is { } kept)
             Log.Advanced(log, kept.KeptFrom);
+    }
+
+    private async Task RemoveAllAsync(CancellationToken stoppingToken)
+    {
         for (var total = 0; ;)
         {
             var began = clock.GetTimestamp();

@@ -12,7 +12,8 @@ namespace PaymentGateway.Storage;
 /// <remarks>
 /// Totals of corrections are those of epoch 0, beside what an instance settles while it has lost its lease: one waits
 /// for the other's statement at most, as both take the rows in the same order. Payments are locked before settlements,
-/// as a purge does; a purge that came first has left nothing to correct, and another generation.
+/// as a purge does; a purge that came first has left nothing to correct, and another generation. Each settlement is in
+/// the totals once, by its own record or by that of its first acceptance, so what is corrected is subtracted.
 /// </remarks>
 internal static class LedgerCorrections
 {
@@ -41,13 +42,14 @@ internal static class LedgerCorrections
             SELECT correlation_id, accepted_at, @Processor, @AmountCents, @RequestedAt, attempts FROM payments
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND {IsSameLedger}
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
-            RETURNING processor, requested_at, amount_cents
+            RETURNING processor, requested_at, amount_cents, accepted_at
         ), unparked AS (
             UPDATE payments SET owner_epoch = @OwnerEpoch, parked_reason = NULL, parked_at = NULL
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = {Sql.Parked}
               AND EXISTS (SELECT FROM recorded)
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded
+            WHERE {SettlementLedger.IsUncounted}
         ), added AS ({AddTotals})
         SELECT count(*) AS value FROM recorded
         """;

@@ -16,7 +16,8 @@ internal sealed class LedgerStateStore(SharedConnections connections)
     // Of several instances that find the row missing, one counts the reset.
     private const string MarkResetSql = """
         WITH marked AS (INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING RETURNING id)
-        UPDATE ledger SET resets = resets + 1, reset_at = now(), kept_from = '-infinity', removed_until = '-infinity'
+        UPDATE ledger SET resets = resets + 1, reset_at = now(), kept_from = '-infinity',
+                          removed_until = '-infinity', began_at = now()
         WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
@@ -36,7 +37,7 @@ internal sealed class LedgerStateStore(SharedConnections connections)
             END IF;
             TRUNCATE payments, settlements, settlement_totals;
             UPDATE ledger SET generation = generation + 1, reset_at = NULL, kept_from = '-infinity',
-                              removed_until = '-infinity' WHERE id = 1;
+                              removed_until = '-infinity', began_at = clock_timestamp() WHERE id = 1;
         END $purge$
         """;
 

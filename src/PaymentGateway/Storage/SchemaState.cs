@@ -33,7 +33,7 @@ internal sealed record SchemaState(
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'schema_version', 'doubts', 'watching',
-                          'instance_readings')
+                          'instance_readings', 'retention_hours')
           AND relnamespace = current_schema()::regnamespace
         """;
 

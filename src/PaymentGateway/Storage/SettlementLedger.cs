@@ -10,11 +10,19 @@ namespace PaymentGateway.Storage;
 /// </remarks>
 internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
 {
+    /// <summary>
+    /// An outcome whose totals are to be added. Those of one that was charged long before it was accepted, in the time
+    /// of which payments have left, are there: it had left, and came again (docs/decisions/0029-retention.md).
+    /// </summary>
+    public const string IsUncounted = """
+        (requested_at >= accepted_at - interval '1 hour'
+          OR requested_at > (SELECT removed_until FROM ledger WHERE id = 1)
+          OR requested_at < (SELECT began_at FROM ledger WHERE id = 1))
+        """;
+
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
-    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged. One
-    // that was charged long before it was accepted had left, and came again: its totals have stayed
-    // (docs/decisions/0029-retention.md).
-    private const string RecordSql = """
+    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
+    private const string RecordSql = $"""
         WITH locked_first AS (SELECT FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
             SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
@@ -32,8 +40,7 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
                    sum(amount_cents)
             FROM recorded,
                 (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
-            WHERE requested_at >= accepted_at - interval '1 hour'
-               OR requested_at >= (SELECT kept_from FROM ledger WHERE id = 1)
+            WHERE {IsUncounted}
             GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
             ON CONFLICT (width_seconds, bucket, processor, epoch) DO UPDATE
             SET requests = totals.requests + excluded.requests,

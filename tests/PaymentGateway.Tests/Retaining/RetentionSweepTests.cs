@@ -1,5 +1,9 @@
 using System.Net;
 using System.Text.Json;
+using Microsoft.Extensions.Logging.Abstractions;
+using PaymentGateway.Metering;
+using PaymentGateway.Retaining;
+using PaymentGateway.Storage;
 using PaymentGateway.Tests.Querying;
 using PaymentGateway.Tests.Reconciling;
 using PaymentGateway.Tests.Support;
@@ -16,6 +20,13 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         UPDATE settlement_totals SET bucket = bucket - interval '40 days';
         """;
 
+    private const string Parked = """
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+        VALUES (gen_random_uuid(), 1990, now() - interval '40 days', -1)
+        """;
+
+    private static readonly TimeSpan Month = TimeSpan.FromDays(30);
+
     private GatewayRig _rig = null!;
 
     public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
@@ -29,6 +40,7 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var id = await gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
         await _rig.Database.ExecuteAsync(Age);
+        await _rig.Database.ExecuteAsync(PassedHours.Sql(Month));
         await _rig.StopGatewayAsync(gateway);
 
         gateway = await _rig.StartGatewayAsync();
@@ -46,6 +58,7 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         var ids = new[] { await gateway.PayAsync(), await gateway.PayAsync() };
         await _rig.LedgersReachAsync(byDefault: 2);
         await _rig.Database.ExecuteAsync(Age);
+        await _rig.Database.ExecuteAsync(PassedHours.Sql(Month));
 
         await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 0, "both have left");
 
@@ -70,7 +83,49 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         Assert.Equal("agrees", (await gateway.ReconcileAsync(
             repair: true, $"&from={DateTime.UtcNow.AddDays(-20):yyyy-MM-dd}{to}")).Text("outcome"));
         Assert.Equal("agrees", (await gateway.ReconcileAsync(repair: true, to)).Text("outcome"));
+        await _rig.Database.ExecuteAsync(Parked);
+        var all = await gateway.ReconcileAsync(repair: true, to);
+        Assert.Equal("agrees", all.Text("outcome"));
+        // The next hour that leaves does not stop it.
+        Assert.Equal(
+            (await _rig.Database.LedgerState.StateAsync()).KeptFrom.AddHours(1),
+            all.GetProperty("from").GetDateTime().ToUniversalTime());
     }
+
+    // A page, its pause, and each look at the clocks wait for this clock.
+    [PostgresFact]
+    public async Task Hours_pass_by_the_sweep_and_the_clocks_are_looked_at_while_a_backlog_leaves()
+    {
+        var store = new RetentionStore(_rig.Database.Shared);
+        var batch = Batches.ToStore(Batches.SortedIds(1_600), await _rig.Database.OpenEpochAsync(), Batches.Noon);
+        await _rig.Database.Payments.StoreAsync(batch);
+        await _rig.Database.Ledger.RecordAsync(Batches.ToRecord(batch));
+        await _rig.Database.PassAsync(Month);
+        var clock = new WatchedClock();
+        clock.SetUtcNow(DateTimeOffset.UtcNow);
+        var settings = TestSettings.Read(("Gateway:Ledger:Retention", "30d"));
+        using var metrics = new GatewayMetrics(settings);
+        using var sweep = new RetentionSweep(
+            store, new RetentionHours(store, clock), settings, metrics, clock, NullLogger<RetentionSweep>.Instance);
+
+        await sweep.StartAsync(CancellationToken.None);
+        await Eventually.HoldsAsync(() => clock.ArmedTimers == 2, "a page has left, and an hour is begun");
+        await _rig.Database.ExecuteAsync("UPDATE retention_hours SET lowest = 'infinity'");
+        clock.Advance(TimeSpan.FromSeconds(10));
+        await Eventually.HoldsAsync(
+            async () => await _rig.Database.ScalarAsync<bool>(
+                "SELECT lowest < 'infinity' FROM retention_hours ORDER BY hour DESC LIMIT 1"),
+            "the clock is looked at");
+        await Eventually.HoldsAsync(() => clock.ArmedTimers == 2, "both wait");
+        Assert.InRange(await _rig.CountSettledAsync(), 1, 1_100);
+
+        var newest = await NewestAsync();
+        clock.Advance(TimeSpan.FromHours(1));
+        await Eventually.HoldsAsync(async () => await NewestAsync() == newest + 1, "the next hour begins");
+        await sweep.StopAsync(CancellationToken.None);
+    }
+
+    private Task<long> NewestAsync() => _rig.Database.ScalarAsync<long>("SELECT max(hour) FROM retention_hours");
 
     private static async Task AssertRefusedAsync(HttpResponseMessage answer, string field, string why)
     {

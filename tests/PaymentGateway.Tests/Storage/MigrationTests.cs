@@ -70,6 +70,8 @@ public sealed partial class MigrationTests : IAsyncLifetime
 
         Assert.Equal(Migration.All, applied);
         Assert.Equal(content, await _database.ScalarAsync<string>(Content));
+        Assert.True(await _database.ScalarAsync<bool>(
+            "SELECT began_at = (SELECT min(requested_at) FROM settlements) FROM ledger"));
         Assert.Equal(await CatalogOf.Async(made.Database), await CatalogOf.Async(_database));
         Assert.Empty(await _database.Schema().EnsureAsync());
     }

@@ -19,7 +19,12 @@ public sealed class RetentionStoreTests : IAsyncLifetime
 
     private RetentionStore Retention => new(_database.Shared);
 
-    public Task InitializeAsync() => _database.InitializeAsync();
+    public async Task InitializeAsync()
+    {
+        await _database.InitializeAsync();
+        if (PostgresServer.IsInstalled)
+            await BeganAsync(Old.AddDays(-1));
+    }
 
     public Task DisposeAsync() => _database.DisposeAsync();
 
@@ -45,21 +50,6 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         Assert.Equal(parked.Ids.Concat(late.Ids).Concat(young.Ids).Order(), await IdsAsync("settlements"));
         Assert.Equal(before, await _database.SummariseAsync(null, null));
         Assert.Equal(0, await RemoveAllAsync(page: 7));
-    }
-
-    [PostgresTheory]
-    [InlineData(0, 60)]
-    [InlineData(-20, 0)]
-    public async Task A_clock_that_jumps_removes_nothing_alone(int mineDays, int retentionDays)
-    {
-        // The database's clock is right, and this instance's is ahead; or the other way round.
-        var now = DateTime.UtcNow.AddDays(mineDays == 0 ? 3_650 : mineDays);
-        await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-
-        var kept = await Retention.AdvanceAsync(new KeptArgs(now, TimeSpan.FromDays(Math.Max(retentionDays, 30))));
-
-        Assert.InRange(kept!.KeptFrom, DateTime.MinValue, Old);
-        Assert.Equal(0, await Retention.RemoveAsync(500));
     }
 
     [PostgresFact]
@@ -108,25 +98,31 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         Assert.Equal(Many + anew.Ids.Length, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
     }
 
-    [PostgresFact]
-    public async Task A_payment_that_is_put_back_at_that_moment_stays()
+    // As a correction does it, the payment first; whoever holds that has its settlement to itself.
+    [PostgresTheory]
+    [InlineData("handover = 2", "DELETE FROM settlements")]
+    [InlineData("owner_epoch = -1", "UPDATE settlements SET attempts = 9")]
+    public async Task A_payment_that_is_put_back_or_parked_at_that_moment_stays(string change, string then)
     {
         var batch = await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await Retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, Month));
+        await _database.PassAsync(Month);
         await using var other = await _database.Source.OpenConnectionAsync();
-        await using var puttingBack = await other.BeginTransactionAsync();
-        await using (var command = new NpgsqlCommand(
-            $"UPDATE payments SET handover = 2 WHERE correlation_id = '{batch.Ids[3]}'; "
-            + $"DELETE FROM settlements WHERE correlation_id = '{batch.Ids[3]}'", other))
-            await command.ExecuteNonQueryAsync();
+        await using var changing = await other.BeginTransactionAsync();
+        async Task ExecuteAsync(string sql)
+        {
+            await using var command = new NpgsqlCommand($"{sql} WHERE correlation_id = '{batch.Ids[3]}'", other);
+            Assert.Equal(1, await command.ExecuteNonQueryAsync());
+        }
 
+        await ExecuteAsync($"UPDATE payments SET {change}");
         var removing = Retention.RemoveAsync(500);
         await Eventually.HoldsAsync(
             async () => removing.IsCompleted || await _database.ScalarAsync<long>(
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%removed_until%'")
                 > 0,
             "the removal waits for the payment, or has waited long enough");
-        await puttingBack.CommitAsync();
+        await ExecuteAsync(then);
+        await changing.CommitAsync();
 
         try
         {
@@ -140,22 +136,46 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         Assert.Equal(batch.Ids[3], Assert.Single(await IdsAsync("payments")));
     }
 
-    // A clock that was ahead for a while leaves this behind.
+    // Whatever the border says: a row of hours that is missing, or a clock that is behind.
     [PostgresFact]
-    public async Task With_a_border_in_the_future_nothing_younger_than_a_day_leaves()
+    public async Task With_a_border_in_the_future_nothing_leaves_that_a_clock_of_those_hours_may_have_charged()
     {
-        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddHours(-23));
+        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddDays(-29));
         await _database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '2 days'");
+        Assert.Equal(0, await Retention.RemoveAsync(500));
+        await _database.ExecuteAsync(PassedHours.Sql(Month));
 
         Assert.Equal(0, await Retention.RemoveAsync(500));
         Assert.Equal(Many, (await IdsAsync("payments")).Length);
     }
 
     [PostgresFact]
+    public async Task A_border_that_goes_back_stays_behind_a_page_that_leaves_at_that_moment()
+    {
+        await _database.ExecuteAsync("UPDATE ledger SET kept_from = date_bin('1 hour', now(), 'epoch')");
+        await _database.ExecuteAsync(PassedHours.Sql(Month));
+        await using var other = await _database.Source.OpenConnectionAsync();
+        await using var removing = await other.BeginTransactionAsync();
+        await using (var command = new NpgsqlCommand(
+            "UPDATE ledger SET removed_until = now() - interval '2 days'", other))
+            await command.ExecuteNonQueryAsync();
+
+        var advancing = Retention.AdvanceAsync(KeptArgs.Of(Month));
+        await Eventually.HoldsAsync(
+            async () => await _database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lowest_hour%'")
+                > 0,
+            "it waits for the page");
+        await removing.CommitAsync();
+
+        Assert.Equal(Hour(DateTime.UtcNow.AddDays(-2)).AddHours(1), (await advancing)!.KeptFrom, TimeSpan.FromHours(1));
+    }
+
+    [PostgresFact]
     public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
     {
         await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await Retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, Month));
+        await _database.PassAsync(Month);
         await using (var other = await _database.Source.OpenConnectionAsync())
         await using (await other.BeginTransactionAsync())
         {
@@ -174,7 +194,7 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     {
         var epoch = await _database.OpenEpochAsync();
         await SettleAsync(epoch, 50 * Many, Old);
-        await Retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, Month));
+        await _database.PassAsync(Month);
         var ids = await IdsAsync("payments");
         var removing = Task.Run(async () =>
         {
@@ -207,16 +227,89 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         await _database.LedgerState.PurgeAsync();
 
         Assert.Equal(default, (await _database.LedgerState.StateAsync()).KeptFrom);
+        await BeganAsync(Old);
         await SettleAsync(epoch, 2, Old);
         Assert.Equal(2, (await _database.SummariseAsync(Old - Microsecond, null)).Default.TotalRequests);
         Assert.Equal(2, await RemoveAllAsync(page: 500));
     }
 
+    // Their ids are known at the processor, and their totals are not in this ledger.
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task What_was_charged_before_a_purge_or_a_crash_is_counted_when_it_comes_again(bool isPurge)
+    {
+        var epoch = await _database.OpenEpochAsync();
+        var charged = await SettleAsync(epoch, Many, Old);
+        await BeganAsync(DateTime.MinValue);
+        if (isPurge)
+            await _database.LedgerState.PurgeAsync();
+        else
+        {
+            await _database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
+            await _database.LedgerState.MarkResetAsync();
+        }
+
+        Assert.True(await _database.ScalarAsync<bool>("SELECT began_at > now() - interval '1 hour' FROM ledger"));
+        // Forty days later the ledger has lost some of its own.
+        await BeganAsync(Old.AddHours(1));
+        await SettleAsync(epoch, 2, Old.AddHours(2));
+        Assert.Equal(2, await RemoveAllAsync(page: 500));
+        var again = Batches.ToStore(charged.Ids, epoch, DateTime.UtcNow);
+        await _database.Payments.StoreAsync(again);
+        Assert.Equal(Many, await _database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
+
+        Assert.Equal(Many + 2, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
+    }
+
+    // It was in doubt, or parked, for longer than the retention, so it never left.
+    [PostgresFact]
+    public async Task What_was_settled_later_than_others_of_its_time_left_is_counted()
+    {
+        var epoch = await _database.OpenEpochAsync();
+        var late = await StoreAsync(epoch, 1, Old);
+        await SettleAsync(epoch, 2, Old.AddHours(2));
+        Assert.Equal(2, await RemoveAllAsync(page: 500));
+
+        await _database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: Old.AddSeconds(1)));
+
+        Assert.Equal(3, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
+    }
+
+    [PostgresFact]
+    public async Task What_came_again_and_is_corrected_is_in_the_sums_once()
+    {
+        var epoch = await _database.OpenEpochAsync();
+        var left = await SettleAsync(epoch, 3, Old);
+        Assert.Equal(3, await RemoveAllAsync(page: 500));
+        var before = await _database.SummariseAsync(null, null);
+        var again = Batches.ToStore(left.Ids, epoch, DateTime.UtcNow);
+        await _database.Payments.StoreAsync(again);
+        await using var connection = await _database.Source.OpenConnectionAsync();
+
+        // A reconciliation finds that the processor has them.
+        for (var at = 0; at < 3; at++)
+            Assert.True(await LedgerCorrections.RecordAsync(connection, new RecordHeldArgs(
+                again.Ids[at], again.AcceptedAts[at], 1, 1990, left.AcceptedAts[at], 1, epoch)));
+        Assert.Equal(before, await _database.SummariseAsync(null, null));
+        // The other one has it, and the first one no more; and one that none has.
+        Assert.True(await LedgerCorrections.CorrectAsync(connection, new CorrectArgs(
+            again.Ids[0], again.AcceptedAts[0], 1, 1990, left.AcceptedAts[0], 2, 1990, DateTime.UtcNow, 1)));
+        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
+        Assert.True(await LedgerCorrections.PutBackAsync(connection, new PutBackArgs(
+            again.Ids[1], again.AcceptedAts[1], epoch, 1, 1990, left.AcceptedAts[1], 1)));
+
+        var after = await _database.SummariseAsync(null, null);
+        Assert.Equal((1, 1), (after.Default.TotalRequests, after.Fallback.TotalRequests));
+    }
+
+    private Task BeganAsync(DateTime at) => _database.ExecuteAsync($"UPDATE ledger SET began_at = '{at:O}'");
+
     private static DateTime Hour(DateTime utc) => utc.AddTicks(-(utc.Ticks % TimeSpan.TicksPerHour));
 
     private async Task<int> RemoveAllAsync(int page)
     {
-        await Retention.AdvanceAsync(new KeptArgs(DateTime.UtcNow, Month));
+        await _database.PassAsync(Month);
         var total = 0;
         while (await Retention.RemoveAsync(page) is var removed and > 0)
             total += removed;
