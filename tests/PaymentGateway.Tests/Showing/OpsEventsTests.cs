@@ -35,7 +35,8 @@ public sealed class OpsEventsTests : IAsyncLifetime
         await _second.PayAsync();
 
         var view = await events.UntilAsync(
-            view => view.GetProperty("processors")[0].GetProperty("settled").GetProperty("payments").GetInt64() == 2
+            view => view.GetProperty("database").GetBoolean()
+                && view.GetProperty("processors")[0].GetProperty("settled").GetProperty("payments").GetInt64() == 2
                 && view.GetProperty("accepts").GetProperty("p99").ValueKind == JsonValueKind.Number,
             "two payments settled at default");
 
