@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Text.Json;
 using Microsoft.Extensions.Logging;
+using Npgsql;
 using PaymentGateway.Leasing;
 using PaymentGateway.Logging;
 using PaymentGateway.Showing;
@@ -191,6 +192,15 @@ public sealed class OpsEventsTests : IAsyncLifetime
             FROM instance_readings, generate_series(1, 2) n WHERE instance = 'two'
             """);
         await Eventually.HoldsAsync(() => lines.Lines.Count > 0, "it is told");
+        // A view without them can be made, and ends no failure.
+        await using (var other = await _rig.Database.Source.OpenConnectionAsync())
+        {
+            await using var stalling = await other.BeginTransactionAsync();
+            await using var locking = new NpgsqlCommand("LOCK TABLE instance_readings", other);
+            await locking.ExecuteNonQueryAsync();
+            await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "one without the database");
+        }
+
         for (var tries = 0; tries < 2; tries++)
         {
             var now = await _rig.Database.ScalarAsync<string>("SELECT quote_literal(now())");
