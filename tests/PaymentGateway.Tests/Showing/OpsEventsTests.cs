@@ -89,9 +89,9 @@ public sealed class OpsEventsTests : IAsyncLifetime
         Assert.Equal(mine.TakeLast(3), theirs.TakeLast(3));
         var times = mine.ConvertAll(view =>
             JsonDocument.Parse(view).RootElement.GetProperty("at").GetDateTime());
-        // A busy machine may miss a second, and none is shown twice.
-        Assert.All(times.Zip(times.Skip(1)), pair => Assert.True(
-            pair.Second - pair.First > TimeSpan.FromMilliseconds(300), $"{pair}"));
+        // A busy machine may miss a second or be late in one, and none is shown twice; ReadingTimesTests have the rest.
+        Assert.Equal(times.Order(), times);
+        Assert.Equal(4, mine.Distinct().Count());
         Assert.Equal(4, times.Select(at => at.ToString("s", CultureInfo.InvariantCulture)).Distinct().Count());
     }
 
