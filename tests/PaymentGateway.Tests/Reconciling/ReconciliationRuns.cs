@@ -13,12 +13,12 @@ internal static class ReconciliationRuns
     // Its own ConfirmAfter.
     private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(2);
 
-    /// <summary>Reconciliation is on, and its windows close soon.</summary>
+    /// <summary>Reconciliation is on, and asks as fast as it is answered.</summary>
     public static readonly string[] Settings =
     [
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
-        "Settling:InDoubtHorizon=100ms", "Settling:CallTimeout=1s",
+        "Settling:InDoubtHorizon=100ms",
     ];
 
     /// <summary>Runs one; between its two looks something happens, however long that takes.</summary>
