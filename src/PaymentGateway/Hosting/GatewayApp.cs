@@ -35,8 +35,10 @@ internal static partial class GatewayApp
     private const int HeadBytesMax = 12 * 1024;
 
     /// <summary>Builds the gateway from arguments and environment.</summary>
+    /// <param name="args">Of the command line.</param>
+    /// <param name="clock">A test's own.</param>
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
-    public static WebApplication Create(string[] args)
+    public static WebApplication Create(string[] args, TimeProvider? clock = null)
     {
         // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
         var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
@@ -45,7 +47,7 @@ internal static partial class GatewayApp
             builder.Configuration["urls"], options.InstanceName, options.Urls.AdminOnly);
         builder.AddLog(options.LogFormat);
         ConfigureHost(builder, options);
-        builder.Services.AddStages(options, instance, TimeProvider.System);
+        builder.Services.AddStages(options, instance, clock ?? TimeProvider.System);
         builder.Services.AddOtlpExport(builder.Configuration, options);
 
         var app = builder.Build();

@@ -58,20 +58,22 @@ internal sealed partial class OpsSampler(
         while (audience.IsThere)
         {
             await _times.NextAsync(stopping);
-            await SampleAsync(stopping);
-            _fails = false;
+            if (await SampleAsync(stopping))
+                _fails = false;
         }
     }
 
-    private async Task SampleAsync(CancellationToken stopping)
+    /// <returns>A whole view was made: one without what the database knows may lack just what failed.</returns>
+    private async Task<bool> SampleAsync(CancellationToken stopping)
     {
         var own = reader.Read();
         var shared = await AskAsync(own, stopping);
         if (audience.Here == 0)
-            return;
+            return false;
 
         var view = making.Make(clock.GetUtcNow().UtcDateTime, lease.Epoch, own, state.IsLedgerReset, shared);
         events.Publish(JsonSerializer.SerializeToUtf8Bytes(view, ShowingJsonContext.Default.Overview));
+        return shared is not null;
     }
 
     /// <returns>Null when the database did not answer in time; nothing more is asked before it has.</returns>

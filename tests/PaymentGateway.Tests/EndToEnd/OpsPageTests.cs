@@ -207,8 +207,11 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
     }
 
     /// <summary>Payments at both instances, as light load through nginx is one's alone; until disposed.</summary>
+    /// <remarks>No nginx asks another instance, and a browser takes all the CPU, so clients try again.</remarks>
     private sealed class Load : IAsyncDisposable
     {
+        private static readonly LoadRetry Retry = new(Times: 10, TimeSpan.FromMilliseconds(200));
+
         private readonly CancellationTokenSource _over = new();
         private readonly Task _paying;
 
@@ -226,9 +229,10 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
             var (ledger, posts) = (new LoadLedger(), new List<Task>());
             using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
             while (!_over.IsCancellationRequested && await timer.WaitForNextTickAsync())
-                posts.AddRange(system.RunningInstances().Select(instance => LoadDriver.PostAsync(instance, ledger)));
+                posts.AddRange(system.RunningInstances().Select(
+                    instance => LoadDriver.PostAsync(instance, ledger, retry: Retry)));
             await Task.WhenAll(posts);
-            ledger.NoClientSawAnError();
+            Assert.Equal(ledger.Count, ledger.Acknowledged);
         }
     }
 }

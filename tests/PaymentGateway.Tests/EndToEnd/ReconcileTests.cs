@@ -21,7 +21,9 @@ public sealed class ReconcileTests
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
             ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken),
             ("Gateway__Reconciling__MaxRate", "100000"), ("Gateway__Settling__InDoubtHorizon", "1s"),
-            ("Gateway__Settling__CallTimeout", "2s"));
+            ("Gateway__Settling__CallTimeout", "2s"),
+            // Under load on a busy machine an answer may take long, and no processor fails here.
+            ("Gateway__Routing__MaxLatency", "60s"));
         var planted = Plant();
         await planted.WriteAsync(system.ConnectionString, system.Default, system.Fallback);
         var ledger = new LoadLedger();
@@ -35,7 +37,7 @@ public sealed class ReconcileTests
         var repair = await RunAsync(system, 65, ["reconcile", "--repair", .. window]);
 
         Assert.Equal(planted.Kinds.OrderBy(one => one.Key), repair.Kinds().OrderBy(one => one.Key));
-        AssertLeft(repair, planted);
+        AssertLeft(repair, planted, await RepairAgainAsync(system, repair, window));
         await Eventually.HoldsAsync(
             async () => await system.Database.CountAsync(
                 "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
@@ -48,7 +50,7 @@ public sealed class ReconcileTests
         var again = await RunAsync(system, 65, ["reconcile", .. window]);
 
         Assert.All(again.Differences(), one => Assert.True(one.Text("kind") is "charged_twice" or "unknown"));
-        AssertLeft(again, planted);
+        AssertLeft(again, planted, []);
         await AssertOnlyLeftDiffersAsync(system, ledger, planted);
     }
 
@@ -77,8 +79,27 @@ public sealed class ReconcileTests
             await LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(1));
     }
 
+    // What could not be put back just then, as the report says, can be a moment later.
+    private static async Task<List<string>> RepairAgainAsync(
+        GatewaySystem system, JsonElement report, string[] window)
+    {
+        var repaired = new List<string>();
+        for (var runs = 0; runs < 5 && report.Differences().Exists(IsLeftForNow); runs++)
+        {
+            report = await RunAsync(system, 65, ["reconcile", "--repair", .. window]);
+            repaired.AddRange(report.Differences()
+                .Where(one => one.Text("repair") != "left").Select(one => one.Text("correlationId")!));
+        }
+
+        return repaired;
+    }
+
+    private static bool IsLeftForNow(JsonElement one) => one.Text("why") is { } why
+        && (why.StartsWith("A processor is not healthy", StringComparison.Ordinal)
+            || why.StartsWith("The processors were asked too long ago", StringComparison.Ordinal));
+
     // Nobody but the processors can say whose these are, or give money back.
-    private static void AssertLeft(JsonElement report, PlantedLedgers planted)
+    private static void AssertLeft(JsonElement report, PlantedLedgers planted, List<string> repairedLater)
     {
         var unknown = report.Differences().Where(one => one.Text("kind") == "unknown").ToList();
         Assert.Equal(planted.Unknown.Payments, unknown.Sum(one => one.GetProperty("payments").GetInt32()));
@@ -87,7 +108,8 @@ public sealed class ReconcileTests
             planted.Kinds.Count(one => one.Value == "charged_twice"),
             report.Differences().Count(one => one.Text("kind") == "charged_twice"));
         Assert.All(report.Differences(), one => Assert.Equal(
-            one.Text("kind") is "charged_twice" or "unknown", one.Text("repair") is null or "left"));
+            one.Text("kind") is "charged_twice" or "unknown" || repairedLater.Contains(one.Text("correlationId")!),
+            one.Text("repair") is null or "left"));
     }
 
     // By every single payment, past the gateway: what was left differs, and nothing else.

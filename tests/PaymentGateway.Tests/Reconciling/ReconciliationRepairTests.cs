@@ -10,6 +10,10 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
 
     private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
+    private readonly HeldClock _clock = new();
+
+    private protected override TimeProvider Clock => _clock;
+
     [PostgresTheory]
     [InlineData(0, "less than half")]
     [InlineData(29, "less than it did")]
@@ -19,14 +23,15 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         _planted.Absent(Processor.Fallback);
         await _planted.WriteAsync(Rig);
 
-        var running = Gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(Rig.Fallback);
-        var held = (await Rig.Default.PaymentsAsync()).Values;
-        Assert.Equal(30, held.Count());
-        await Rig.Default.PurgeAsync();
-        await Rig.Default.PlantAsync(held.Take(kept));
+        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(repair: true), async () =>
+        {
+            var held = (await Rig.Default.PaymentsAsync()).Values;
+            Assert.Equal(30, held.Count());
+            await Rig.Default.PurgeAsync();
+            await Rig.Default.PlantAsync(held.Take(kept));
+        });
 
-        AssertLeft(await running, "absent", why);
+        AssertLeft(report, "absent", why);
         Assert.Equal(41, await Rig.CountSettledAsync());
     }
 
@@ -57,11 +62,10 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         var id = _planted.Unrecorded(Processor.Default);
         await _planted.WriteAsync(Rig);
 
-        var running = Gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(Rig.Fallback);
-        await Rig.Fallback.PlantAsync((await Rig.Default.PaymentsAsync()).Values.Where(
-            payment => payment.CorrelationId == id));
-        var report = await running;
+        var report = await _clock.MeanwhileAsync(
+            () => Gateway.ReconcileAsync(repair: true),
+            async () => await Rig.Fallback.PlantAsync((await Rig.Default.PaymentsAsync()).Values.Where(
+                payment => payment.CorrelationId == id)));
 
         Assert.Equal("differs", report.Text("outcome"));
         AssertLeft(report, "charged_twice", "changed meanwhile");
@@ -75,11 +79,10 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         _planted.NotInLedger(Processor.Default);
         await _planted.WriteAsync(Rig);
 
-        var running = Gateway.ReconcileAsync(repair: true);
-        await LooksUpAsync(Rig.Default);
-        await Rig.Default.PlantAsync(
-            [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(_planted.Last, TimeSpan.Zero))]);
-        var report = await running;
+        var report = await _clock.MeanwhileAsync(
+            () => Gateway.ReconcileAsync(repair: true),
+            () => Rig.Default.PlantAsync(
+                [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(_planted.Last, TimeSpan.Zero))]));
 
         Assert.True(report.GetProperty("truncated").GetBoolean());
         AssertLeft(report, "unknown", "Only the processor");
@@ -94,13 +97,14 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         _planted.NotInLedger(Processor.Fallback);
         await _planted.WriteAsync(Rig);
 
-        var running = Gateway.ReconcileAsync();
-        await LooksUpAsync(Rig.Default);
-        var known = await KnownAtFallbackAsync();
-        await Rig.Fallback.PurgeAsync();
-        await Rig.Fallback.PlantAsync(known);
+        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(), async () =>
+        {
+            var known = await KnownAtFallbackAsync();
+            await Rig.Fallback.PurgeAsync();
+            await Rig.Fallback.PlantAsync(known);
+        });
 
-        Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
+        Assert.Equal("absent", Assert.Single(report.Differences()).Text("kind"));
     }
 
     [PostgresFact]
@@ -141,7 +145,7 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         Assert.Equal(21, await Rig.CountSettledAsync());
     }
 
-    // A 429 asks for a second's pause.
+    // A 429 asks for a second's pause, and three in a row would stop it.
     [PostgresFact]
     public async Task A_processor_that_does_not_answer_once_is_asked_again()
     {
@@ -150,9 +154,12 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         await _planted.WriteAsync(Rig);
         await Rig.Default.SetFaultsAsync(new { lookUp = "tooMany" });
 
+        _clock.Hold(TimeSpan.FromSeconds(1));
         var running = Gateway.ReconcileAsync();
-        await LooksUpAsync(Rig.Default);
+        await Eventually.HoldsAsync(
+            async () => (await Rig.Default.CallsAsync()).Lookups > 0, "the reconciliation names payments");
         await Rig.Default.ClearFaultsAsync();
+        _clock.LetGo();
 
         Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
     }
@@ -169,8 +176,4 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
         var known = await Rig.Database.ScalarAsync<Guid[]>("SELECT array_agg(correlation_id) FROM payments");
         return (await Rig.Fallback.PaymentsAsync()).Values.Where(one => known.Contains(one.CorrelationId)).ToList();
     }
-
-    // It waits two seconds after that before it asks again.
-    private static Task LooksUpAsync(SimulatedProcessor processor) => Eventually.HoldsAsync(
-        async () => (await processor.CallsAsync()).Lookups > 0, "the reconciliation names payments");
 }

@@ -10,13 +10,30 @@ internal static class ReconciliationRuns
 {
     public const string Path = "admin/reconciliations";
 
-    /// <summary>Reconciliation is on, and its windows close soon.</summary>
+    // Its own ConfirmAfter.
+    private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(2);
+
+    /// <summary>Reconciliation is on, and asks as fast as it is answered.</summary>
     public static readonly string[] Settings =
     [
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
-        "Settling:InDoubtHorizon=100ms", "Settling:CallTimeout=1s",
+        "Settling:InDoubtHorizon=100ms",
     ];
+
+    /// <summary>Runs one; between its two looks something happens, however long that takes.</summary>
+    /// <param name="clock">The gateway's.</param>
+    /// <param name="run">Asks for it.</param>
+    /// <param name="meanwhile">What happens when it has named what differs.</param>
+    public static async Task<T> MeanwhileAsync<T>(this HeldClock clock, Func<Task<T>> run, Func<Task> meanwhile)
+    {
+        clock.Hold(BetweenLooks);
+        var running = run();
+        await clock.HoldsAsync();
+        await meanwhile();
+        clock.LetGo();
+        return await running;
+    }
 
     /// <summary>Runs one to its end.</summary>
     /// <returns>The report.</returns>

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Text.Json;
 using Microsoft.Extensions.Logging;
+using Npgsql;
 using PaymentGateway.Leasing;
 using PaymentGateway.Logging;
 using PaymentGateway.Showing;
@@ -35,7 +36,8 @@ public sealed class OpsEventsTests : IAsyncLifetime
         await _second.PayAsync();
 
         var view = await events.UntilAsync(
-            view => view.GetProperty("processors")[0].GetProperty("settled").GetProperty("payments").GetInt64() == 2
+            view => view.GetProperty("database").GetBoolean()
+                && view.GetProperty("processors")[0].GetProperty("settled").GetProperty("payments").GetInt64() == 2
                 && view.GetProperty("accepts").GetProperty("p99").ValueKind == JsonValueKind.Number,
             "two payments settled at default");
 
@@ -87,9 +89,9 @@ public sealed class OpsEventsTests : IAsyncLifetime
         Assert.Equal(mine.TakeLast(3), theirs.TakeLast(3));
         var times = mine.ConvertAll(view =>
             JsonDocument.Parse(view).RootElement.GetProperty("at").GetDateTime());
-        // A busy machine may miss a second, and none is shown twice.
-        Assert.All(times.Zip(times.Skip(1)), pair => Assert.True(
-            pair.Second - pair.First > TimeSpan.FromMilliseconds(300), $"{pair}"));
+        // A busy machine may miss a second or be late in one, and none is shown twice; ReadingTimesTests have the rest.
+        Assert.Equal(times.Order(), times);
+        Assert.Equal(4, mine.Distinct().Count());
         Assert.Equal(4, times.Select(at => at.ToString("s", CultureInfo.InvariantCulture)).Distinct().Count());
     }
 
@@ -190,6 +192,15 @@ public sealed class OpsEventsTests : IAsyncLifetime
             FROM instance_readings, generate_series(1, 2) n WHERE instance = 'two'
             """);
         await Eventually.HoldsAsync(() => lines.Lines.Count > 0, "it is told");
+        // A view without them can be made, and ends no failure.
+        await using (var other = await _rig.Database.Source.OpenConnectionAsync())
+        {
+            await using var stalling = await other.BeginTransactionAsync();
+            await using var locking = new NpgsqlCommand("LOCK TABLE instance_readings", other);
+            await locking.ExecuteNonQueryAsync();
+            await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "one without the database");
+        }
+
         for (var tries = 0; tries < 2; tries++)
         {
             var now = await _rig.Database.ScalarAsync<string>("SELECT quote_literal(now())");

@@ -24,7 +24,7 @@ internal sealed class GatewayHost : IAsyncDisposable
 
     public static async Task<GatewayHost> StartAsync(
         TestDatabase database, SimulatedProcessor defaultProcessor, SimulatedProcessor fallbackProcessor,
-        params string[] settings)
+        TimeProvider clock, params string[] settings)
     {
         var directory = Directory.CreateTempSubdirectory("gateway");
         string[] args =
@@ -40,7 +40,7 @@ internal sealed class GatewayHost : IAsyncDisposable
             "--Logging:Console:LogLevel:Default=None",
             .. settings.Select(setting => "--Gateway:" + setting),
         ];
-        var app = GatewayApp.Create(args);
+        var app = GatewayApp.Create(args, clock);
         await app.StartAsync();
         return new GatewayHost(directory, app);
     }

@@ -26,9 +26,13 @@ internal sealed class GatewayRig : IAsyncDisposable
     }
 
     /// <summary>Starts a gateway; settings as in <c>Routing:FallbackAfter=3s</c>.</summary>
-    public async Task<GatewayHost> StartGatewayAsync(params string[] settings)
+    public Task<GatewayHost> StartGatewayAsync(params string[] settings) =>
+        StartGatewayAsync(TimeProvider.System, settings);
+
+    /// <summary>The same on a clock of the test's.</summary>
+    public async Task<GatewayHost> StartGatewayAsync(TimeProvider clock, params string[] settings)
     {
-        var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, settings);
+        var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, clock, settings);
         _gateways.Add(gateway);
         await Eventually.HoldsAsync(() => gateway.Part<Lease>().IsHeld, "a lease of the instance that starts");
         return gateway;

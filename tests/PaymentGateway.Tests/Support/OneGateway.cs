@@ -8,10 +8,12 @@ public abstract class OneGateway(params string[] settings) : IAsyncLifetime
 
     private protected GatewayHost Gateway { get; private set; } = null!;
 
+    private protected virtual TimeProvider Clock => TimeProvider.System;
+
     public async Task InitializeAsync()
     {
         Rig = await GatewayRig.StartAsync(new TestDatabase());
-        Gateway = await Rig.StartGatewayAsync(settings);
+        Gateway = await Rig.StartGatewayAsync(Clock, settings);
     }
 
     public async Task DisposeAsync() => await Rig.DisposeAsync();
