@@ -109,6 +109,7 @@ internal sealed partial class LeaseKeeper(
             lease.Confirm(opened, askedAt);
             askedAt = clock.GetTimestamp();
         }
+
         var uncertainUntil = backlog.UncertainUntil();
         // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
         // adoption that nobody knows the end of loses it before it lets go of the mark.

@@ -59,7 +59,7 @@ internal static partial class LoggingEndpoints
             || category.Count(letter => letter == '*') > 1)
             await RefuseAsync(
                 context, "category",
-                $"category must be at most {CategoryLengthMax} letters, digits, dots, lines and one star.");
+                $"category must be at most {CategoryLengthMax} letters, digits, dots, underscores and one star.");
         else if (!levels.Change(category, level))
             await RefuseAsync(
                 context, "category",

@@ -110,7 +110,7 @@ internal sealed partial class DifferenceRepair(
             : Left(difference, "It changed meanwhile.");
     }
 
-    // What is put back is charged anew, so a 404 must be beyond doubt.
+    // A payment that is put back is charged anew, so a 404 must be beyond doubt.
     private string? WhyNotAbsent(Difference difference, PaymentRow row)
     {
         if (report.IsTruncated)

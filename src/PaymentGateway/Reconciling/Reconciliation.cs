@@ -22,7 +22,7 @@ internal sealed partial class Reconciliation(
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
-    // What was on its way into the ledger when it was asked is there by then.
+    // An outcome that was on its way into the ledger when it was asked is there by then.
     private static readonly TimeSpan ConfirmAfter = TimeSpan.FromSeconds(2);
 
     /// <summary>
@@ -32,12 +32,7 @@ internal sealed partial class Reconciliation(
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
         - options.Settling.CallTimeout - options.Settling.InDoubtHorizon - options.Leasing.LeaseDuration);
 
-    /// <summary>Takes the lock of reconciliations.</summary>
-    /// <returns>Null when another one has it. To be disposed.</returns>
-    /// <exception cref="DbException">PostgreSQL is unavailable.</exception>
-    public Task<ReconciliationStore?> BeginAsync() => ReconciliationStore.OpenAsync(options);
-
-    /// <summary>Reconciles. Whatever stops it is in the report, beside what was found until then.</summary>
+    /// <summary>Reconciles. Whatever stops it is in the report, beside what was confirmed until then.</summary>
     public async Task<ReconciliationReport> RunAsync(
         ReconciliationStore ledger, ReconciliationQuery query, ReconciliationProgress progress,
         CancellationToken cancellation)
@@ -51,7 +46,7 @@ internal sealed partial class Reconciliation(
         }
         catch (Exception failed)
         {
-            // Whatever it was: what was found and repaired until then is reported.
+            // Whatever it was: differences that were confirmed and repaired until then are reported.
             report.Stopped = Reason(failed, cancellation.IsCancellationRequested);
             if (report.Stopped.Reason == StopReason.Failed)
                 Log.Failed(log, failed);
@@ -84,7 +79,7 @@ internal sealed partial class Reconciliation(
         var to = query.To ?? ClosedUntil;
         RefuseWhatLeft(query.From is null ? "to" : "from", query.From ?? query.To, state.KeptFrom);
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // What is unsettled stays, however old it is. An hour more, so that the next one to leave does not stop it.
+        // The oldest may be unsettled, and those stay. An hour more, so that the next one to leave does not stop it.
         if (query.From is null && from < state.KeptFrom + Hour)
             from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.

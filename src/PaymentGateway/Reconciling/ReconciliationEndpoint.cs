@@ -42,7 +42,7 @@ internal static class ReconciliationEndpoint
             if (await ReconciliationQuery.ReadAsync(context, reconciliation.ClosedUntil) is not { } query)
                 return;
 
-            await using var ledger = await reconciliation.BeginAsync();
+            await using var ledger = await ReconciliationStore.OpenAsync(options);
             if (ledger is null)
             {
                 await ProblemAnswer.WriteAsync(
@@ -74,7 +74,7 @@ internal static class ReconciliationEndpoint
             && await RefusesAsync(context, stopped))
             return;
 
-        // The beats must reach the client through nginx, which would gather them.
+        // The beats must reach the client through nginx, which would buffer them.
         context.Response.Headers["X-Accel-Buffering"] = "no";
         context.Response.ContentType = "application/json; charset=utf-8";
         await WriteAsync(context, Begin);

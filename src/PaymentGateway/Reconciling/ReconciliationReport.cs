@@ -18,7 +18,7 @@ internal sealed class ReconciliationReport(ReconciliationQuery query)
     /// <summary>Calls to both processors.</summary>
     public int Calls { get; set; }
 
-    /// <summary>There may be more differences than were looked for.</summary>
+    /// <summary>There may be more differences than were looked for, or than were confirmed.</summary>
     public bool IsTruncated { get; set; }
 
     /// <summary>Why it did not come to its end.</summary>
@@ -35,7 +35,7 @@ internal sealed class ReconciliationReport(ReconciliationQuery query)
     /// <summary>As an operator sees it.</summary>
     public ReconciliationAnswer ToAnswer() => new(
         Outcome, Stopped?.Message, Window?.From, Window?.Last, SidesOf(Default), SidesOf(Fallback), Calls, query.Repair,
-        IsTruncated, Repaired, Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
+        IsTruncated || Stopped is not null, Repaired, Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
 
     private static ComparedTotals? SidesOf(Comparison? compared) => compared is { } both
         ? new ComparedTotals(Totals(both.Ledger), Totals(both.Held))

@@ -20,7 +20,7 @@ internal sealed class InstanceReader(
     /// <summary>The upper bounds of the durations' buckets, seconds.</summary>
     public double[] Bounds => listener.Of(metrics.AcceptDuration.Instrument).Bounds;
 
-    /// <summary>What is read from now on counts from here.</summary>
+    /// <summary>Counts from here on.</summary>
     public void Begin()
     {
         _past.Clear();

@@ -34,7 +34,7 @@ internal sealed class OpsEvents(Audience audience, LiveEvents events, IHostAppli
         }
         catch (OperationCanceledException)
         {
-            // The watcher, the instance or its time has gone.
+            // The watcher has hung up, the instance stops, or its time is over.
         }
         finally
         {

@@ -1,6 +1,7 @@
 using System.Text.Json;
 using PaymentGateway.Leasing;
 using PaymentGateway.Metering;
+using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Showing;
@@ -104,7 +105,7 @@ internal sealed partial class OpsSampler(
         await Task.Delay(OthersTell, clock);
         return new SharedFacts(
             await readings.ReadAsync(), await ledger.SumAsync(null, null), await health.ReadAsync(),
-            await parked.CountAsync(OverviewMaking.ParkedMax));
+            await parked.CountAsync(ParkedCount.CountMax));
     }
 
     private async Task SweepAsync()

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.Json;
 using PaymentGateway.Configuring;
+using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Showing;
@@ -9,9 +10,6 @@ namespace PaymentGateway.Showing;
 /// <param name="Bounds">Of the durations' buckets, seconds.</param>
 internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
 {
-    /// <summary>How many parked payments are counted at most.</summary>
-    public const int ParkedMax = 10_000;
-
     /// <summary>One that tells each second has missed three.</summary>
     private const double SilentAfterSeconds = 3.5;
 
@@ -102,7 +100,7 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
     {
         var payments = rows.Sum(row => row.Payments);
         return new ParkedView(
-            payments, payments >= ParkedMax,
+            payments, payments >= ParkedCount.CountMax,
             rows.OrderByDescending(row => row.Payments).ThenBy(row => row.Reason, StringComparer.Ordinal).ToArray());
     }
 

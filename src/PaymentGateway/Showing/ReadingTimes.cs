@@ -9,7 +9,7 @@ internal sealed class ReadingTimes(TimeProvider clock)
 
     private long _before;
 
-    /// <summary>What is read next counts from here.</summary>
+    /// <summary>The next reading counts from here.</summary>
     public void Begin() => _before = clock.GetTimestamp();
 
     /// <summary>Waits until the next reading is due; it covers half a period at least.</summary>

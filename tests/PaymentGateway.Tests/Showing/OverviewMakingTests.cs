@@ -1,4 +1,5 @@
 using System.Text.Json;
+using PaymentGateway.Settling;
 using PaymentGateway.Showing;
 using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
@@ -133,7 +134,7 @@ public sealed class OverviewMakingTests
         Assert.True(view.LedgerReset);
         Assert.True(_making.Make(Now, Epoch, Own, isReset: true, shared with
         {
-            Parked = [new ParkedCountRow("Default answered 400", OverviewMaking.ParkedMax)],
+            Parked = [new ParkedCountRow("Default answered 400", ParkedCount.CountMax)],
         }).Parked!.IsMore);
     }
 
