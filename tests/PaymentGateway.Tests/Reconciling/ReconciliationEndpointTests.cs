@@ -115,6 +115,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         var report = verb.ReadJson();
 
         Assert.Equal((69, "stopped"), (verb.ExitCode, report.Text("outcome")));
+        Assert.True(report.GetProperty("truncated").GetBoolean());
         Assert.Contains("purged", report.Text("stopped"), StringComparison.Ordinal);
         Assert.Empty(report.Differences());
         Assert.Equal(0, await _rig.CountSettledAsync());
