@@ -76,15 +76,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     /// <param name="settings">Of all three gateways.</param>
     public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
     {
-        var script = await ClusterScript.StartAsync(
-            "hosts-cluster",
-            [
-                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
-                FakedTime.Library!,
-                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
-                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
-            ]);
-        var cluster = new HostsCluster(script);
+        var cluster = new HostsCluster(await StartAsync(settings));
         try
         {
             foreach (var http in cluster._hosts.Values.Append(cluster.Client))
@@ -97,6 +89,17 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             throw;
         }
     }
+
+    /// <summary>The networks and processes alone, which may not be ready yet.</summary>
+    public static Task<ClusterScript> StartAsync(params (string Name, string Value)[] settings) =>
+        ClusterScript.StartAsync(
+            "hosts-cluster",
+            [
+                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
+                FakedTime.Library!,
+                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
+                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
+            ]);
 
     /// <summary>Past nginx.</summary>
     public HttpClient Host(int host) => _hosts[host];
