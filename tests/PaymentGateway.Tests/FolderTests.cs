@@ -38,7 +38,8 @@ public sealed class FolderTests
             "Querying", "Queueing", "Reconciling", "Recording", "Retaining", "Routing", "Settling", "Showing",
             "Storage", "Summarising"]),
         ("Commanding", [
-            "Accepting", "Configuring", "Hosting", "Leasing", "Reconciling", "Settling", "Storage", "Summarising"]),
+            "Accepting", "Answering", "Configuring", "Hosting", "Leasing", "Reconciling", "Settling", "Storage",
+            "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

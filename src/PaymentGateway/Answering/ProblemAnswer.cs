@@ -11,6 +11,9 @@ internal sealed record ProblemAnswer(
     string Type, string Title, int Status, string Detail,
     [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)
 {
+    /// <summary>What the type of each problem begins with.</summary>
+    public const string TypePrefix = "urn:problem:payment-gateway:";
+
     /// <summary>Writes a problem as the whole answer.</summary>
     /// <param name="context">The request that gets it.</param>
     /// <param name="status">The HTTP status.</param>
@@ -25,7 +28,7 @@ internal sealed record ProblemAnswer(
         context.Response.StatusCode = status;
         if (retryAfterSeconds is { } seconds)
             context.Response.Headers.RetryAfter = seconds.ToString(CultureInfo.InvariantCulture);
-        var type = "urn:problem:payment-gateway:" + title.ToLowerInvariant().Replace(' ', '-');
+        var type = TypePrefix + title.ToLowerInvariant().Replace(' ', '-');
         return context.Response.WriteAsJsonAsync(
             new ProblemAnswer(type, title, status, detail, field),
             GatewayJsonContext.Default.ProblemAnswer,

@@ -18,14 +18,34 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
 
     private readonly HttpClient _http = TryOpen(url);
 
-    /// <summary>GET.</summary>
-    /// <returns>The body, and the path of the next page where the header Link names one.</returns>
-    /// <exception cref="VerbException">The gateway is unavailable, or the answer is an error.</exception>
-    public Task<(JsonNode? Body, string? Next)> GetAsync(string path) => SendAsync(HttpMethod.Get, path);
+    /// <summary>GET of an object.</summary>
+    /// <param name="path">With its query.</param>
+    /// <param name="members">What a gateway's answer always has.</param>
+    /// <exception cref="VerbException">The gateway is unavailable, or the answer is an error, or another's.</exception>
+    public async Task<JsonObject> GetAsync(string path, params string[] members) =>
+        Checked((await SendAsync(HttpMethod.Get, path)).Body, members);
 
-    /// <summary>POST without a body.</summary>
+    /// <summary>GET of a list.</summary>
+    /// <returns>The rows, and the path of the next page where the header Link names one.</returns>
+    /// <exception cref="VerbException">As with an object.</exception>
+    public async Task<(JsonArray Rows, string? Next)> GetRowsAsync(string path)
+    {
+        var (body, next) = await SendAsync(HttpMethod.Get, path);
+        return (body as JsonArray ?? throw Foreign("the answer is no list"), next);
+    }
+
+    /// <summary>POST without a body, which a gateway answers with an object.</summary>
     /// <exception cref="VerbException">As with GET.</exception>
-    public async Task<JsonNode?> PostAsync(string path) => (await SendAsync(HttpMethod.Post, path)).Body;
+    public async Task<JsonObject> PostAsync(string path, params string[] members) =>
+        Checked((await SendAsync(HttpMethod.Post, path)).Body, members);
+
+    /// <summary>POST without a body, which a gateway answers with none.</summary>
+    /// <exception cref="VerbException">As with GET.</exception>
+    public async Task OrderAsync(string path)
+    {
+        if ((await SendAsync(HttpMethod.Post, path)).Body is not null)
+            throw Foreign("the answer is not empty");
+    }
 
     /// <summary>POST without a body, of which the answer grows line by line while the gateway works.</summary>
     /// <param name="path">With its query.</param>
@@ -50,7 +70,7 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
 
         return answer.IsSuccessStatusCode
             ? JsonNode.Parse(text.ToString())
-            : throw Failure((int)answer.StatusCode, text.ToString());
+            : throw AnsweredError.Of(url, (int)answer.StatusCode, text.ToString());
     });
 
     public void Dispose() => _http.Dispose();
@@ -86,7 +106,7 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
         using var answer = await _http.SendAsync(request, cancellation);
         var body = await answer.Content.ReadAsStringAsync(cancellation);
         if (!answer.IsSuccessStatusCode)
-            throw Failure((int)answer.StatusCode, body);
+            throw AnsweredError.Of(url, (int)answer.StatusCode, body);
 
         var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
         var next = NextLink().Match(link);
@@ -119,39 +139,16 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
         }
         catch (JsonException)
         {
-            throw new VerbException(ExitCodes.Failed, $"{url}: the answer is no JSON; is this the gateway?");
+            throw Foreign("the answer is no JSON");
         }
     }
 
-    private VerbException Failure(int status, string body)
-    {
-        var detail = Detail(body);
-        var exitCode = status switch
-        {
-            409 or 429 or 502 or 503 or 504 => ExitCodes.Unavailable,
-            // Each error of a gateway says what it is about.
-            _ when detail is null => ExitCodes.Failed,
-            400 => ExitCodes.Usage,
-            401 => ExitCodes.NotPermitted,
-            403 => ExitCodes.WrongSetting,
-            404 => ExitCodes.No,
-            _ => ExitCodes.Failed,
-        };
-        return new VerbException(exitCode, detail ?? $"{url} answered {status}; is this the gateway?");
-    }
+    private JsonObject Checked(JsonNode? body, string[] members) =>
+        body is JsonObject answer && Array.TrueForAll(members, answer.ContainsKey)
+            ? answer
+            : throw Foreign("the answer is another service's");
 
-    // RFC 9457; a proxy in between may answer anything.
-    private static string? Detail(string body)
-    {
-        try
-        {
-            return JsonNode.Parse(body) is JsonObject problem ? (string?)problem["detail"] : null;
-        }
-        catch (Exception other) when (other is JsonException or InvalidOperationException)
-        {
-            return null;
-        }
-    }
+    private VerbException Foreign(string why) => new(ExitCodes.Failed, $"{url}: {why}; is this the gateway?");
 
     private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken over)
     {

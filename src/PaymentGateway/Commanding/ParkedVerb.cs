@@ -54,27 +54,24 @@ internal static class ParkedVerb
         var limit = parsed.GetValue(Listing.Limit);
         return Listing.FollowAsync(
             $"{ParkedEndpoints.ListPath}?limit={Math.Min(limit, PageMax)}{ReasonQuery('&', parsed)}", limit,
-            async path =>
-            {
-                var (body, next) = await gateway.GetAsync(path);
-                return (body as JsonArray, next);
-            });
+            async path => await gateway.GetRowsAsync(path));
     }
 
     private static async Task<Report> ReplayAsync(GatewayClient gateway, ParseResult parsed)
     {
         if (parsed.GetValue(Id) is { } id)
         {
-            await gateway.PostAsync($"{ParkedEndpoints.ListPath}/{id}/replay");
+            await gateway.OrderAsync($"{ParkedEndpoints.ListPath}/{id}/replay");
             return new Report(new JsonObject { ["replayed"] = 1 });
         }
 
         // What is not complete after 2 s is asked for again.
         for (var replayed = 0; ;)
         {
-            var answer = await gateway.PostAsync(ParkedEndpoints.ReplayAllPath + ReasonQuery('?', parsed));
-            replayed += (int?)answer?["replayed"] ?? 0;
-            if ((bool?)answer?["complete"] ?? true)
+            var answer = await gateway.PostAsync(
+                ParkedEndpoints.ReplayAllPath + ReasonQuery('?', parsed), "replayed", "complete");
+            replayed += (int?)answer["replayed"] ?? 0;
+            if ((bool?)answer["complete"] ?? true)
                 return new Report(new JsonObject { ["replayed"] = replayed });
         }
     }

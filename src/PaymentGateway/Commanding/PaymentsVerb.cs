@@ -25,11 +25,8 @@ internal static class PaymentsVerb
     {
         var show = GatewayVerb.Create(
             "show", "Shows one payment; exit code 1 when there is none.",
-            static async (gateway, parsed) =>
-            {
-                var (payment, _) = await gateway.GetAsync($"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}");
-                return new Report(payment ?? new JsonObject());
-            });
+            static async (gateway, parsed) => new Report(await gateway.GetAsync(
+                $"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}", "correlationId", "state")));
         show.Add(Id);
 
         var list = GatewayVerb.Create("list", "Lists payments, the newest first.", ListAsync);
@@ -48,9 +45,9 @@ internal static class PaymentsVerb
         var first = $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}";
         return Listing.FollowAsync(first, limit, async path =>
         {
-            var (body, _) = await gateway.GetAsync(path);
-            var next = (string?)body?["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
-            return (body?["payments"] as JsonArray, next);
+            var body = await gateway.GetAsync(path, "payments", "next");
+            var next = (string?)body["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
+            return (body["payments"] as JsonArray, next);
         });
     }
 

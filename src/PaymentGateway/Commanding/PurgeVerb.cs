@@ -15,7 +15,7 @@ internal static class PurgeVerb
             "purge", "Empties the ledger: every payment is deleted, settled or not.",
             static async (gateway, _) =>
             {
-                await gateway.PostAsync(AuditEndpoints.PurgePath);
+                await gateway.OrderAsync(AuditEndpoints.PurgePath);
                 return new Report(new JsonObject { ["purged"] = true });
             });
         purge.Add(Yes);

@@ -19,12 +19,12 @@ internal static class StatusVerb
     private static async Task<Report> AskAsync(GatewayClient gateway)
     {
         var status = new JsonObject { ["ready"] = true };
-        Add(status, (await gateway.GetAsync(HealthEndpoints.ReadyPath)).Body);
-        Add(status, (await gateway.GetAsync(AuditEndpoints.SummaryPath)).Body);
+        Add(status, await gateway.GetAsync(HealthEndpoints.ReadyPath));
+        Add(status, await gateway.GetAsync(AuditEndpoints.SummaryPath, "default", "fallback"));
         try
         {
-            var (parked, next) = await gateway.GetAsync($"{ParkedEndpoints.ListPath}?limit={ParkedMax}");
-            status["parked"] = (parked as JsonArray)?.Count ?? 0;
+            var (parked, next) = await gateway.GetRowsAsync($"{ParkedEndpoints.ListPath}?limit={ParkedMax}");
+            status["parked"] = parked.Count;
             status["moreParked"] = next is not null;
         }
         catch (VerbException refused) when (refused.ExitCode == ExitCodes.NotPermitted)
@@ -39,10 +39,9 @@ internal static class StatusVerb
         return new Report(status);
     }
 
-    private static void Add(JsonObject status, JsonNode? answer)
+    private static void Add(JsonObject status, JsonObject answer)
     {
-        if (answer is JsonObject members)
-            foreach (var (name, value) in members)
-                status[name] = value?.DeepClone();
+        foreach (var (name, value) in answer)
+            status[name] = value?.DeepClone();
     }
 }

@@ -11,6 +11,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
 {
     private const string Known = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
     private const string Unknown = "00000000-0000-4000-8000-000000000000";
+    private const string Foreign = "00000000-0000-4000-8000-000000000001";
 
     private readonly WebApplication _gateway = Create();
     private readonly List<string> _asked = [];
@@ -19,7 +20,18 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     {
         _gateway.MapGet("/payments/{id}", (string id) => id == Known
             ? Results.Json(new { correlationId = id, amount = 19.90m, state = "settled", processor = "default" })
-            : Results.Problem("No accepted payment has this correlationId.", statusCode: 404));
+            : id == Foreign ? Results.Json(new { id, state = "shipped" })
+            : Results.Problem(
+                "No accepted payment has this correlationId.", statusCode: 404,
+                type: "urn:problem:payment-gateway:payment-not-found"));
+        _gateway.MapGet("/admin/parked", () => Results.Json(new { error = false }));
+        _gateway.MapPost("/admin/parked/{id}/replay", (string id) => id switch
+        {
+            Known => Results.Problem("There is no such order.", statusCode: 404),
+            Unknown => Results.Problem("It was changed meanwhile.", statusCode: 409, type: "urn:problem:shop:changed"),
+            _ => Results.Problem("Come back later.", statusCode: 503),
+        });
+        _gateway.MapPost("/admin/parked/replay", () => Results.Json(new { accepted = true }));
         _gateway.MapGet("/payments", (HttpRequest request) =>
         {
             _asked.Add(request.QueryString.Value!);
@@ -83,8 +95,17 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     [Theory]
     [InlineData("status")]
     [InlineData("purge --yes")] // A 404 without a problem.
+    [InlineData($"payments show {Foreign}")] // An order, perhaps.
+    [InlineData("parked list")]
+    [InlineData("parked replay --all")]
+    [InlineData($"parked replay {Known}")] // A problem that is not ours.
+    [InlineData($"parked replay {Unknown}")]
     public async Task An_answer_of_something_else_than_the_gateway_ends_with_70(string verb) =>
         (await AskAsync(verb.Split(' '))).AssertFailed(70, "is this the gateway?");
+
+    [Fact]
+    public async Task A_503_of_a_proxy_before_the_gateway_ends_with_69_and_its_detail() =>
+        (await AskAsync("parked", "replay", Foreign)).AssertFailed(69, "Come back later.");
 
     [Theory]
     [InlineData("status")]

@@ -94,7 +94,7 @@ public sealed class HostsTests(ITestOutputHelper output)
                 await Eventually.HoldsAsync(() => IsAsync("closed_at", epochs[host]), $"host {host} lost its lease");
             // From here on it has payments to send, processors that take them, and no lease.
             foreach (var host in losing)
-                charges[host] = await cluster.CountChargesOfAsync(host);
+                charges[host] = await cluster.CountAllChargesOfAsync(host);
             var settled = await cluster.Database.CountAsync("settlements");
             await ProcessorsAnswerAsync(cluster);
             foreach (var host in losing)

@@ -42,6 +42,13 @@ public sealed class ClusterScript : IAsyncDisposable
             throw new InvalidOperationException($"{order}: {await _script.StandardError.ReadToEndAsync()}");
     }
 
+    /// <summary>kill -9: it undoes nothing.</summary>
+    public Task KillAsync()
+    {
+        _script.Kill();
+        return _script.WaitForExitAsync();
+    }
+
     public async ValueTask DisposeAsync()
     {
         _script.StandardInput.Close();

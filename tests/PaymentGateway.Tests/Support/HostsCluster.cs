@@ -27,25 +27,27 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         new Dictionary<int, int> { [1] = 2, [2] = -2, [3] = 0 };
 
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
-    private static readonly int Number = Environment.ProcessId % 250;
 
     private readonly ClusterScript _script;
+    private readonly string _number;
     private readonly Dictionary<int, HttpClient> _hosts;
     private readonly HashSet<int> _broken = [];
 
     private HostsCluster(ClusterScript script)
     {
         _script = script;
-        _hosts = Clocks.Keys.ToDictionary(host => host, host => To($"http://10.234.{Number}.1{host}:8080"));
+        // The script takes one that is free.
+        _number = Path.GetExtension(script.Directory)[1..];
+        _hosts = Clocks.Keys.ToDictionary(host => host, host => To($"http://10.234.{_number}.1{host}:8080"));
         Client = new HttpClient(Answers)
         {
-            BaseAddress = new Uri($"http://10.234.{Number}.10:9999"),
+            BaseAddress = new Uri($"http://10.234.{_number}.10:9999"),
             Timeout = AnswerLimit,
         };
-        Default = SimulatedProcessor.Attach(new Uri($"http://10.233.{Number}.10:8001"));
-        Fallback = SimulatedProcessor.Attach(new Uri($"http://10.233.{Number}.10:8002"));
+        Default = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8001"));
+        Fallback = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8002"));
         Database = new GatewaySystemDatabase(
-            $"Host=10.232.{Number}.10;Username=gateway;Database=gateway",
+            $"Host=10.232.{_number}.10;Username=gateway;Database=gateway",
             () => throw new NotSupportedException("the script has it"));
     }
 
@@ -74,15 +76,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     /// <param name="settings">Of all three gateways.</param>
     public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
     {
-        var script = await ClusterScript.StartAsync(
-            "hosts-cluster",
-            [
-                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
-                FakedTime.Library!, $"{Number}", $"pgmh{Environment.ProcessId % 100_000}",
-                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
-                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
-            ]);
-        var cluster = new HostsCluster(script);
+        var cluster = new HostsCluster(await StartAsync(settings));
         try
         {
             foreach (var http in cluster._hosts.Values.Append(cluster.Client))
@@ -95,6 +89,17 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             throw;
         }
     }
+
+    /// <summary>The networks and processes alone, which may not be ready yet.</summary>
+    public static Task<ClusterScript> StartAsync(params (string Name, string Value)[] settings) =>
+        ClusterScript.StartAsync(
+            "hosts-cluster",
+            [
+                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
+                FakedTime.Library!,
+                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
+                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
+            ]);
 
     /// <summary>Past nginx.</summary>
     public HttpClient Host(int host) => _hosts[host];
@@ -129,9 +134,26 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     /// <summary>How often a host has charged, at both processors, whatever came of it.</summary>
     public async Task<long> CountChargesOfAsync(int host)
     {
-        var address = $"10.233.{Number}.1{host}";
+        var address = $"10.233.{_number}.1{host}";
         return (await Default.CallersAsync()).GetValueOrDefault(address)
             + (await Fallback.CallersAsync()).GetValueOrDefault(address);
+    }
+
+    /// <summary>The same of a host that sends no more: what it has sent is counted, however slow the processors are.
+    /// </summary>
+    public async Task<long> CountAllChargesOfAsync(int host)
+    {
+        var counted = -1L;
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                await _script.OrderAsync($"arrive {host}");
+                var before = counted;
+                counted = await CountChargesOfAsync(host);
+                return counted == before;
+            },
+            $"what host {host} has sent is counted");
+        return counted;
     }
 
     /// <summary>How many payments it says to have lost with an epoch; null when it has not said so yet.</summary>

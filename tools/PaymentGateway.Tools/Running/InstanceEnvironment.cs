@@ -7,6 +7,28 @@ internal static class InstanceEnvironment
     private const string YoungMax = "DOTNET_GCGen0MaxBudget";
     private const string HeapLimit = "DOTNET_GCHeapHardLimit";
     private const string Token = "Gateway__Admin__Token";
+    private const string Profile = "Gateway__Storage__Profile";
+    private const string Acknowledge = "Gateway__Intake__Acknowledge";
+    private const string DefaultUrl = "Gateway__Processors__Default__BaseUrl";
+    private const string FallbackUrl = "Gateway__Processors__Fallback__BaseUrl";
+
+    private static readonly Dictionary<string, string> Variables = new(StringComparer.OrdinalIgnoreCase)
+    {
+        [Profile] = "PROFILE=durable or unlogged",
+        [Acknowledge] = "ACKNOWLEDGE=Stored or Received",
+        [DefaultUrl] = "DEFAULT_URL",
+        [FallbackUrl] = "FALLBACK_URL",
+    };
+
+    /// <exception cref="ToolException">The caller says something that a start would overrule.</exception>
+    public static void RefuseOverruled(SystemSettings settings)
+    {
+        foreach (var (name, _) in settings.OfGateway())
+            if (Variables.TryGetValue(name, out var variable))
+                throw new ToolException($"{name} would be overruled here; say {variable}");
+        if (settings is { HasOutsideLedger: true, Fresh: true })
+            throw new ToolException("FRESH=1 empties no LEDGER of your own; say FRESH=0, and PaymentGateway purge");
+    }
 
     public static Dictionary<string, string?> Of(SystemLayout system, string instance)
     {
@@ -21,10 +43,10 @@ internal static class InstanceEnvironment
             ["Gateway__Admin__Urls"] = system.AdminUrlOf(instance),
             ["ConnectionStrings__Ledger"] = settings.ConnectionString(ledger),
             ["Gateway__Instance__Name"] = instance,
-            ["Gateway__Processors__Default__BaseUrl"] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,
-            ["Gateway__Processors__Fallback__BaseUrl"] = settings["RELAY_FALLBACK_URL"] ?? settings.FallbackUrl,
-            ["Gateway__Storage__Profile"] = settings.Durable ? "Durable" : "Unlogged",
-            ["Gateway__Intake__Acknowledge"] = settings.Acknowledge,
+            [DefaultUrl] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,
+            [FallbackUrl] = settings["RELAY_FALLBACK_URL"] ?? settings.FallbackUrl,
+            [Profile] = settings.Durable ? "Durable" : "Unlogged",
+            [Acknowledge] = settings.Acknowledge,
             // As in a container, where the runtime would count a third of a core as one.
             [Processors] = settings[Processors] ?? "2",
             // Hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.

@@ -88,6 +88,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     /// <summary>Starts these parts; in an empty RUN_DIR a system that has only them.</summary>
     public async Task StartAsync(IReadOnlyList<string> parts, CancellationToken cancellation = default)
     {
+        InstanceEnvironment.RefuseOverruled(given);
         if ((_started ??= Load()) is not { } system || !Directory.Exists(system.ShortDirectory))
         {
             await WhileBegunAsync(
@@ -142,8 +143,12 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
                 Posix.Send(child, Signal.Continue);
     }
 
-    /// <exception cref="ToolException">A system runs here.</exception>
-    internal void RefuseIfRunning() => SystemStart.RefuseIfRunning(_folder);
+    /// <exception cref="ToolException">A system runs here, or what the caller says would be overruled.</exception>
+    internal void RefuseStart()
+    {
+        InstanceEnvironment.RefuseOverruled(given);
+        SystemStart.RefuseIfRunning(_folder);
+    }
 
     internal Task UpAsync(bool inForeground, CancellationToken cancellation) => WhileBegunAsync(
         async system =>
@@ -165,7 +170,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     private async Task WhileBegunAsync(Func<SystemLayout, Task> start, bool inForeground)
     {
-        SystemStart.RefuseIfRunning(_folder);
+        RefuseStart();
         using var held = _folder.Lock();
         // Once more: another start may have ended since.
         SystemStart.RefuseIfRunning(_folder);

@@ -1,4 +1,6 @@
 using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
 using System.Text.Json;
 
 namespace PaymentGateway.Tools.Running;
@@ -36,10 +38,10 @@ internal sealed class RunFolder(string path)
     public string LogOf(string part) => System.IO.Path.Combine(Logs, $"{part}.log");
 
     /// <summary>
-    /// PostgreSQL's data. What simulators have not charged yet must never be charged by processors of the caller's own.
+    /// PostgreSQL's data, apart for each pair of processors: what waits for one must never be charged by another, and
+    /// what a plain start deletes has only ever known simulators.
     /// </summary>
-    public string DataOf(SystemSettings settings) => At(
-        $"postgres-{settings.Profile}{(settings.HasOutsideDefault || settings.HasOutsideFallback ? "-outside" : "")}");
+    public string DataOf(SystemSettings settings) => At($"postgres-{settings.Profile}-{ProcessorsOf(settings)}");
 
     /// <summary>Held until it is disposed: two starts at once would take each other's parts for leftovers.</summary>
     public IDisposable Lock()
@@ -126,6 +128,14 @@ internal sealed class RunFolder(string path)
     {
         if (File.Exists(file))
             File.Delete(file);
+    }
+
+    private static string ProcessorsOf(SystemSettings settings)
+    {
+        if (!settings.HasOutsideDefault && !settings.HasOutsideFallback)
+            return "simulators";
+        var urls = $"{settings["DEFAULT_URL"]} {settings["FALLBACK_URL"]}";
+        return Convert.ToHexString(SHA256.HashData(Encoding.UTF8.GetBytes(urls)))[..8];
     }
 
     private string At(string name) => System.IO.Path.Combine(path, name);

@@ -15,7 +15,7 @@ internal static class RunVerb
     private static async Task<int> RunAsync(SystemSettings settings, CancellationToken cancellation)
     {
         var system = new NativeSystem(settings, Console.Out);
-        system.RefuseIfRunning();
+        system.RefuseStart();
         await Publishing.PrepareAsync(settings, cancellation);
         await system.UpAsync(inForeground: true, cancellation);
         try

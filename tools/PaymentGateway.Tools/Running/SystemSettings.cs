@@ -18,15 +18,6 @@ public sealed class SystemSettings
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
-    // A system that is started has its own values for these, whatever the caller says of them.
-    private static readonly Dictionary<string, string> Replaced = new(StringComparer.OrdinalIgnoreCase)
-    {
-        ["Gateway__Storage__Profile"] = "PROFILE=durable or unlogged",
-        ["Gateway__Intake__Acknowledge"] = "ACKNOWLEDGE=Stored or Received",
-        ["Gateway__Processors__Default__BaseUrl"] = "DEFAULT_URL",
-        ["Gateway__Processors__Fallback__BaseUrl"] = "FALLBACK_URL",
-    };
-
     private readonly Dictionary<string, string> _variables;
 
     private SystemSettings(IEnumerable<KeyValuePair<string, string>> variables)
@@ -34,9 +25,6 @@ public sealed class SystemSettings
         _variables = new Dictionary<string, string>(variables);
         if (this["PROFILE"] is not (null or "unlogged" or "durable"))
             throw new ToolException($"PROFILE is '{this["PROFILE"]}'; it may be unlogged or durable");
-        foreach (var (name, _) in _variables)
-            if (Replaced.TryGetValue(name, out var variable))
-                throw new ToolException($"{name} would be overruled here; say {variable}");
         if (this["LIMITS"] is not (null or "0" or "1"))
             throw new ToolException($"LIMITS is '{this["LIMITS"]}'; it may be 1, or 0 as when unset");
     }
@@ -69,6 +57,9 @@ public sealed class SystemSettings
 
     public bool HasOutsideFallback => this["FALLBACK_URL"] is not null;
 
+    /// <summary>A PostgreSQL of the caller's own: it is never emptied here.</summary>
+    public bool HasOutsideLedger => this["LEDGER"] is not null;
+
     public string Profile => this["PROFILE"] ?? "unlogged";
 
     public bool Durable => Profile == "durable";
@@ -76,10 +67,11 @@ public sealed class SystemSettings
     public string Acknowledge => this["ACKNOWLEDGE"] ?? "Stored";
 
     /// <summary>
-    /// Whether the ledger start empty. Simulators forget everything when they stop, so the ledger do with them; outside
+    /// Whether the ledger starts empty. Simulators forget everything when they stop, so it does with them; outside
     /// processors remember.
     /// </summary>
-    public bool Fresh => (this["FRESH"] ?? (HasOutsideDefault || HasOutsideFallback ? "0" : "1")) == "1";
+    public bool Fresh =>
+        (this["FRESH"] ?? (HasOutsideDefault || HasOutsideFallback || HasOutsideLedger ? "0" : "1")) == "1";
 
     public TimeSpan ReadyLimit => TimeSpan.FromSeconds(Number("READY_SECONDS", 30));
 
@@ -108,7 +100,7 @@ public sealed class SystemSettings
     [
         .. HasOutsideDefault ? Array.Empty<string>() : [PartNames.Default],
         .. HasOutsideFallback ? Array.Empty<string>() : [PartNames.Fallback],
-        .. this["LEDGER"] is null ? [PartNames.Postgres] : Array.Empty<string>(),
+        .. HasOutsideLedger ? Array.Empty<string>() : [PartNames.Postgres],
         PartNames.First, PartNames.Second, PartNames.Nginx,
     ];
 

@@ -41,7 +41,7 @@ internal static class SystemStart
             if (!await PostgresUser.CanEnterAsync(folder.Path))
             {
                 system = system with { DataDirectory = Path.Combine(shortDirectory, "data") };
-                if (!settings.Fresh)
+                if (!settings.Fresh && !settings.HasOutsideLedger)
                     await output.WriteLineAsync(
                         $"user postgres cannot enter {folder.Path}: the ledger will end with this run");
             }

@@ -19,7 +19,7 @@ internal static class SystemVerbs
     private static async Task<int> UpAsync(ParseResult parsed, CancellationToken cancellation)
     {
         var system = Of(SystemSettings.FromEnvironment());
-        system.RefuseIfRunning();
+        system.RefuseStart();
         await Publishing.PrepareAsync(SystemSettings.FromEnvironment(), cancellation);
         await system.UpAsync(cancellation);
         foreach (var line in SystemGreeting.Of(system))

@@ -47,26 +47,55 @@ public sealed class SystemSettingsTests
         Assert.True(settings.With(("FRESH", "1")).Fresh);
     }
 
-    // What waits for a simulator must not be charged by a real processor, nor the other way.
-    [Theory]
-    [InlineData("DEFAULT_URL")]
-    [InlineData("FALLBACK_URL")]
-    public void Outside_processors_have_data_of_their_own(string variable)
+    // What waits for one processor must not be charged by another, and what a plain start deletes is simulators'.
+    [Fact]
+    public void Each_pair_of_processors_has_data_of_its_own()
     {
+        (string Name, string Value)[] both = [("DEFAULT_URL", "http://one"), ("FALLBACK_URL", "http://two")];
         var folder = new RunFolder("/run");
 
-        Assert.Equal("/run/postgres-durable", folder.DataOf(Of(("PROFILE", "durable"))));
-        Assert.Equal("/run/postgres-unlogged-outside", folder.DataOf(Of((variable, "http://elsewhere:8080"))));
+        string[] folders =
+        [
+            folder.DataOf(Of()), folder.DataOf(Of(("PROFILE", "durable"))),
+            folder.DataOf(Of(both)), folder.DataOf(Of([.. both, ("PROFILE", "durable")])),
+            folder.DataOf(Of(both[0])), folder.DataOf(Of(both[1])),
+            folder.DataOf(Of(("DEFAULT_URL", "http://two"), ("FALLBACK_URL", "http://one"))),
+            folder.DataOf(Of(("DEFAULT_URL", "http://one http://two"))),
+        ];
+
+        Assert.Equal(folders.Length, folders.Distinct().Count());
+        Assert.Equal("/run/postgres-unlogged-simulators", folders[0]);
+        Assert.Equal("/run/postgres-durable-simulators", folders[1]);
+        Assert.Equal(folders[2], folder.DataOf(Of([.. both, ("PORT", "7000")])));
+    }
+
+    [Fact]
+    public void A_ledger_of_the_callers_own_is_never_emptied()
+    {
+        var settings = Of(("LEDGER", "Host=elsewhere"));
+
+        Assert.False(settings.Fresh);
+        Assert.Equal(AllParts.Except(["postgres"]), settings.Parts);
+        Assert.Contains("FRESH=1", Refusal(settings.With(("FRESH", "1"))), StringComparison.Ordinal);
     }
 
     [Theory]
     [InlineData("Gateway__Storage__Profile", "PROFILE=durable")]
     [InlineData("GATEWAY__INTAKE__ACKNOWLEDGE", "ACKNOWLEDGE=Stored")]
     [InlineData("Gateway__Processors__Default__BaseUrl", "DEFAULT_URL")]
-    public void A_setting_that_would_be_overruled_is_refused_with_what_to_say(string name, string variable) =>
-        Assert.EndsWith(
-            $"say {variable}", Assert.Throws<ToolException>(() => Of((name, "Durable"))).Message.Split(" or ")[0],
-            StringComparison.Ordinal);
+    public async Task A_setting_that_would_be_overruled_refuses_a_start_with_what_to_say_and_a_stop_never(
+        string name, string variable)
+    {
+        var nowhere = Path.Combine(Path.GetTempPath(), $"payment-gateway-tests.{Path.GetRandomFileName()}");
+        var settings = Of((name, "Durable"), ("RUN_DIR", nowhere));
+        var system = new NativeSystem(settings);
+
+        Assert.EndsWith($"say {variable}", Refusal(settings).Split(" or ")[0], StringComparison.Ordinal);
+        await Assert.ThrowsAsync<ToolException>(() => system.UpAsync());
+        await Assert.ThrowsAsync<ToolException>(() => system.StartAsync("api1"));
+        Assert.False(await system.DownAsync());
+        Assert.False(Directory.Exists(nowhere));
+    }
 
     [Theory]
     [InlineData("PROFILE", "quick", "unlogged or durable")]
@@ -126,6 +155,9 @@ public sealed class SystemSettingsTests
         Assert.Null(settings.Token);
         Assert.Equal(5, settings.Port);
     }
+
+    private static string Refusal(SystemSettings settings) =>
+        Assert.Throws<ToolException>(() => InstanceEnvironment.RefuseOverruled(settings)).Message;
 
     private static SystemSettings Of(params (string Name, string Value)[] variables) =>
         SystemSettings.From(variables.Select(one => KeyValuePair.Create(one.Name, one.Value)));

@@ -1,0 +1,47 @@
+using System.Text.Json;
+using System.Text.Json.Nodes;
+using PaymentGateway.Answering;
+
+namespace PaymentGateway.Commanding;
+
+/// <summary>What an error that was answered means for a verb; only a gateway's own says what it is about.</summary>
+internal static class AnsweredError
+{
+    /// <param name="url">Who was asked.</param>
+    /// <param name="status">No success.</param>
+    /// <param name="body">Whatever came with it.</param>
+    public static VerbException Of(string url, int status, string body)
+    {
+        var (type, detail) = Problem(body);
+        var exitCode = status switch
+        {
+            // These a proxy says as well, for a gateway behind it.
+            429 or 502 or 503 or 504 => ExitCodes.Unavailable,
+            _ when type?.StartsWith(ProblemAnswer.TypePrefix, StringComparison.Ordinal) != true => (int?)null,
+            400 => ExitCodes.Usage,
+            401 => ExitCodes.NotPermitted,
+            403 => ExitCodes.WrongSetting,
+            404 => ExitCodes.No,
+            409 => ExitCodes.Unavailable,
+            _ => ExitCodes.Failed,
+        };
+        return exitCode is { } known && detail is not null
+            ? new VerbException(known, detail)
+            : new VerbException(exitCode ?? ExitCodes.Failed, $"{url} answered {status}; is this the gateway?");
+    }
+
+    // RFC 9457; a proxy in between, or another service, may answer anything.
+    private static (string? Type, string? Detail) Problem(string body)
+    {
+        try
+        {
+            return JsonNode.Parse(body) is JsonObject problem
+                ? ((string?)problem["type"], (string?)problem["detail"])
+                : default;
+        }
+        catch (Exception other) when (other is JsonException or InvalidOperationException)
+        {
+            return default;
+        }
+    }
+}
