@@ -1,6 +1,7 @@
 using System.Text.Json;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Reconciling;
 

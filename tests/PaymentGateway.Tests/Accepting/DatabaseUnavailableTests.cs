@@ -103,7 +103,7 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
 
         var ids = new List<Guid>();
         for (var i = 0; i < 20; i++)
-            ids.Add(await gateway.PayAsync());
+            ids.Add(await gateway.PayOnceAsync());
 
         await _database.StartAgainAsync();
         await _rig.LedgersReachAsync(byDefault: 20);

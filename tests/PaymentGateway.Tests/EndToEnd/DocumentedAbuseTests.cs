@@ -117,7 +117,8 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         {
             return await AskAsync(request, listener);
         }
-        catch (HttpRequestException closed) when (closed.GetBaseException() is SocketException)
+        catch (HttpRequestException closed) when (closed.GetBaseException()
+            is SocketException or HttpIOException { HttpRequestError: HttpRequestError.ResponseEnded })
         {
             return await AskAsync(request, listener);
         }

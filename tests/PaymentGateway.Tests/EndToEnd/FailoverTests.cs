@@ -15,6 +15,8 @@ public sealed class FailoverTests(ITestOutputHelper output)
     private static readonly int PerSecond = Table is null ? 100 : 500;
     private static readonly TimeSpan Before = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(4);
+    // nginx answers after 6 s at the latest: it waits 3 s for an instance, and then for the other one.
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan GapLimit = TimeSpan.FromSeconds(150);
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(90);
 
@@ -59,7 +61,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await system.ResetAsync();
         var primary = await cluster.PrimaryAsync();
         var answers = new RetryAfterCheck();
-        using var client = new HttpClient(answers) { BaseAddress = system.Address, Timeout = TimeSpan.FromSeconds(6) };
+        using var client = new HttpClient(answers) { BaseAddress = system.Address, Timeout = AnswerLimit };
         var ledger = new LoadLedger();
         using var over = new CancellationTokenSource();
         var load = PayAsync(client, ledger, over.Token);

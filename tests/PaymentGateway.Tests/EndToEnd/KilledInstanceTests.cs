@@ -26,13 +26,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     [GatewaySystemFact]
     public async Task A_killed_instance_loses_nothing_and_settles_the_rest_after_its_restart()
     {
-        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(5));
-        await ChargesAreInFlightAsync();
-        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await _system.KillAsync(GatewaySystem.First);
-        await Task.Delay(TimeSpan.FromSeconds(1));
-        await _system.StartAsync(GatewaySystem.First);
-        await load;
+        await LoadUntilAsync(KillAndRestartAsync());
         var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
         _ledger.NoClientSawAnError();
@@ -42,11 +36,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     [GatewaySystemFact]
     public async Task The_other_instance_alone_settles_the_payments_of_a_killed_one()
     {
-        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, TimeSpan.FromSeconds(3));
-        await ChargesAreInFlightAsync();
-        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await _system.KillAsync(GatewaySystem.First);
-        await load;
+        await LoadUntilAsync(KillAsync());
         var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
         _ledger.NoClientSawAnError();
@@ -56,9 +46,7 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
     [GatewaySystemFact]
     public async Task Kills_of_both_instances_in_turn_lose_nothing()
     {
-        var kills = KillInTurnAsync();
-        await LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, until: kills);
-        await kills;
+        await LoadUntilAsync(KillInTurnAsync());
         var drained = await LedgerCheck.AgreesAsync(_system, _ledger);
 
         _ledger.NoClientSawAnError();
@@ -102,6 +90,28 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
 
         Assert.All(await Task.WhenAll(answers), one => Assert.Equal([200], one.Statuses));
         connections.ForEach(connection => connection.Dispose());
+    }
+
+    private async Task LoadUntilAsync(Task kills)
+    {
+        await LoadDriver.RunAtRateAsync(_system.Client, _ledger, PerSecond, until: kills);
+        await kills;
+    }
+
+    private async Task KillAsync()
+    {
+        await ChargesAreInFlightAsync();
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await _system.KillAsync(GatewaySystem.First);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.Second);
+    }
+
+    private async Task KillAndRestartAsync()
+    {
+        await KillAsync();
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        await _system.StartAsync(GatewaySystem.First);
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
     }
 
     private async Task KillInTurnAsync()

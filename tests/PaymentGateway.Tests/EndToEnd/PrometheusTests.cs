@@ -40,8 +40,10 @@ public sealed class PrometheusTests
             async () => await prometheus.QueryAsync("sum(payment_gateway_payments_accepted_total)") is [var sum]
                 && sum.Value == $"{paid}",
             $"{paid} payments are counted");
-        var up = await prometheus.QueryAsync("up == 1");
-        Assert.Equal(["api1", "api2"], up.Select(series => series.Labels["instance"]).Order());
+        await Eventually.HoldsAsync(
+            async () => (await prometheus.QueryAsync("up == 1")).Select(series => series.Labels["instance"]).Order()
+                .SequenceEqual(["api1", "api2"]),
+            "both are up");
         Assert.Empty(await prometheus.QueryAsync("ALERTS{alertstate=\"firing\"}"));
     }
 

@@ -1,3 +1,5 @@
+using System.Diagnostics;
+using System.Net;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
@@ -9,6 +11,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 {
     private static readonly GatewaySummary Empty = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
+
+    // Of a purge to lock its tables: five, of 300 ms each.
+    private static readonly TimeSpan AllTries = TimeSpan.FromSeconds(1.5);
 
     private readonly LoadLedger _ledger = new();
 
@@ -34,14 +39,14 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     public async Task Answers_that_arrive_after_a_purge_do_not_enter_the_new_ledger()
     {
         const int Old = 40;
-        await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(800));
+        await System.Default.SetFaultsAsync(new { afterInsert = "hang" });
         await LoadDriver.RunClientsAsync(System.Api1, _ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
         await LoadDriver.RunClientsAsync(System.Api2, _ledger, clients: Old / 2, payments: Old / 2, TimeSpan.Zero);
-        await Eventually.HoldsAsync(
-            async () => (await System.Default.CallsAsync()).InFlight >= 8, "charges are in flight from both");
+        // Two that were overloaded a moment ago may charge no more at once.
+        await System.Default.HoldsAsync(8);
 
         await PurgeAsync(System.Client);
-        await System.Default.SetDelayAsync(TimeSpan.Zero);
+        await System.Default.ClearFaultsAsync();
         await Eventually.HoldsAsync(
             async () => (await System.Default.CallsAsync()).InFlight == 0,
             "every charge of the old ledger is answered");
@@ -90,8 +95,18 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         {
             purge = system.Api2.PostAsync("purge-payments", null);
             await Eventually.HoldsAsync(
-                async () => await system.Database.CountAsync(
-                    "pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+                async () =>
+                {
+                    // It was over before it was seen to wait.
+                    if (purge.IsCompleted)
+                    {
+                        (await purge).Dispose();
+                        purge = system.Api2.PostAsync("purge-payments", null);
+                    }
+
+                    return await system.Database.CountAsync(
+                        "pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0;
+                },
                 "the purge waits for its locks");
             GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Stop);
         }
@@ -139,11 +154,19 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
         return request;
     }
 
-    private static async Task PurgeAsync(HttpClient http)
-    {
-        using var request = Purge(null);
-        using var answer = await InTime.EndsAsync(
-            TimeSpan.FromSeconds(2), http.SendAsync(request), over => http.GetAsync("healthz", over), "a purge");
-        answer.EnsureSuccessStatusCode();
-    }
+    private static Task PurgeAsync(HttpClient http) => Eventually.HoldsAsync(
+        async () =>
+        {
+            var waited = Stopwatch.StartNew();
+            using var request = Purge(null);
+            using var answer = await InTime.EndsAsync(
+                TimeSpan.FromSeconds(2), http.SendAsync(request), over => http.GetAsync("healthz", over), "a purge");
+            // A server process without a processor may have had its locks all that time: it is to be repeated then.
+            if (answer.StatusCode == HttpStatusCode.ServiceUnavailable && waited.Elapsed >= AllTries)
+                return false;
+
+            answer.EnsureSuccessStatusCode();
+            return true;
+        },
+        "the ledger is purged");
 }

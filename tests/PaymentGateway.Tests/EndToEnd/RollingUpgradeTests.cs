@@ -36,14 +36,9 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
         await system.StartAsync(GatewaySystem.First);
         await earlier.GoesOnAsync();
         var ledger = new LoadLedger();
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(5));
-        await system.Database.CarriesLoadAsync(GatewaySystem.First);
-        await system.StartAsync(GatewaySystem.Second);
-        await system.StopAsync(GatewaySystem.First);
-        await system.Database.CarriesLoadAsync(GatewaySystem.Second);
-        await system.StartAsync(GatewaySystem.First);
-        await earlier.GoesOnAsync();
-        await load;
+        var upgrade = UpgradeAsync(system, earlier);
+        await LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, until: upgrade);
+        await upgrade;
         await earlier.StopAsync();
 
         ledger.NoClientSawAnError();
@@ -52,6 +47,16 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
         Assert.Equal(before, await ScalarAsync<string>(tables, Kept));
         Assert.Equal(1, await ScalarAsync<long>(tables, "SELECT count(*) FROM payments WHERE owner_epoch = -1"));
         output.WriteLine($"{ledger.Acknowledged} payments, p99 {ledger.P99Ms} ms; version 1 settled {earlier.Settled}");
+    }
+
+    private static async Task UpgradeAsync(GatewaySystem system, VersionOneInstance earlier)
+    {
+        await system.Database.CarriesLoadAsync(GatewaySystem.First);
+        await system.StartAsync(GatewaySystem.Second);
+        await system.StopAsync(GatewaySystem.First);
+        await system.Database.CarriesLoadAsync(GatewaySystem.Second);
+        await system.StartAsync(GatewaySystem.First);
+        await earlier.GoesOnAsync();
     }
 
     private static async Task AssertAgreeAsync(GatewaySystem system, LoadLedger ledger)

@@ -37,11 +37,10 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
     public async Task SIGTERM_under_load_loses_nothing_and_no_client_sees_it()
     {
         await _system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(50));
-        var load = LoadDriver.RunAtRateAsync(_system.Client, _ledger, perSecond: 200, TimeSpan.FromSeconds(4));
-        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
 
-        var took = await StopAsync();
-        await load;
+        var stop = StopUnderLoadAsync();
+        await LoadDriver.RunAtRateAsync(_system.Client, _ledger, perSecond: 200, until: stop);
+        var took = await stop;
         await LedgerCheck.AgreesAsync(_system, _ledger);
 
         _ledger.NoClientSawAnError();
@@ -79,6 +78,14 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
 
         Assert.True(await _system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}") > 0);
         output.WriteLine($"ended after {took.TotalSeconds:0.00} s");
+    }
+
+    private async Task<TimeSpan> StopUnderLoadAsync()
+    {
+        await _system.Database.CarriesLoadAsync(GatewaySystem.First);
+        var took = await StopAsync();
+        await _system.Database.CarriesLoadAsync(GatewaySystem.Second);
+        return took;
     }
 
     private async Task<TimeSpan> StopAsync()

@@ -26,23 +26,26 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
     public async Task Payments_are_answered_charged_and_recorded_though_every_measurement_throws(string acknowledge)
     {
         var gateway = await _rig.StartGatewayAsync($"Intake:Acknowledge={acknowledge}");
+        // Its first statement may be slow, and no other is.
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
         using var listener = ThrowAt(gateway.Part<GatewayMetrics>().Meter);
 
-        var id = await gateway.PayAsync();
+        var id = await gateway.PayOnceAsync();
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
         var conflict = await gateway.PayAsync(id, 20m);
         Assert.Equal(acknowledge == "Stored" ? HttpStatusCode.Conflict : HttpStatusCode.Accepted, conflict);
         Assert.Equal(HttpStatusCode.BadRequest, await gateway.PayAsync(Guid.NewGuid(), -1m));
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await _rig.LedgersReachAsync(byDefault: 2);
         // Refused, and then in doubt until a look-up finds it.
         await _rig.Default.SetFaultsAsync(new { tooMany = true, times = 1 });
-        await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 2);
-        await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
-        await gateway.PayAsync();
+        await gateway.PayOnceAsync();
         await _rig.LedgersReachAsync(byDefault: 3);
+        await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        await gateway.PayOnceAsync();
+        await _rig.LedgersReachAsync(byDefault: 4);
         await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
-        await gateway.PayAsync();
+        await gateway.PayOnceAsync();
         await Eventually.HoldsAsync(
             async () => await _rig.Database.ScalarAsync<long>(
                 "SELECT count(*) FROM payments WHERE parked_at IS NOT NULL") == 1,

@@ -63,7 +63,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     public async Task A_batch_whose_server_process_is_frozen_times_out_and_the_next_one_has_another_process()
     {
         var owner = await database.OpenEpochAsync();
-        await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=1", 1);
+        await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=3", 1);
         var payments = new PaymentStore(database.Shared, connections);
         Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
         var process = await connections.RunAsync(ProcessAsync, Ask);

@@ -13,6 +13,9 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
 
     private static readonly TimeSpan HangGuard = TimeSpan.FromMinutes(1);
 
+    // Five, of 300 ms each.
+    private static readonly TimeSpan AllTries = TimeSpan.FromSeconds(1.5);
+
     private readonly TestDatabase _database = new();
 
     public Task InitializeAsync() => _database.InitializeAsync();
@@ -87,15 +90,26 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
         await using var transaction = await other.BeginTransactionAsync();
         await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        var purge = _database.LedgerState.PurgeAsync();
+        var purge = GivesUpAsync();
         await Eventually.HoldsAsync(
-            async () => await _database.ScalarAsync<long>(
-                "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0,
+            async () =>
+            {
+                // It was over before it was seen to wait.
+                if (purge.IsCompleted)
+                {
+                    await purge;
+                    purge = GivesUpAsync();
+                }
+
+                return await _database.ScalarAsync<long>("""
+                    SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted
+                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    """) > 0;
+            },
             "the purge waits");
         await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
 
-        var lost = await Assert.ThrowsAsync<PostgresException>(() => purge);
-        Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
+        await purge;
         Assert.Equal(3, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
         Assert.Equal(1, (await _database.LedgerState.StateAsync()).Generation);
     }
@@ -124,8 +138,17 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
             }),
             RepeatAsync(async () =>
             {
-                await _database.LedgerState.PurgeAsync();
-                Interlocked.Increment(ref purges);
+                var waited = Stopwatch.StartNew();
+                try
+                {
+                    await _database.LedgerState.PurgeAsync();
+                    Interlocked.Increment(ref purges);
+                }
+                catch (PostgresException busy) when (waited.Elapsed >= AllTries && busy.SqlState
+                    is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.QueryCanceled)
+                {
+                    // Some server process had no processor for so long, and its locks: a purge is to be repeated then.
+                }
             }));
 
         await _database.LedgerState.PurgeAsync();
@@ -158,6 +181,12 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
                 }
             }
         });
+    }
+
+    private async Task GivesUpAsync()
+    {
+        var lost = await Assert.ThrowsAsync<PostgresException>(_database.LedgerState.PurgeAsync);
+        Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
     }
 
     private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)

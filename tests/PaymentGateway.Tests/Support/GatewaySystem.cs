@@ -12,7 +12,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     public const string First = PartNames.First;
     public const string Second = PartNames.Second;
 
-    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(6);
+    // nginx answers after 6 s at the latest: it waits 3 s for an instance, and then for the other one.
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
     private static readonly ConcurrentDictionary<NativeSystem, bool> Running = new();
 

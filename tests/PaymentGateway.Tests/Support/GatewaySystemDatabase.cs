@@ -119,13 +119,18 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return connection;
     }
 
-    /// <summary>The server processes that serve the gateway.</summary>
-    public async Task<HashSet<int>> ServerProcessesAsync()
+    /// <summary>The server processes that serve the gateway, and which of them renew leases.</summary>
+    public async Task<(HashSet<int> All, HashSet<int> Renewing)> ServerProcessesAsync()
     {
         await using var connection = await OpenAsync();
         await using var command = new NpgsqlCommand(
-            "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'payment-gateway'", connection);
-        return [.. (int[])(await command.ExecuteScalarAsync())!];
+            """
+            SELECT array_agg(pid), coalesce(array_agg(pid) FILTER (WHERE query LIKE 'WITH renewed AS%'), '{}')
+            FROM pg_stat_activity WHERE application_name = 'payment-gateway'
+            """, connection);
+        await using var reader = await command.ExecuteReaderAsync();
+        await reader.ReadAsync();
+        return ([.. reader.GetFieldValue<int[]>(0)], [.. reader.GetFieldValue<int[]>(1)]);
     }
 
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>

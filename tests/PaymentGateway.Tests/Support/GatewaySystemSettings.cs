@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using PaymentGateway.Tools.Running;
@@ -15,19 +14,22 @@ public static class GatewaySystemSettings
         "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
+    // Each is given once, or what a test has stopped would leave its port to another. The processes of tests that run
+    // side by side begin apart.
+    private static int _given = Environment.ProcessId % 20 * 500;
+
     /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>
     public static SystemSettings OfShell { get; } = Clean(SystemSettings.FromEnvironment());
 
     public static SystemSettings Of(IEnumerable<(string Name, string Value)> settings)
     {
-        var ports = FreePorts(3);
         return OfShell.With(
         [
             ("NO_PUBLISH", "1"),
             ("RUN_DIR", Path.Combine(Path.GetTempPath(), $"payment-gateway-tests.{Path.GetRandomFileName()}")),
-            ("PORT", ports[0]),
-            ("DEFAULT_PORT", ports[1]),
-            ("FALLBACK_PORT", ports[2]),
+            ("PORT", FreePort()),
+            ("DEFAULT_PORT", FreePort()),
+            ("FALLBACK_PORT", FreePort()),
             .. settings.Select(setting => (setting.Name, (string?)setting.Value)),
         ]);
     }
@@ -37,14 +39,15 @@ public static class GatewaySystemSettings
         .Select(name => (name, (string?)null)).ToArray());
 
     /// <summary>A port that nothing listens at now.</summary>
-    public static string FreePort() => FreePorts(1)[0];
+    public static string FreePort() => $"{TakePort()}";
 
     /// <summary>A port for the first instance, whose next one is the second's: nothing listens at either now.</summary>
     public static int TwoFreePorts()
     {
-        while (true)
-            if (int.Parse(FreePort(), CultureInfo.InvariantCulture) is var port && IsFree(port + 1))
-                return port;
+        var (port, next) = (0, TakePort());
+        while (next != port + 1)
+            (port, next) = (next, TakePort());
+        return port;
     }
 
     /// <summary>Whether nothing listens at a port now.</summary>
@@ -62,13 +65,11 @@ public static class GatewaySystemSettings
         }
     }
 
-    // Below the range from which the kernel takes ports for outgoing connections.
-    private static string[] FreePorts(int count)
+    // From 20,000 to 29,999: below the range from which the kernel takes ports for outgoing connections.
+    private static int TakePort()
     {
-        var ports = new HashSet<int>();
-        while (ports.Count < count)
-            if (Random.Shared.Next(20_000, 30_000) is var port && IsFree(port))
-                ports.Add(port);
-        return ports.Select(port => $"{port}").ToArray();
+        while (true)
+            if (20_000 + Interlocked.Increment(ref _given) % 10_000 is var port && IsFree(port))
+                return port;
     }
 }

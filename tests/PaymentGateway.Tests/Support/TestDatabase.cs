@@ -87,6 +87,13 @@ public class TestDatabase : IAsyncLifetime
         Source = LedgerSetup.DataSource($"{ConnectionString};Options=-c {setting}");
     }
 
+    /// <summary>The connections of batches, with another setting of Npgsql.</summary>
+    public async Task ReopenBatchesAsync(string setting)
+    {
+        await Connections.DisposeAsync();
+        Connections = LedgerSetup.Connections($"{ConnectionString};{setting}", 4);
+    }
+
     public async Task ExecuteAsync(string sql)
     {
         await using var command = Source.CreateCommand(sql);
