@@ -10,7 +10,7 @@ namespace PaymentGateway.Benchmarks.Inner;
 /// What is measured of one payment that is settled at once, alone in its batches: all the calls to instruments, with
 /// the listener of /metrics and without one.
 /// </summary>
-public class MetricBenchmarks
+public class MetricBenchmarks : IDisposable
 {
     private static readonly KeyValuePair<string, object?> AtDefault = Tags.Of(Processor.Default);
 
@@ -34,10 +34,11 @@ public class MetricBenchmarks
     }
 
     [GlobalCleanup]
-    public void End()
+    public void Dispose()
     {
         _listener?.Dispose();
         _metrics?.Dispose();
+        GC.SuppressFinalize(this);
     }
 
     [Benchmark]

@@ -28,7 +28,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         _planted.Unrecorded(Processor.Default);
         await _planted.WriteAsync(Rig);
         var (reconciliation, progress) = (New(_clock), new ReconciliationProgress());
-        await using var ledger = await reconciliation.BeginAsync();
+        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
 
         var running = reconciliation.RunAsync(ledger!, Everything, progress, CancellationToken.None);
         await Eventually.HoldsAsync(() => progress.Phase == "confirming", "it waits for its second look");
@@ -43,7 +43,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
     public async Task A_fault_of_the_gateway_itself_is_in_the_report_and_in_the_log()
     {
         var reconciliation = New(new BrokenClock());
-        await using var ledger = await reconciliation.BeginAsync();
+        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
 
         var report = await reconciliation.RunAsync(
             ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
