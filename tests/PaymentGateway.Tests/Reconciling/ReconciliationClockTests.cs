@@ -52,6 +52,22 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         Assert.Contains("A reconciliation failed", _log.Lines);
     }
 
+    [PostgresFact]
+    public void A_window_ends_before_what_may_be_in_flight()
+    {
+        var options = Gateway.Part<GatewayOptions>();
+        var settling = options.Settling with
+        {
+            CallTimeout = TimeSpan.FromSeconds(20),
+            InDoubtHorizon = TimeSpan.FromSeconds(30),
+        };
+
+        var reconciliation = New(new FakeTimeProvider(Start), options with { Settling = settling });
+
+        // 20 + 30 + 3 s of lease.
+        Assert.Equal(Start.AddSeconds(-53), reconciliation.ClosedUntil);
+    }
+
     // The instance may have been frozen between the second look and the repair.
     [PostgresTheory]
     [InlineData(9, true)]
@@ -113,8 +129,8 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         processor, Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<GatewayMetrics>(), _clock,
         Gateway.Part<ILogger<CallGuardHandler>>());
 
-    private Reconciliation New(TimeProvider clock) => new(
-        Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
+    private Reconciliation New(TimeProvider clock, GatewayOptions? options = null) => new(
+        options ?? Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
         Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<CallGuardHandler>>());
 
     private sealed class BrokenClock : TimeProvider
