@@ -40,8 +40,7 @@ internal sealed partial class LeaseKeeper(
         if (epoch == PaymentStates.Nobody)
             return;
 
-        // What is held is listed before the lease is lost, as stages drop what they do not own any more; what of it
-        // is in doubt is read afterwards, as no charge can begin then.
+        // Listed before the lease is lost, as stages drop payments then. Doubt is read after: no charge can begin then.
         var held = unsettled.Snapshot();
         var mark = LowWaterMark();
         lease.Lose();

@@ -35,7 +35,8 @@ internal sealed class ReconciliationReport(ReconciliationQuery query)
     /// <summary>As an operator sees it.</summary>
     public ReconciliationAnswer ToAnswer() => new(
         Outcome, Stopped?.Message, Window?.From, Window?.Last, SidesOf(Default), SidesOf(Fallback), Calls, query.Repair,
-        IsTruncated || Stopped is not null, Repaired, Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
+        IsTruncated || Stopped is not null, Repaired,
+        Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
 
     private static ComparedTotals? SidesOf(Comparison? compared) => compared is { } both
         ? new ComparedTotals(Totals(both.Ledger), Totals(both.Held))

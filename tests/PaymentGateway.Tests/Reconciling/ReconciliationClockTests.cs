@@ -58,7 +58,8 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         var options = Gateway.Part<GatewayOptions>();
         var settling = options.Settling with
         {
-            CallTimeout = TimeSpan.FromSeconds(20), InDoubtHorizon = TimeSpan.FromSeconds(30),
+            CallTimeout = TimeSpan.FromSeconds(20),
+            InDoubtHorizon = TimeSpan.FromSeconds(30),
         };
 
         var reconciliation = New(new FakeTimeProvider(Start), options with { Settling = settling });
