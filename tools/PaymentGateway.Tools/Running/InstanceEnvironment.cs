@@ -18,6 +18,8 @@ internal static class InstanceEnvironment
         [Acknowledge] = "ACKNOWLEDGE=Stored or Received",
         [DefaultUrl] = "DEFAULT_URL",
         [FallbackUrl] = "FALLBACK_URL",
+        ["Gateway__Admin__Urls"] = "ADMIN_PORT",
+        ["Gateway__Instance__Name"] = "no name: an instance has that of its part",
     };
 
     /// <exception cref="ToolException">The caller says something that a start would overrule.</exception>

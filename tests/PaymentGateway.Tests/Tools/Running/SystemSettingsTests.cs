@@ -83,6 +83,7 @@ public sealed class SystemSettingsTests
     [InlineData("Gateway__Storage__Profile", "PROFILE=durable")]
     [InlineData("GATEWAY__INTAKE__ACKNOWLEDGE", "ACKNOWLEDGE=Stored")]
     [InlineData("Gateway__Processors__Default__BaseUrl", "DEFAULT_URL")]
+    [InlineData("Gateway__Admin__Urls", "ADMIN_PORT")]
     public async Task A_setting_that_would_be_overruled_refuses_a_start_with_what_to_say_and_a_stop_never(
         string name, string variable)
     {
