@@ -152,12 +152,19 @@ internal sealed class LeaseStore(
         leases.RunAsync(connection => connection.ExecuteAsync(
             CloseSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
 
-    /// <summary>A clean stop: closes the epoch and releases what it has not settled.</summary>
+    /// <summary>A clean stop: releases what the epoch has not settled, and closes it.</summary>
     /// <returns>How many payments were released.</returns>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
     {
-        await CloseAsync(release.Epoch);
-        return await connections.RunAsync(connection => connection.ExecuteAsync(
-            ReleaseSql, release, commandTimeout: connection.CommandTimeout));
+        try
+        {
+            return await connections.RunAsync(connection => connection.ExecuteAsync(
+                ReleaseSql, release, commandTimeout: connection.CommandTimeout));
+        }
+        finally
+        {
+            // Last: from a closed epoch another instance would take them as in doubt.
+            await CloseAsync(release.Epoch);
+        }
     }
 }

@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.Compose;
 /// <summary>The Dockerfile's rules, over its parsed text: no linter for it restores where we build.</summary>
 public sealed partial class DockerfileTests(ITestOutputHelper output)
 {
-    private const int ImageMegabytesMax = 46;
+    private const int ImageMegabytesMax = 47;
 
     // What the base image is, by its packages (libc, OpenSSL, libstdc++, certificates), with some air.
     private const int BaseMegabytes = 13;
@@ -138,7 +138,7 @@ public sealed partial class DockerfileTests(ITestOutputHelper output)
     }
 
     [GatewaySystemFact]
-    public void The_images_stay_under_46_MB_with_their_base()
+    public void The_images_stay_under_47_MB_with_their_base()
     {
         foreach (var binary in new[] { GatewaySystemParts.Gateway, GatewaySystemParts.Simulator })
         {

@@ -82,6 +82,9 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
             async () => (await _system.Default.CallsAsync()).InFlight == 0, "all are answered");
         Assert.Equal(20, (await _system.Default.SummariseAsync()).TotalRequests);
         await _system.StartAsync(Postgres);
+        foreach (var instance in new[] { _system.Api1, _system.Api2 })
+            await Eventually.HoldsAsync(
+                async () => (await instance.GetAsync("payments-summary")).IsSuccessStatusCode, "it sums up");
         await LedgerCheck.AgreesAsync(_system, _ledger);
 
         _ledger.NoClientSawAnError();
