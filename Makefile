@@ -3,10 +3,10 @@
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT METRICS_PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable"
+	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT ADMIN_PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable"
 	@echo "          ACKNOWLEDGE=Stored|Received FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
-	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN ADMIN_PORT RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
+	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
 	@eng/tool run

@@ -7,7 +7,7 @@ internal static class GatewayVerb
 {
     private const string UrlVariable = "PAYMENT_GATEWAY_URL";
     private const string TokenVariable = "Gateway__Admin__Token";
-    private const string DefaultUrl = "http://localhost:9999";
+    private const string DefaultUrl = "http://localhost:9101";
 
     /// <summary>Prints JSON instead of text, on every verb that prints a report.</summary>
     public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };

@@ -3,6 +3,7 @@ namespace PaymentGateway.Configuring;
 /// <summary>
 /// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
 /// </summary>
+/// <param name="Purger">Who may empty the ledger; where there is a token, it is needed in any case.</param>
 /// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
 /// <param name="FallbackFee">The same of fallback.</param>
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
@@ -11,6 +12,7 @@ internal sealed record GatewayOptions(
     string InstanceName,
     ListenUrls Urls,
     string? AdminToken,
+    Purger Purger,
     LogFormat LogFormat,
     bool Durable,
     TimeSpan? Retention,
@@ -39,6 +41,7 @@ internal sealed record GatewayOptions(
             settings.Text("Gateway:Instance:Name", Environment.MachineName),
             ListenUrls.Read(settings),
             settings.Secret("Gateway:Admin:Token"),
+            settings.Choice("Gateway:Admin:Purge", Purger.Operator),
             settings.Choice("Gateway:Logging:Format", LogFormat.Text),
             durable,
             settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),

@@ -54,7 +54,7 @@ internal static partial class GatewayApp
         app.UseErrorAnswers();
         app.MapPayments();
         var admin = app.MapAdminGroup();
-        app.MapAudit(admin);
+        app.MapAudit(options.Purger == Purger.Everyone ? app.MapTokenGroup() : admin);
         admin.MapParked();
         admin.MapLogging();
         admin.MapReconciliations();
@@ -68,6 +68,8 @@ internal static partial class GatewayApp
             Log.AdminClosed(app.Logger);
         else if (options.AdminToken is null)
             Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Admin));
+        if (options is { Purger: Purger.Everyone, AdminToken: null })
+            Log.PurgeOpen(app.Logger);
         if (options.Intake.Acknowledge == Acknowledge.Received)
             Log.Received(app.Logger);
         return app;
@@ -128,5 +130,9 @@ internal static partial class GatewayApp
         [LoggerMessage(3, LogLevel.Information,
             "Gateway__Admin__Urls is not set: an operator's calls and the purge are answered nowhere")]
         public static partial void AdminClosed(ILogger log);
+
+        [LoggerMessage(6, LogLevel.Warning,
+            "Gateway__Admin__Purge is Everyone, and there is no Gateway__Admin__Token: whoever may pay can purge")]
+        public static partial void PurgeOpen(ILogger log);
     }
 }

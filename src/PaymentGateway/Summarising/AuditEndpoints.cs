@@ -13,8 +13,8 @@ internal static class AuditEndpoints
     public const string PurgePath = "/purge-payments";
 
     /// <param name="routes">For everybody.</param>
-    /// <param name="admin">The group of an operator's calls.</param>
-    public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder admin)
+    /// <param name="purgers">The group of those who may purge.</param>
+    public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder purgers)
     {
         var summaries = routes.ServiceProvider.GetRequiredService<SummaryQueries>();
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
@@ -23,7 +23,7 @@ internal static class AuditEndpoints
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
         routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
             .AnswersWithoutDatabase();
-        admin.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
+        purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }
 
     private static async Task SummariseAsync(

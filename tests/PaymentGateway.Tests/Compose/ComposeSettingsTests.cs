@@ -87,8 +87,9 @@ public sealed class ComposeSettingsTests
             var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
             Assert.Contains($"server unix:{seen} ", upstreams, StringComparison.Ordinal);
             Assert.Equal(instance.Name, instance.Text("hostname"));
-            // The challenge purges by the same way.
-            Assert.Equal(instance.Environment[Urls], instance.Environment["Gateway__Admin__Urls"]);
+            // The challenge purges by the same way, and nothing else of an operator's is answered there.
+            var options = GatewayOptions.Read(Configuration(instance));
+            Assert.Equal((Purger.Everyone, 1), (options.Purger, options.Urls.AdminOnly.Count));
         }
     }
 

@@ -31,7 +31,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     public async Task InitializeAsync()
     {
         _system = await GatewaySystem.UpAsync(
-            ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Settling__CallTimeout", "1s"),
+            ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Admin__Purge", "Operator"),
+            ("Gateway__Settling__CallTimeout", "1s"),
             ("Gateway__Settling__InDoubtHorizon", "3s"),
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
             ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken));

@@ -49,6 +49,7 @@ public sealed class MakeRunTests
     [InlineData("PORT")]
     [InlineData("DEFAULT_PORT")]
     [InlineData("FALLBACK_PORT")]
+    [InlineData("ADMIN_PORT")]
     public async Task A_port_in_use_ends_the_start_with_one_line(string variable)
     {
         TcpListener? taken = null;

@@ -13,8 +13,8 @@ public sealed class PrometheusTests
     [PrometheusSystemFact]
     public async Task Both_instances_are_scraped_and_every_query_of_the_dashboard_has_an_answer()
     {
-        var port = GatewaySystemSettings.FreePort();
-        await using var system = await GatewaySystem.UpAsync(("METRICS_PORT", port));
+        var port = GatewaySystemSettings.TwoFreePorts();
+        await using var system = await GatewaySystem.UpAsync(("ADMIN_PORT", $"{port}"));
         await using var prometheus = await PrometheusServer.StartAsync(port);
         var paid = 0;
 

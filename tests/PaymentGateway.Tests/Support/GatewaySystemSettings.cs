@@ -10,7 +10,7 @@ public static class GatewaySystemSettings
     // What the caller of the tests may have set for a system of their own.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "METRICS_PORT", "LEDGER", "MULTIPLEXING",
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "LEDGER", "MULTIPLEXING",
         "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
@@ -21,13 +21,16 @@ public static class GatewaySystemSettings
     /// <summary>The variables of the surrounding shell, without those that it has set for gateways.</summary>
     public static SystemSettings OfShell { get; } = Clean(SystemSettings.FromEnvironment());
 
+    /// <summary>An operator's calls are answered through nginx, but where a test gives them a port.</summary>
     public static SystemSettings Of(IEnumerable<(string Name, string Value)> settings)
     {
+        var port = FreePort();
         return OfShell.With(
         [
             ("NO_PUBLISH", "1"),
             ("RUN_DIR", Path.Combine(Path.GetTempPath(), $"payment-gateway-tests.{Path.GetRandomFileName()}")),
-            ("PORT", FreePort()),
+            ("PORT", port),
+            ("ADMIN_PORT", port),
             ("DEFAULT_PORT", FreePort()),
             ("FALLBACK_PORT", FreePort()),
             .. settings.Select(setting => (setting.Name, (string?)setting.Value)),

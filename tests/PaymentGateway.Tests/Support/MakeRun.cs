@@ -12,7 +12,7 @@ public sealed class MakeRun : IAsyncDisposable
     private const int Interrupt = 2;
 
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
-    private static readonly string[] Ports = ["PORT", "DEFAULT_PORT", "FALLBACK_PORT"];
+    private static readonly string[] Ports = ["PORT", "DEFAULT_PORT", "FALLBACK_PORT", "ADMIN_PORT"];
 
     private readonly SystemSettings _settings;
     private readonly NativeSystem _native;
@@ -40,7 +40,8 @@ public sealed class MakeRun : IAsyncDisposable
     public static MakeRun Start(
         IEnumerable<(string Name, string Value)> settings, Action<SystemSettings>? before = null)
     {
-        var own = GatewaySystemSettings.Of(settings);
+        var own = GatewaySystemSettings.Of(
+            [("ADMIN_PORT", $"{GatewaySystemSettings.TwoFreePorts()}"), .. settings]);
         before?.Invoke(own);
         return new MakeRun(own);
     }

@@ -10,13 +10,14 @@ internal sealed class PrometheusServer : IAsyncDisposable
     private readonly HttpClient _http;
     private readonly Process _process;
 
-    private PrometheusServer(string metricsPort, string port)
+    private PrometheusServer(int adminPort, string port)
     {
         foreach (var file in Directory.GetFiles(Repository.PathOf("ops", "prometheus"), "*.yml"))
             File.WriteAllText(
                 Path.Combine(_directory.FullName, Path.GetFileName(file)),
                 // Nobody waits a quarter of a minute for a sample here.
-                File.ReadAllText(file).Replace("127.0.0.1:9998", $"127.0.0.1:{metricsPort}", StringComparison.Ordinal)
+                File.ReadAllText(file).Replace("127.0.0.1:9101", $"127.0.0.1:{adminPort}", StringComparison.Ordinal)
+                    .Replace("127.0.0.1:9102", $"127.0.0.1:{adminPort + 1}", StringComparison.Ordinal)
                     .Replace("_interval: 15s", "_interval: 1s", StringComparison.Ordinal)
                     .Replace("scrape_timeout: 5s", "scrape_timeout: 1s", StringComparison.Ordinal));
         _http = new HttpClient(new SocketsHttpHandler { UseProxy = false })
@@ -33,10 +34,10 @@ internal sealed class PrometheusServer : IAsyncDisposable
         })!;
     }
 
-    /// <summary>Starts one that scrapes where nginx shows the instances' metrics.</summary>
-    public static async Task<PrometheusServer> StartAsync(string metricsPort)
+    /// <summary>Starts one that scrapes the instances at this port and the next one.</summary>
+    public static async Task<PrometheusServer> StartAsync(int adminPort)
     {
-        var server = new PrometheusServer(metricsPort, GatewaySystemSettings.FreePort());
+        var server = new PrometheusServer(adminPort, GatewaySystemSettings.FreePort());
         await Eventually.HoldsAsync(server.IsReadyAsync, "Prometheus is ready");
         return server;
     }

@@ -16,12 +16,14 @@ internal static class FreePorts
     {
         var taken = IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners()
             .Select(listener => ((IPEndPoint)listener).Port).ToHashSet();
-        foreach (var name in new[] { "PORT", "DEFAULT_PORT", "FALLBACK_PORT" })
+        foreach (var name in new[] { "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "ADMIN_PORT" })
         {
             int port;
             do
                 port = Least + Random.Shared.Next(Count);
-            while (!taken.Add(port));
+            while (taken.Contains(port + 1) || !taken.Add(port));
+            // An operator's port is the first instance's, and the next one is the second's.
+            taken.Add(port + 1);
             if (settings[name] is null)
                 settings = settings.With((name, Figure.Of(port)));
         }

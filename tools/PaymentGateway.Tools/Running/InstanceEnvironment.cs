@@ -7,6 +7,7 @@ internal static class InstanceEnvironment
     private const string YoungMax = "DOTNET_GCGen0MaxBudget";
     private const string HeapLimit = "DOTNET_GCHeapHardLimit";
     private const string Token = "Gateway__Admin__Token";
+    private const string Purge = "Gateway__Admin__Purge";
     private const string Profile = "Gateway__Storage__Profile";
     private const string Acknowledge = "Gateway__Intake__Acknowledge";
     private const string DefaultUrl = "Gateway__Processors__Default__BaseUrl";
@@ -43,6 +44,8 @@ internal static class InstanceEnvironment
         {
             ["ASPNETCORE_URLS"] = $"http://unix:{system.SocketOf(instance)}",
             ["Gateway__Admin__Urls"] = system.AdminUrlOf(instance),
+            // The challenge purges where it pays.
+            [Purge] = settings[Purge] ?? "Everyone",
             ["ConnectionStrings__Ledger"] = settings.ConnectionString(ledger),
             ["Gateway__Instance__Name"] = instance,
             [DefaultUrl] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,

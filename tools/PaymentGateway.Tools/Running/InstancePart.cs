@@ -9,6 +9,8 @@ internal sealed class InstancePart(string name) : Part(name)
     {
         if (!File.Exists(system.Settings.GatewayBinary))
             throw new ToolException($"{system.Settings.GatewayBinary} is missing: make publish");
+        if (!system.Settings.SharesAdmin)
+            Readiness.RefuseTaken(Name, system.AdminPortOf(Name));
     }
 
     public override Task LaunchAsync(SystemLayout system, PartLauncher launcher, CancellationToken cancellation)

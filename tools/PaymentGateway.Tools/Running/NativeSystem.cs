@@ -19,6 +19,8 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public string Url => Settings.Url;
 
+    public string AdminUrl => Settings.AdminUrl;
+
     public string DefaultUrl => Settings.DefaultUrl;
 
     public string FallbackUrl => Settings.FallbackUrl;

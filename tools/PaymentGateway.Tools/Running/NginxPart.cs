@@ -16,8 +16,6 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         if (!Programs.Has("nginx"))
             throw new ToolException("nginx is missing: eng/setup");
         Readiness.RefuseTaken("nginx", system.Settings.Port);
-        if (system.Settings.MetricsPort is { } metrics)
-            Readiness.RefuseTaken("nginx", metrics);
     }
 
     public override async Task LaunchAsync(
@@ -26,26 +24,20 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         Check(system);
         var prefix = system.Folder.NginxPrefix;
         Directory.CreateDirectory(prefix);
-        // The ports are all that differs between systems side by side.
-        await CopyAsync("nginx.conf", "listen 9999", $"listen {system.Settings.Port}");
+        // The port is all that differs between systems side by side.
+        var configuration = await File.ReadAllTextAsync(Repository.PathOf("nginx", "nginx.conf"), cancellation);
+        await File.WriteAllTextAsync(
+            Path.Combine(prefix, "nginx.conf"),
+            configuration.Replace(
+                "listen 9999",
+                string.Create(CultureInfo.InvariantCulture, $"listen {system.Settings.Port}"),
+                StringComparison.Ordinal),
+            cancellation);
         File.Copy(Upstreams, Path.Combine(prefix, "upstreams.conf"), overwrite: true);
-        if (system.Settings.MetricsPort is { } metrics)
-            await CopyAsync("metrics.conf", "127.0.0.1:9998", $"127.0.0.1:{metrics}");
-        else
-            File.Delete(Path.Combine(prefix, "metrics.conf"));
         // The working directory is what `unix:sockets/…` in the file hangs on; in compose it is /.
         launcher.Launch(
             system, Name, system.ShortDirectory,
             ["nginx", "-p", $"{prefix}/", "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"], []);
-
-        async Task CopyAsync(string file, string listen, FormattableString with)
-        {
-            var text = await File.ReadAllTextAsync(Repository.PathOf("nginx", file), cancellation);
-            await File.WriteAllTextAsync(
-                Path.Combine(prefix, file),
-                text.Replace(listen, with.ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal),
-                cancellation);
-        }
     }
 
     public override Task<bool> IsReadyAsync(SystemLayout system, CancellationToken cancellation) =>

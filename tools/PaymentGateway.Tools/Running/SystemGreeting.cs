@@ -13,7 +13,7 @@ internal static class SystemGreeting
         yield return $"  curl -i -H '{Json}' -d '{{\"correlationId\":\"{Guid.NewGuid()}\",\"amount\":19.90}}' "
             + $"{system.Url}/payments";
         yield return $"  curl {system.Url}/payments-summary";
-        yield return $"  in a browser: {system.Url}/ops and {system.Url}/docs";
+        yield return $"  in a browser: {system.AdminUrl}/ops and {system.Url}/docs";
         // Only our own simulator is there to be broken.
         if (!system.Settings.HasOutsideDefault)
             yield return $"  curl -X PUT -H 'X-Rinha-Token: 123' -H '{Json}' -d '{{\"failure\":true}}' "

@@ -12,9 +12,11 @@ internal sealed record SystemLayout(
     public string ConnectionString => Settings.ConnectionString(PostgresSocketDirectory);
 
     /// <summary>Where an instance takes an operator's calls: beside the payments, or at a port of its own.</summary>
-    public string AdminUrlOf(string instance) => Settings.AdminPort is { } first
-        ? $"http://127.0.0.1:{first + PartNames.Instances.ToList().IndexOf(instance)}"
-        : $"http://unix:{SocketOf(instance)}";
+    public string AdminUrlOf(string instance) => Settings.SharesAdmin
+        ? $"http://unix:{SocketOf(instance)}"
+        : $"http://127.0.0.1:{AdminPortOf(instance)}";
+
+    public int AdminPortOf(string instance) => Settings.AdminPort + PartNames.Instances.ToList().IndexOf(instance);
 
     public string SocketOf(string instance) => Path.Combine(SocketDirectory, $"{instance}.sock");
 }

@@ -14,7 +14,7 @@ public sealed class SystemSettings
     private static readonly string[] Saved =
     [
         "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
-        "METRICS_PORT", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN",
+        "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN",
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
@@ -41,9 +41,6 @@ public sealed class SystemSettings
     public int DefaultPort => Number("DEFAULT_PORT", 8001);
 
     public int FallbackPort => Number("FALLBACK_PORT", 8002);
-
-    /// <summary>Where nginx shows the instances' metrics; null: nowhere.</summary>
-    public int? MetricsPort => this["METRICS_PORT"] is null ? null : Number("METRICS_PORT", 0);
 
     /// <summary>Where clients pay.</summary>
     public string Url => Local(Port);
@@ -82,8 +79,14 @@ public sealed class SystemSettings
 
     public string? Token => this["TOKEN"];
 
-    /// <summary>The first instance's port for an operator's calls; the second's is the next. Null: 9999.</summary>
-    public int? AdminPort => this["ADMIN_PORT"] is null ? null : Number("ADMIN_PORT", 0);
+    /// <summary>The first instance's port for an operator's calls; the second's is the next.</summary>
+    public int AdminPort => Number("ADMIN_PORT", 9101);
+
+    /// <summary>Where the first instance takes an operator's calls.</summary>
+    public string AdminUrl => Local(AdminPort);
+
+    /// <summary>Whether an operator's calls are answered where the payments are, through nginx.</summary>
+    public bool SharesAdmin => AdminPort == Port;
 
     public string GatewayBinary => this["GATEWAY_BIN"] ?? Published("PaymentGateway");
 
@@ -149,6 +152,7 @@ public sealed class SystemSettings
         (string Name, string? Value)[] resolved =
         [
             ("PORT", $"{Port}"), ("DEFAULT_PORT", $"{DefaultPort}"), ("FALLBACK_PORT", $"{FallbackPort}"),
+            ("ADMIN_PORT", $"{AdminPort}"),
             ("PROFILE", Profile), ("ACKNOWLEDGE", Acknowledge), ("FRESH", Fresh ? "1" : "0"),
             ("GATEWAY_BIN", GatewayBinary), ("SIMULATOR_BIN", SimulatorBinary), ("PG_BIN", PostgresBinaries),
         ];

@@ -25,11 +25,12 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
-    public void An_operators_port_is_remembered_and_none_is_the_default()
+    public void An_operator_has_ports_of_their_own_unless_they_ask_for_that_of_the_payments()
     {
-        Assert.Null(Of().AdminPort);
-        Assert.Equal(9101, Of(("ADMIN_PORT", "9101")).AdminPort);
-        Assert.Equal("9101", Of(("ADMIN_PORT", "9101")).ToSave()["ADMIN_PORT"]);
+        Assert.Equal((9101, "http://127.0.0.1:9101", false), (Of().AdminPort, Of().AdminUrl, Of().SharesAdmin));
+        Assert.Equal("9201", Of(("ADMIN_PORT", "9201")).ToSave()["ADMIN_PORT"]);
+        Assert.True(Of(("ADMIN_PORT", "9999")).SharesAdmin);
+        Assert.True(Of(("PORT", "7000"), ("ADMIN_PORT", "7000")).SharesAdmin);
     }
 
     [Fact]

@@ -17,7 +17,8 @@ internal sealed class AbSystem : IAsyncDisposable
     {
         Variant = variant;
         _folder = Path.Combine(folder, variant.Name);
-        _settings = FreePorts.Added(common.With(("PORT", null), ("DEFAULT_PORT", null), ("FALLBACK_PORT", null)));
+        _settings = FreePorts.Added(common.With(
+            ("PORT", null), ("DEFAULT_PORT", null), ("FALLBACK_PORT", null), ("ADMIN_PORT", null)));
         _variables = new Dictionary<string, string?>
         {
             ["NO_PUBLISH"] = "1",
@@ -25,6 +26,7 @@ internal sealed class AbSystem : IAsyncDisposable
             ["PORT"] = Figure.Of(_settings.Port),
             ["DEFAULT_PORT"] = Figure.Of(_settings.DefaultPort),
             ["FALLBACK_PORT"] = Figure.Of(_settings.FallbackPort),
+            ["ADMIN_PORT"] = Figure.Of(_settings.AdminPort),
         };
         if (_settings.Limits)
             _variables["HEAP_LIMIT"] = ComposeSplit.HeapLimit();
