@@ -50,6 +50,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:BaseUrl", "localhost:8001")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "ftp://localhost")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
+    [InlineData("Gateway:Admin:Purge", "Nobody")]
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]

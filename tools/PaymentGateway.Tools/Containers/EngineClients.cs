@@ -6,19 +6,25 @@ using PaymentGateway.Tools.Comparing;
 
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>HTTP to the ports that the containers publish: the gateway's and the two simulators'.</summary>
+/// <summary>HTTP to the ports that the containers publish: nginx's, the simulators' and the instances'.</summary>
 internal sealed class EngineClients : IDisposable
 {
-    public static readonly IReadOnlyList<int> Ports = [9999, 8001, 8002];
+    private const int Gateway = 9999;
+    private static readonly int[] Processors = [8001, 8002];
+    private static readonly int[] Operators = [9101, 9102];
 
     private readonly HttpClient _patient;
     private readonly HttpClient[] _processors;
+    private readonly HttpClient[] _operators;
+
+    public static IReadOnlyList<int> Ports => [Gateway, .. Processors, .. Operators];
 
     public EngineClients(IEngine engine)
     {
-        Clients = To(engine, Ports[0], TimeSpan.FromSeconds(3));
-        _patient = To(engine, Ports[0], TimeSpan.FromSeconds(10));
-        _processors = Ports.Skip(1).Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
+        Clients = To(engine, Gateway, TimeSpan.FromSeconds(3));
+        _patient = To(engine, Gateway, TimeSpan.FromSeconds(10));
+        _processors = Processors.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
+        _operators = Operators.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
         foreach (var processor in _processors)
             processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
     }
@@ -35,6 +41,19 @@ internal sealed class EngineClients : IDisposable
     public Task<string> SayReadyAsync() => _patient.GetStringAsync("readyz");
 
     public Task<string> SummariseAsync() => _patient.GetStringAsync("payments-summary");
+
+    /// <summary>The statuses of an operator's call at both instances' ports, and where everybody pays.</summary>
+    public async Task<HttpStatusCode[]> OperatorStatusesAsync()
+    {
+        var statuses = new List<HttpStatusCode>();
+        foreach (var client in _operators.Append(_patient))
+        {
+            using var answer = await client.GetAsync("admin/parked");
+            statuses.Add(answer.StatusCode);
+        }
+
+        return [.. statuses];
+    }
 
     /// <summary>What both processors have stored.</summary>
     public async Task<ProcessorStores> StoresAsync() =>
@@ -65,8 +84,8 @@ internal sealed class EngineClients : IDisposable
     {
         Clients.Dispose();
         _patient.Dispose();
-        foreach (var processor in _processors)
-            processor.Dispose();
+        foreach (var client in _processors.Concat(_operators))
+            client.Dispose();
     }
 
     private static async Task<List<ProcessorPayment>> StoredAsync(HttpClient processor) =>

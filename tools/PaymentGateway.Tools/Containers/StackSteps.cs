@@ -1,3 +1,5 @@
+using System.Net;
+
 namespace PaymentGateway.Tools.Containers;
 
 /// <summary>Steps that break containers and compare every payment afterwards, one method a step.</summary>
@@ -6,7 +8,12 @@ internal sealed class StackSteps(Rig rig, OwnEngine? own, MemoryKills kills)
     public async Task UpAsync(ContainerStep step)
     {
         rig.Ledger.Begin();
-        await rig.UpAsync(step);
+        if (!await rig.UpAsync(step))
+            return;
+        var statuses = await rig.Http.OperatorStatusesAsync();
+        step.Must(
+            statuses is [HttpStatusCode.OK, HttpStatusCode.OK, HttpStatusCode.NotFound],
+            $"an operator's call at api1, api2 and nginx: {string.Join(", ", statuses)}");
     }
 
     public async Task LoadAsync(ContainerStep step)
