@@ -120,7 +120,8 @@ public sealed class ReconcileTests
                 sums.GetProperty("amount").GetDecimal()));
         Assert.InRange(WrongTotal, sums.GetProperty("from").GetDateTime(), sums.GetProperty("to").GetDateTime());
         Assert.All(report.Differences(), one => Assert.Equal(
-            one.Text("kind") is "charged_twice" or "unknown" or "sums" || repairedLater.Contains(one.Text("correlationId")!),
+            one.Text("kind") is "charged_twice" or "unknown" or "sums"
+                || repairedLater.Contains(one.Text("correlationId")!),
             one.Text("repair") is null or "left"));
     }
 
