@@ -33,6 +33,10 @@ internal sealed class OpenApiDocument
     /// <summary>The schemas of components, by name.</summary>
     public JsonObject Schemas => Root["components"]!["schemas"]!.AsObject();
 
+    /// <summary>The type of each problem that is documented.</summary>
+    public IEnumerable<string> ProblemTypes => Schemas.Select(schema => schema.Value!["properties"]?["type"]?["const"])
+        .OfType<JsonValue>().Select(type => $"{type}");
+
     public DocumentedOperation this[string id] => Operations.Single(operation => operation.Id == id);
 
     /// <summary>What a request with this method and path is by the document; null where it is none.</summary>

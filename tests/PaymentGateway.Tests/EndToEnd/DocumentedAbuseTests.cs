@@ -19,6 +19,10 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
 {
     private const string Token = "secret";
     private const int Clients = 12;
+    private const int Planted = 400;
+
+    // Of a request, and of a reconciliation, whose answer had begun already.
+    private static readonly string[] Failures = ["[900]", "[602]"];
 
     // Of 100 requests: through nginx; the others are sent to an instance itself.
     private const int ThroughNginx = 70;
@@ -42,13 +46,18 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
     private readonly LoadLedger _ledger = new();
     private readonly Dictionary<string, string> _faults = [];
     private readonly SortedDictionary<int, int> _statuses = [];
+    private readonly HashSet<bool> _reconciledWithRepair = [];
 
     private GatewaySystem _system = null!;
     private HttpClient[] _listeners = null!;
 
     public async Task InitializeAsync()
     {
-        _system = await GatewaySystem.UpAsync(("TOKEN", Token), ("Logging__LogLevel__Default", "Warning"));
+        _system = await GatewaySystem.UpAsync(
+            ("TOKEN", Token), ("Logging__LogLevel__Default", "Warning"),
+            ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
+            ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken),
+            ("Gateway__Reconciling__MaxRate", "100000"));
         _listeners =
         [
             Raw(_system.Client), .. new[] { GatewaySystem.First, GatewaySystem.Second }.Select(
@@ -67,16 +76,19 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
     public async Task Whatever_is_sent_is_answered_as_documented_and_the_ledger_agrees_afterwards()
     {
         await AbuseAsync(_requests / 20, new Random(_seed), _ => Purge, Token);
+        await PlantAsync();
         await AbuseAsync(_requests, new Random(_seed + 1), random => Of(random), Token);
 
         var seen = string.Join(", ", _statuses.Select(status => $"{status.Value} × {status.Key}"));
-        output.WriteLine($"seed {_seed}: {seen}; {_ledger.Acknowledged} payments");
+        var paid = _ledger.Acknowledged - Planted;
+        output.WriteLine($"seed {_seed}: {seen}; {paid} payments");
         Assert.True(
             _faults.Count == 0,
             $"OPENAPI_SEED={_seed}: {_faults.Count} faults:\n{string.Join("\n\n", _faults.Values.Take(20))}");
         // Each kind of answer was seen, or nothing was tried.
         Assert.Superset(new HashSet<int> { 200, 202, 400, 401, 404, 405, 413, 415, 431 }, _statuses.Keys.ToHashSet());
-        Assert.InRange(_ledger.Acknowledged, _requests / 100, _requests);
+        Assert.InRange(paid, _requests / 100, _requests);
+        Assert.Equal([false, true], _reconciledWithRepair.Order());
 
         foreach (var instance in _system.RunningInstances())
         {
@@ -85,7 +97,7 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         }
 
         foreach (var part in new[] { GatewaySystem.First, GatewaySystem.Second })
-            Assert.DoesNotContain("[900]", _system.ReadLog(part), StringComparison.Ordinal);
+            Assert.All(Failures, one => Assert.DoesNotContain(one, _system.ReadLog(part), StringComparison.Ordinal));
         await LedgerCheck.AgreesAsync(_system, _ledger);
     }
 
@@ -104,10 +116,24 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
             }
         }));
 
-    // No purge; every third request is a payment.
-    private static DocumentedOperation Of(Random random) => random.Next(3) == 0
-        ? Document["acceptPayment"]
-        : Others[random.Next(Others.Count)];
+    // Two days old, so that every reconciliation without bounds has something to compare.
+    private async Task PlantAsync()
+    {
+        var planted = new PlantedLedgers(DateTime.UtcNow.Date.AddDays(-2), TimeSpan.FromMilliseconds(11.001));
+        planted.Agreeing(Planted);
+        await planted.WriteAsync(_system.ConnectionString, _system.Default, _system.Fallback);
+        foreach (var (id, cents) in planted.Payments)
+            _ledger.Note(new LoadEntry(
+                id, cents / 100m, LoadOutcome.Acknowledged, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, "planted"));
+    }
+
+    // No purge; a third of the requests are payments, and a tenth reconciliations.
+    private static DocumentedOperation Of(Random random) => random.Next(30) switch
+    {
+        < 10 => Document["acceptPayment"],
+        < 13 => Document["reconcile"],
+        _ => Others[random.Next(Others.Count)],
+    };
 
     // A server may close a connection that was idle just when the next request is written to it, and a client asks once
     // more then (RFC 9112, 9.3.1). Whatever is sent here may be repeated: a payment by its correlationId.
@@ -152,6 +178,8 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
             Note(request, meant, fault, answer);
         if (meant.Id == "acceptPayment" && answer.Status == 202)
             Remember(request);
+        if (meant.Id == "reconcile" && answer.Status == 200)
+            Judge(request, meant, answer);
     }
 
     private async Task<ReadAnswer> AskAsync(AbusiveRequest request, int listener)
@@ -189,6 +217,17 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
             yield return "all of it is valid";
         if (request.IsInvalid && answer.Status is < 400 and not 303)
             yield return "a part of it is not valid";
+    }
+
+    // Nothing differs here, whatever else is asked of the gateway meanwhile.
+    private void Judge(AbusiveRequest request, DocumentedOperation meant, ReadAnswer answer)
+    {
+        var report = answer.Json()["report"]!;
+        if ($"{report["outcome"]}" != "agrees")
+            Note(request, meant, "it does not agree", answer);
+        else if (report["default"] is not null)
+            lock (_statuses)
+                _reconciledWithRepair.Add((bool)report["repair"]!);
     }
 
     private void Remember(AbusiveRequest request)

@@ -14,6 +14,9 @@ public sealed class ReconcileTests
 
     private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
 
+    // Five seconds among payments that agree: no window that cuts them has another difference.
+    private static readonly DateTime WrongTotal = Start.AddSeconds(25);
+
     [GatewaySystemFact]
     public async Task Each_planted_difference_of_100000_payments_is_named_and_repaired_under_load()
     {
@@ -26,6 +29,9 @@ public sealed class ReconcileTests
             ("Gateway__Routing__MaxLatency", "60s"));
         var planted = Plant();
         await planted.WriteAsync(system.ConnectionString, system.Default, system.Fallback);
+        await system.Database.ExecuteAsync(
+            "UPDATE settlement_totals SET requests = requests + 1, amount_cents = amount_cents + 1990 "
+            + $"WHERE width_seconds = 5 AND processor = 1 AND bucket = '{WrongTotal:o}'");
         var ledger = new LoadLedger();
         foreach (var (id, cents) in planted.Payments)
             ledger.Note(new LoadEntry(
@@ -49,7 +55,7 @@ public sealed class ReconcileTests
 
         var again = await RunAsync(system, 65, ["reconcile", .. window]);
 
-        Assert.All(again.Differences(), one => Assert.True(one.Text("kind") is "charged_twice" or "unknown"));
+        Assert.All(again.Differences(), one => Assert.True(one.Text("kind") is "charged_twice" or "unknown" or "sums"));
         AssertLeft(again, planted, []);
         await AssertOnlyLeftDiffersAsync(system, ledger, planted);
     }
@@ -98,7 +104,7 @@ public sealed class ReconcileTests
         && (why.StartsWith("A processor is not healthy", StringComparison.Ordinal)
             || why.StartsWith("The processors were asked too long ago", StringComparison.Ordinal));
 
-    // Nobody but the processors can say whose these are, or give money back.
+    // Nobody but the processors can say whose these are, or give money back; and no payment says why a total is wrong.
     private static void AssertLeft(JsonElement report, PlantedLedgers planted, List<string> repairedLater)
     {
         var unknown = report.Differences().Where(one => one.Text("kind") == "unknown").ToList();
@@ -107,8 +113,15 @@ public sealed class ReconcileTests
         Assert.Equal(
             planted.Kinds.Count(one => one.Value == "charged_twice"),
             report.Differences().Count(one => one.Text("kind") == "charged_twice"));
+        var sums = Assert.Single(report.Differences(), one => one.Text("kind") == "sums");
+        Assert.Equal(
+            ("default", -1, -19.90m),
+            (sums.Text("processor"), sums.GetProperty("payments").GetInt32(),
+                sums.GetProperty("amount").GetDecimal()));
+        Assert.InRange(WrongTotal, sums.GetProperty("from").GetDateTime(), sums.GetProperty("to").GetDateTime());
         Assert.All(report.Differences(), one => Assert.Equal(
-            one.Text("kind") is "charged_twice" or "unknown" || repairedLater.Contains(one.Text("correlationId")!),
+            one.Text("kind") is "charged_twice" or "unknown" or "sums"
+                || repairedLater.Contains(one.Text("correlationId")!),
             one.Text("repair") is null or "left"));
     }
 

@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using PaymentGateway.Tests.Documenting;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
@@ -116,6 +117,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     [GatewaySystemFact]
     public async Task Kestrel_itself_closes_connections_with_slow_bodies()
     {
+        var document = OpenApiDocument.Present;
+        var others = document.Operations.Where(operation => operation.Responses.ContainsKey(408)).ToDictionary(
+            operation => operation, operation => DribbleAsync([HeaderOf(operation) + "Content-Length: 80\r\n\r\n{"]));
         var slow = new Dictionary<string, Task<RawAnswers>>
         {
             ["a body that stalls"] = DribbleAsync([$"{Header}Content-Length: 80\r\n\r\n{{"]),
@@ -130,8 +134,18 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             var answers = await end;
             output.WriteLine($"{what}: {answers}");
             Assert.Equal([408], answers.Statuses);
+            Assert.Empty(document["acceptPayment"].FaultsOf(ReadAnswer.OfRaw(answers.Text)));
         }
 
+        // Whoever else reads a body, by openapi.json.
+        foreach (var (operation, end) in others)
+        {
+            var answer = ReadAnswer.OfRaw((await end).Text);
+            Assert.Equal((operation.Id, 408), (operation.Id, answer.Status));
+            Assert.Empty(operation.FaultsOf(answer));
+        }
+
+        Assert.Equal(3, others.Count);
         Assert.Equal(0, await System.Database.CountAsync("payments"));
 
         async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces)
@@ -177,6 +191,12 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
                 return false;
             }
         }
+    }
+
+    private static string HeaderOf(DocumentedOperation operation)
+    {
+        var type = operation.Body is null ? "application/x-www-form-urlencoded" : "application/json";
+        return $"{operation.Method} {operation.Path} HTTP/1.1\r\nHost: gateway\r\nContent-Type: {type}\r\n";
     }
 
     private async Task<RawConnection> ToNginxAsync()

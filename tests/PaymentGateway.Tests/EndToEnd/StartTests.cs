@@ -102,6 +102,23 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
+    public async Task Tables_of_a_later_version_end_the_process_with_one_line_and_who_runs_on_them_goes_on()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.Second);
+        await system.Database.ExecuteAsync(
+            "INSERT INTO schema_version (version, name, checksum) VALUES (900, '', '')");
+
+        await using var instance = system.StartChild(GatewaySystem.Second);
+        var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
+
+        Assert.Equal(78, exitCode);
+        var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+        Assert.StartsWith("ConnectionStrings__Ledger: names tables of version 900", line, StringComparison.Ordinal);
+        Assert.True(await IsReadyAsync(system.Api1));
+    }
+
+    [GatewaySystemFact]
     public async Task A_second_process_on_the_socket_of_a_running_one_is_refused_and_does_it_no_harm()
     {
         await using var instance = GatewaySystemInstance.Start(running.System.ChildSettings(GatewaySystem.First));

@@ -2,6 +2,7 @@ using System.Net;
 using System.Text.Json;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Leasing;
+using PaymentGateway.Tests.Documenting;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Hosting;
@@ -58,6 +59,9 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
         Assert.True(gateway.Part<Lease>().IsHeld);
         Assert.Equal("503 application/problem+json", Says(ready));
         Assert.Equal(TimeSpan.FromSeconds(1), ready.Headers.RetryAfter?.Delta);
+        var answer = await ReadAnswer.OfAsync(ready);
+        Assert.Equal("urn:problem:payment-gateway:draining", $"{answer.Json()["type"]}");
+        Assert.Empty(OpenApiDocument.Present["isReady"].FaultsOf(answer));
     }
 
     private static string Says(HttpResponseMessage answer) =>

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Text.Json;
 using PaymentGateway.Tests.Commanding;
+using PaymentGateway.Tests.Documenting;
 using PaymentGateway.Tests.Querying;
 using PaymentGateway.Tests.Support;
 
@@ -29,6 +30,8 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         var verb = await Verb.RunAsync("reconcile", "--repair", "--url", gateway.Url);
 
         await AssertRefusedAsync(gateway, "", 403, "reconciliation-off", null);
+        using var refused = await gateway.PostAsync(ReconciliationRuns.Path);
+        Assert.Empty(OpenApiDocument.Present["reconcile"].FaultsOf(await ReadAnswer.OfAsync(refused)));
         verb.AssertFailed(78, "Gateway__Processors__Default__AdminToken");
         Assert.Equal((0, 0), await SummariesAsync());
     }

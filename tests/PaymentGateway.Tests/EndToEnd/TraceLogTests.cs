@@ -1,0 +1,79 @@
+using System.Globalization;
+using System.Net;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>
+/// The published instances at the finest level of the log, through payments of each kind: no line names an amount.
+/// </summary>
+[Collection(AlsoOneAfterAnother.Name)]
+public sealed class TraceLogTests
+{
+    // No id, time or port has so many digits of them.
+    private const decimal Amount = 876_543_210.98m;
+    private const string Digits = "876543210";
+
+    [GatewaySystemFact]
+    public async Task At_Trace_no_line_of_either_instance_names_an_amount()
+    {
+        await using var system = await GatewaySystem.UpAsync(
+            ("Logging__LogLevel__Default", "Trace"), ("Logging__LogLevel__Microsoft", "Trace"),
+            ("Logging__LogLevel__System", "Trace"), ("Gateway__Settling__InDoubtHorizon", "1s"));
+        foreach (var instance in system.RunningInstances())
+        {
+            var settled = await PayAsync(system, instance, "settled");
+            foreach (var fault in new object[]
+            {
+                new { tooMany = true, times = 1 }, new { garbage = true, times = 1 },
+                new { afterInsert = "reset", times = 1 }, new { afterInsert = "errorBody", times = 1 },
+            })
+            {
+                await system.Default.SetFaultsAsync(fault);
+                await PayAsync(system, instance, "settled");
+            }
+
+            await system.Default.SetFaultsAsync(new { status = 400, times = 1 });
+            await PayAsync(system, instance, "parked");
+            Assert.Equal(HttpStatusCode.Accepted, await PostAsync(instance, settled, Amount));
+            Assert.Equal(HttpStatusCode.Conflict, await PostAsync(instance, settled, Amount + 0.01m));
+            Assert.Equal(HttpStatusCode.BadRequest, await PostAsync(instance, Guid.NewGuid(), Amount + 0.001m));
+            Assert.Contains(Digits, await instance.GetStringAsync("payments"), StringComparison.Ordinal);
+        }
+
+        foreach (var part in new[] { GatewaySystem.First, GatewaySystem.Second })
+        {
+            var log = system.ReadLog(part);
+            // Each level is there: of the server, of the calls to processors, and our own.
+            Assert.Contains("Microsoft.AspNetCore", log, StringComparison.Ordinal);
+            Assert.Contains("is parked", log, StringComparison.Ordinal);
+            Assert.DoesNotContain(Digits, log, StringComparison.Ordinal);
+            Assert.DoesNotContain(
+                Amount.ToString("N", CultureInfo.InvariantCulture)[..^3], log, StringComparison.Ordinal);
+        }
+    }
+
+    private static async Task<Guid> PayAsync(GatewaySystem system, HttpClient instance, string state)
+    {
+        var id = Guid.NewGuid();
+        var status = HttpStatusCode.ServiceUnavailable;
+        // A slow first statement makes it 503.
+        await Eventually.HoldsAsync(
+            async () => (status = await PostAsync(instance, id, Amount)) != HttpStatusCode.ServiceUnavailable,
+            "the payment is taken");
+        Assert.Equal(HttpStatusCode.Accepted, status);
+        await Eventually.HoldsAsync(
+            async () => (await system.Client.GetStringAsync($"payments/{id}"))
+                .Contains($"\"state\":\"{state}\"", StringComparison.Ordinal),
+            $"the payment is {state}");
+        return id;
+    }
+
+    private static async Task<HttpStatusCode> PostAsync(HttpClient instance, Guid id, decimal amount)
+    {
+        using var body = LoadDriver.Body(string.Create(
+            CultureInfo.InvariantCulture, $$"""{"correlationId":"{{id}}","amount":{{amount}}}"""));
+        using var answer = await instance.PostAsync("payments", body);
+        return answer.StatusCode;
+    }
+}
