@@ -52,4 +52,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
 
     /// <summary>The exact decimal of the wire, with two places.</summary>
     public decimal Amount => Money.FromCents(AmountCents);
+
+    /// <summary>Its id: a line of the log that tells of a payment gets the payment, and so its trace too.</summary>
+    public override string ToString() => Id.ToString();
 }

@@ -14,10 +14,12 @@ internal sealed class PaymentTrace
 
     private static readonly ActivitySource Source = new(SourceName);
 
-    private readonly ActivityContext _request;
     private bool _isCharged;
 
-    private PaymentTrace(ActivityContext request) => _request = request;
+    private PaymentTrace(ActivityContext request) => Request = request;
+
+    /// <summary>The span of the payment's request, which outlives it by its ids alone.</summary>
+    public ActivityContext Request { get; }
 
     /// <summary>That of the request that runs here.</summary>
     public static PaymentTrace? OfRequest() =>
@@ -45,7 +47,7 @@ internal sealed class PaymentTrace
     {
         try
         {
-            return new PaymentSpan(Source.StartActivity(name, kind, _request, startTime: began));
+            return new PaymentSpan(Source.StartActivity(name, kind, Request, startTime: began));
         }
         catch (Exception)
         {

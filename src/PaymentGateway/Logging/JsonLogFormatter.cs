@@ -11,7 +11,8 @@ namespace PaymentGateway.Logging;
 
 /// <summary>
 /// A log entry as one line of JSON, all in ASCII: time (UTC), level, category, event id and name, message, its named
-/// values, and where there are any traceId and spanId, scopes and exception. Any thread.
+/// values, and where there are any traceId and spanId, scopes and exception. Any thread. The trace is that of the
+/// payment that is among the values, or else of what runs here.
 /// </summary>
 /// <remarks>The framework's own has no event name and no trace (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(FormatterName)
@@ -44,13 +45,14 @@ internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(Fo
             if (entry.Event.Name is { } name)
                 json.WriteString("event", name);
             json.WriteString("message", entry.Message);
-            if (Activity.Current is { IdFormat: ActivityIdFormat.W3C } activity)
+            var values = entry.State as IReadOnlyList<KeyValuePair<string, object?>> ?? [];
+            if (TraceOf(values) is { } trace)
             {
-                json.WriteString("traceId", activity.TraceId.ToHexString());
-                json.WriteString("spanId", activity.SpanId.ToHexString());
+                json.WriteString("traceId", trace.TraceId.ToHexString());
+                json.WriteString("spanId", trace.SpanId.ToHexString());
             }
 
-            if (entry.State is IReadOnlyList<KeyValuePair<string, object?>> values && HasValues(values))
+            if (HasValues(values))
             {
                 json.WritePropertyName("values");
                 WriteValues(json, values);
@@ -66,7 +68,11 @@ internal sealed class JsonLogFormatter(TimeProvider clock) : ConsoleFormatter(Fo
         text.Write('\n');
     }
 
-    private static bool HasValues(IReadOnlyList<KeyValuePair<string, object?>> values) =>
+    private static ActivityContext? TraceOf(IEnumerable<KeyValuePair<string, object?>> values) =>
+        values.Select(value => value.Value).OfType<Payment>().FirstOrDefault()?.Trace?.Request
+        ?? (Activity.Current is { IdFormat: ActivityIdFormat.W3C } activity ? activity.Context : null);
+
+    private static bool HasValues(IEnumerable<KeyValuePair<string, object?>> values) =>
         values.Any(value => value.Key != Template);
 
     private static void WriteScopes(Utf8JsonWriter json, IExternalScopeProvider? scopes)

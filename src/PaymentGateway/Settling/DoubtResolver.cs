@@ -78,7 +78,7 @@ internal sealed partial class DoubtResolver(
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
             // Whatever it was, the doubt is left; a payment that nobody tries again would stay so for ever.
-            Log.ResolvingFailed(log, payment.Id, failed.Message);
+            Log.ResolvingFailed(log, payment, failed.Message);
             return ResolvingStep.Again(null);
         }
     }
@@ -130,7 +130,7 @@ internal sealed partial class DoubtResolver(
     private ResolvingStep Found(Payment payment, ProcessorLane lane, LookupOutcome found)
     {
         if (found.AmountCents != payment.AmountCents)
-            Log.AmountDiffers(log, payment.Id, lane.Processor);
+            Log.AmountDiffers(log, payment, lane.Processor);
 
         metrics.Resolved.Add(1, Resolutions.Found);
         return Settle(payment, lane, found.AmountCents, found.RequestedAt);
@@ -138,7 +138,7 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
-        Log.Resolved(log, payment.Id, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
+        Log.Resolved(log, payment, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
         marks.Forget(payment);
         writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
         return ResolvingStep.Ended;
@@ -148,7 +148,7 @@ internal sealed partial class DoubtResolver(
     {
         payment.InDoubt = false;
         payment.ChargedAt = null;
-        Log.Resolved(log, payment.Id, "no processor has it");
+        Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
         marks.End(payment);
         queue.Return(payment);
@@ -166,22 +166,23 @@ internal sealed partial class DoubtResolver(
             return;
 
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
-            Log.DoubtLasts(log, doubts.Count, payment.Id, payment.ChargedAt?.ToString() ?? "either processor", age);
+            Log.DoubtLasts(log, doubts.Count, payment, payment.ChargedAt?.ToString() ?? "either processor", age);
     }
 
     private static partial class Log
     {
         [LoggerMessage(410, LogLevel.Error, "Payment {CorrelationId} stays in doubt: {Reason}")]
-        public static partial void ResolvingFailed(ILogger log, Guid correlationId, string reason);
+        public static partial void ResolvingFailed(ILogger log, Payment correlationId, string reason);
 
         [LoggerMessage(411, LogLevel.Warning,
             "Payment {CorrelationId}: {Processor} has stored another amount than was accepted")]
-        public static partial void AmountDiffers(ILogger log, Guid correlationId, Processor processor);
+        public static partial void AmountDiffers(ILogger log, Payment correlationId, Processor processor);
 
         [LoggerMessage(412, LogLevel.Warning, "{Count} payments are in doubt, {CorrelationId} at {Where} for {Age}")]
-        public static partial void DoubtLasts(ILogger log, int count, Guid correlationId, string where, TimeSpan age);
+        public static partial void DoubtLasts(
+            ILogger log, int count, Payment correlationId, string where, TimeSpan age);
 
         [LoggerMessage(413, LogLevel.Debug, "Payment {CorrelationId} is in doubt no more: {Found}")]
-        public static partial void Resolved(ILogger log, Guid correlationId, string found);
+        public static partial void Resolved(ILogger log, Payment correlationId, string found);
     }
 }

@@ -19,7 +19,7 @@ internal sealed partial class PaymentParking(
     /// <summary>Parks a payment, again and again until it is written; it stays unsettled until then.</summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
-        Log.Parked(log, payment.Id, reason);
+        Log.Parked(log, payment, reason);
         while (true)
         {
             try
@@ -34,7 +34,7 @@ internal sealed partial class PaymentParking(
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
                 Log.ParkingFailed(
-                    log, _failing ? LogLevel.Debug : LogLevel.Warning, payment.Id, unavailable.Message);
+                    log, _failing ? LogLevel.Debug : LogLevel.Warning, payment, unavailable.Message);
                 _failing = true;
                 await Task.Delay(RetryAfter, clock);
             }
@@ -44,9 +44,9 @@ internal sealed partial class PaymentParking(
     private static partial class Log
     {
         [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
-        public static partial void Parked(ILogger log, Guid correlationId, string reason);
+        public static partial void Parked(ILogger log, Payment correlationId, string reason);
 
         [LoggerMessage(EventId = 421, Message = "Payment {CorrelationId} could not be parked yet: {Reason}")]
-        public static partial void ParkingFailed(ILogger log, LogLevel level, Guid correlationId, string reason);
+        public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
     }
 }

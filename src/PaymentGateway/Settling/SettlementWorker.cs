@@ -130,7 +130,7 @@ internal sealed partial class SettlementWorker(
                     writer.Add(new Settlement(payment, lane.Processor, payment.AmountCents, payment.RequestedAt));
                     break;
                 case ChargeResult.Refused or ChargeResult.NotSent:
-                    Log.Refused(log, payment.Id, lane.Processor, outcome.Reason);
+                    Log.Refused(log, payment, lane.Processor, outcome.Reason);
                     queue.Return(payment);
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
@@ -138,7 +138,7 @@ internal sealed partial class SettlementWorker(
                     _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;
                 default:
-                    Log.InDoubt(log, payment.Id, lane.Processor, outcome.Reason);
+                    Log.InDoubt(log, payment, lane.Processor, outcome.Reason);
                     doubts.Add(payment);
                     break;
             }
@@ -157,9 +157,9 @@ internal sealed partial class SettlementWorker(
         public static partial void DrainCutShort(ILogger log, int count);
 
         [LoggerMessage(405, LogLevel.Debug, "Payment {CorrelationId} was refused by {Processor} and waits: {Reason}")]
-        public static partial void Refused(ILogger log, Guid correlationId, Processor processor, string? reason);
+        public static partial void Refused(ILogger log, Payment correlationId, Processor processor, string? reason);
 
         [LoggerMessage(406, LogLevel.Debug, "Payment {CorrelationId} is in doubt at {Processor}: {Reason}")]
-        public static partial void InDoubt(ILogger log, Guid correlationId, Processor processor, string? reason);
+        public static partial void InDoubt(ILogger log, Payment correlationId, Processor processor, string? reason);
     }
 }

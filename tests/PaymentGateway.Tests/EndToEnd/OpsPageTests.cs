@@ -1,17 +1,37 @@
-using System.Diagnostics;
 using System.Globalization;
+using System.Text.Json;
 using Microsoft.Playwright;
 using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The page /ops of the published binaries through nginx, in a real browser.</summary>
 /// <remarks>With OPS_PICTURE=docs/ops.png the test of the outage writes the picture of the README.</remarks>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
 {
     private const string Token = "5f0c9a7e21d84b36";
+    private const string Outage = "Processor default fails";
+
+    private const string NameOfField = """
+        field => field.id || `${field.dataset.of} of ${field.closest("article").querySelector("span").textContent}`
+        """;
+
+    // Notes of each event what the page showed once it had handled it.
+    private const string Noting = """
+        window.noted = [];
+        window.EventSource = class extends EventSource {
+          set onmessage(handle) {
+            super.onmessage = message => {
+              handle(message);
+              const { at, answeredBy } = JSON.parse(message.data);
+              noted.push({ at, answeredBy, notices: document.getElementById("notices").textContent });
+            };
+          }
+        };
+        """;
+
+    private static readonly JsonSerializerOptions Web = new(JsonSerializerDefaults.Web);
 
     private static readonly Look[] Looks =
         [Look.Desktop, Look.Desktop.Dark, Look.Phone, Look.Phone.Dark];
@@ -35,7 +55,7 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
     {
         var system = running.System;
         await system.ResetAsync();
-        var page = await _browser.OpenAsync(AddressOf(system));
+        var page = await _browser.OpenAsync(AddressOf(system), script: Noting);
         await ShowsAsync(page, "#connection", "Live");
         await ShowsAsync(page, "#instances tr:nth-child(2) th", "api2");
         await using var load = new Load(system);
@@ -49,16 +69,57 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
         await page.ClickAsync("summary >> nth=0");
 
         await system.Default.SetFailureAsync(true);
-        var began = Stopwatch.GetTimestamp();
-        await ShowsAsync(page, "#notices", "Processor default fails");
-        output.WriteLine($"the outage showed after {Stopwatch.GetElapsedTime(began).TotalSeconds:0.0} s");
-        await ShowsAsync(page, "#news", "Processor default fails");
+        var known = await KnownAsync(system, (await NotedAsync(page))[^1].AnsweredBy);
+        List<Noted> since = [];
+        await Eventually.HoldsAsync(
+            async () => (since = (await NotedAsync(page)).FindAll(view => view.At > known)).Count >= 3,
+            "three events have come since the instance knows of the outage");
+        // It may have read for the first one before. It reads for each further one when the one before is out.
+        Assert.All(since.Skip(1), view => Assert.Contains(Outage, view.Notices, StringComparison.Ordinal));
+        await ShowsAsync(page, "#news", Outage);
         await NumberAsync(page, "#backlog", value => value > 50);
         await WritePictureAsync(page, system);
         await system.Default.SetFailureAsync(false);
         await GoneAsync(page, "#notices li");
         await ShowsAsync(page, "[data-of=availability] >> nth=0", "Usable");
 
+        Assert.Empty(_browser.Faults);
+    }
+
+    [BrowserFact]
+    public async Task Every_field_is_filled_and_money_and_fees_are_the_processors_own()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        var page = await _browser.OpenAsync(AddressOf(system));
+        await using (new Load(system))
+        {
+            await NumberAsync(page, "[data-of=payments] >> nth=0", value => value > 20);
+            await ShowsAsync(page, "[data-of=report] >> nth=0", "fine");
+            // Charges and look-ups alike: so payments stay in doubt.
+            await system.Default.SetFaultsAsync(new { garbage = true });
+            await NumberAsync(page, "#in-doubt", value => value > 0);
+
+            var fields = await page.Locator("#processors [data-of], .tile [id]").AllAsync();
+            Assert.Equal(8 + 2 * 12, fields.Count);
+            foreach (var field in fields)
+            {
+                var name = await field.EvaluateAsync<string>(NameOfField);
+                // Nobody has called fallback.
+                if (name != "durations of fallback")
+                    await Eventually.HoldsAsync(
+                        async () => await field.TextContentAsync() is not ("" or "–" or "none yet"),
+                        $"{name} is filled");
+            }
+
+            await system.Default.ClearFaultsAsync();
+        }
+
+        await Eventually.HoldsAsync(system.IsIdleAsync, "everything is settled");
+        var settled = await system.Default.SummariseAsync();
+        await IsAsync(page, "[data-of=payments] >> nth=0", $"{settled.TotalRequests:N0}");
+        await IsAsync(page, "[data-of=amount] >> nth=0", $"{settled.TotalAmount:N2}");
+        await IsAsync(page, "[data-of=fees] >> nth=0", $"{settled.TotalAmount * settled.FeePerTransaction:N2}");
         Assert.Empty(_browser.Faults);
     }
 
@@ -74,7 +135,7 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
         foreach (var look in Looks)
         {
             var page = await _browser.OpenAsync(AddressOf(system), look);
-            await ShowsAsync(page, "#notices", "Processor default fails");
+            await ShowsAsync(page, "#notices", Outage);
             await page.WaitForSelectorAsync("#parked-rows button");
             foreach (var summary in await page.QuerySelectorAllAsync("summary"))
                 await summary.ClickAsync();
@@ -165,6 +226,23 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
         async () => (await page.Locator(selector).TextContentAsync())!.Contains(text, StringComparison.Ordinal),
         $"{selector} shows {text}");
 
+    private static Task IsAsync(IPage page, string selector, string text) => Eventually.HoldsAsync(
+        async () => await page.Locator(selector).TextContentAsync() == text, $"{selector} is {text}");
+
+    // Since when, at the latest, this instance itself says that default's circuit is not closed.
+    private static async Task<DateTime> KnownAsync(GatewaySystem system, string instance)
+    {
+        var client = instance == GatewaySystem.First ? system.Api1 : system.Api2;
+        await Eventually.HoldsAsync(
+            async () => Prometheus.Read(await client.GetStringAsync("metrics"))[
+                "payment_gateway_processor_circuit{processor=\"default\",state=\"closed\"}"] == 0,
+            $"{instance} knows of the outage");
+        return DateTime.UtcNow;
+    }
+
+    private static async Task<List<Noted>> NotedAsync(IPage page) => JsonSerializer.Deserialize<List<Noted>>(
+        await page.EvaluateAsync<string>("JSON.stringify(noted)"), Web)!;
+
     private static Task GoneAsync(IPage page, string selector) => Eventually.HoldsAsync(
         async () => await page.Locator(selector).CountAsync() == 0, $"{selector} is gone");
 
@@ -205,6 +283,9 @@ public sealed class OpsPageTests(RunningSystem running, ITestOutputHelper output
         await page.WaitForTimeoutAsync(12_000);
         await page.ScreenshotAsync(new PageScreenshotOptions { Path = path, FullPage = true });
     }
+
+    /// <summary>What the page showed of an event.</summary>
+    private sealed record Noted(DateTime At, string AnsweredBy, string Notices);
 
     /// <summary>Payments at both instances, as light load through nginx is one's alone; until disposed.</summary>
     /// <remarks>No nginx asks another instance, and a browser takes all the CPU, so clients try again.</remarks>

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Reflection;
 using System.Text.Json;
 using Microsoft.Extensions.Logging;
 using PaymentGateway.Tests.Support;
@@ -55,6 +56,44 @@ public sealed partial class JsonLogFormatterTests
     }
 
     [Fact]
+    public void A_payments_trace_is_named_when_its_request_is_over()
+    {
+        using var listener = new ActivityListener { ShouldListenTo = source => source.Name == PaymentTrace.SourceName };
+        ActivitySource.AddActivityListener(listener);
+        using var request = new Activity("request").SetIdFormat(ActivityIdFormat.W3C);
+        request.ActivityTraceFlags = ActivityTraceFlags.Recorded;
+        request.Start();
+        var trace = PaymentTrace.OfRequest();
+        request.Stop();
+
+        InDoubt(_log, new Payment(Id, 1990, Batches.Noon, epoch: 1) { Trace = trace });
+        InDoubt(_log, new Payment(Id, 1990, Batches.Noon, epoch: 1));
+
+        var lines = _lines.Lines.Select(line => JsonDocument.Parse(line).RootElement).ToList();
+        Assert.Equal(request.TraceId.ToHexString(), lines[0].GetProperty("traceId").GetString());
+        Assert.Equal(request.SpanId.ToHexString(), lines[0].GetProperty("spanId").GetString());
+        Assert.All(lines, line => Assert.Equal(
+            $$"""{"correlationId":"{{Id}}"}""", line.GetProperty("values").GetRawText()));
+        Assert.False(lines[1].TryGetProperty("traceId", out _));
+    }
+
+    [Fact]
+    public void Each_event_of_settling_is_logged_with_its_payment_and_so_with_its_trace()
+    {
+        var named =
+            from type in typeof(Payment).Assembly.GetTypes()
+            where type.Namespace == "PaymentGateway.Settling"
+            from message in type.GetMethods(BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic)
+            where message.GetCustomAttribute<LoggerMessageAttribute>() is not null
+            from value in message.GetParameters()
+            where value.Name == "correlationId"
+            select value.ParameterType;
+
+        Assert.NotEmpty(named);
+        Assert.All(named, type => Assert.Equal(typeof(Payment), type));
+    }
+
+    [Fact]
     public void Scopes_are_named_from_the_outermost_in()
     {
         using (_log.BeginScope("outer"))
@@ -93,6 +132,9 @@ public sealed partial class JsonLogFormatterTests
     [LoggerMessage(420, LogLevel.Warning, "Payment {CorrelationId}, {Count}, {Age}, {Processor}")]
     private static partial void Parked(
         ILogger log, Guid correlationId, int count, TimeSpan age, Processor processor);
+
+    [LoggerMessage(406, LogLevel.Debug, "Payment {CorrelationId} is in doubt")]
+    private static partial void InDoubt(ILogger log, Payment correlationId);
 
     [LoggerMessage(1, LogLevel.Information, "It goes on")]
     private static partial void GoesOn(ILogger log);

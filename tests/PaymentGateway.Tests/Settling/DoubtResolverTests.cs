@@ -78,6 +78,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
         var (acceptedAt, requestedAt) = await TimesAsync(id);
         Assert.True(requestedAt - acceptedAt >= CallTimeout + Horizon, $"{requestedAt - acceptedAt}");
+        await EndedOnceAsync(gateway, "not_charged");
         await _rig.AssertLedgersAgreeAsync();
     }
 
@@ -94,6 +95,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await _rig.LedgersReachAsync(byDefault: 1);
         var (_, requestedAt) = await TimesAsync(id);
         Assert.True(requestedAt < firstCallSeen, "the time is the first call's");
+        await EndedOnceAsync(gateway, "charged_again");
         await _rig.Default.ClearFaultsAsync(); // The first call goes on and is a duplicate now.
         await Eventually.HoldsAsync(
             async () => (await _rig.Default.CallsAsync()).Duplicates422 == 1, "the first call ended");
@@ -188,6 +190,17 @@ public sealed class DoubtResolverTests : IAsyncLifetime
 
     private Task DefaultHasPostsAsync(long count) => Eventually.HoldsAsync(
         async () => (await _rig.Default.CallsAsync()).Posts >= count, "the charge is at default");
+
+    // One doubt, this way and no other.
+    private static async Task EndedOnceAsync(GatewayHost gateway, string resolution)
+    {
+        var ended = Prometheus.Read(await gateway.GetAsync("metrics")).Where(sample =>
+            sample.Key.Contains("doubts_resolved", StringComparison.Ordinal) && sample.Value != 0);
+
+        Assert.Equal(
+            KeyValuePair.Create($"payment_gateway_doubts_resolved_total{{resolution=\"{resolution}\"}}", 1d),
+            Assert.Single(ended));
+    }
 
     private static Task IsParkedAsync(GatewayHost gateway, Guid id) => Eventually.HoldsAsync(
         async () => (await gateway.GetAsync("admin/parked")).Contains(id.ToString(), StringComparison.Ordinal),

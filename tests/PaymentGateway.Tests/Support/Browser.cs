@@ -47,7 +47,8 @@ public sealed class Browser : IAsyncDisposable
     /// <summary>Opens a page in a browser of its own, without anybody's cookies.</summary>
     /// <param name="address">With its path.</param>
     /// <param name="look">Light or dark, and how wide.</param>
-    public async Task<IPage> OpenAsync(string address, Look? look = null)
+    /// <param name="script">Runs before the page's own.</param>
+    public async Task<IPage> OpenAsync(string address, Look? look = null, string? script = null)
     {
         look ??= Look.Desktop;
         var context = await _chromium.NewContextAsync(new BrowserNewContextOptions
@@ -70,6 +71,8 @@ public sealed class Browser : IAsyncDisposable
                 && !request.Url.StartsWith("data:", StringComparison.Ordinal))
                 Note($"another host: {request.Url}");
         };
+        if (script is not null)
+            await page.AddInitScriptAsync(script);
         await page.GotoAsync(address);
         return page;
     }

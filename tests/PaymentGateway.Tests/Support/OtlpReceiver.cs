@@ -1,15 +1,25 @@
+using System.Buffers.Binary;
 using System.Collections.Concurrent;
+using System.Net;
 using System.Text;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Takes what is sent to it by OTLP over HTTP, and finds names and traces in it.</summary>
+/// <summary>Takes what is sent to it by OTLP, over HTTP or by gRPC, and finds names and traces in it.</summary>
 internal sealed class OtlpReceiver : IAsyncDisposable
 {
-    private readonly ConcurrentQueue<(string Path, byte[] Body)> _received = new();
+    // By either way.
+    private static readonly string[] Traces =
+        ["/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"];
+    private static readonly string[] Metrics =
+        ["/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"];
+
+    private readonly ConcurrentQueue<(string Path, byte[] Message)> _received = new();
     private readonly WebApplication _app;
 
     private OtlpReceiver(WebApplication app)
@@ -19,16 +29,21 @@ internal sealed class OtlpReceiver : IAsyncDisposable
         {
             using var body = new MemoryStream();
             await context.Request.Body.CopyToAsync(body);
-            _received.Enqueue((context.Request.Path, body.ToArray()));
+            var isGrpc = context.Request.ContentType == "application/grpc";
+            _received.Enqueue((context.Request.Path, isGrpc ? Unframe(body.ToArray()) : body.ToArray()));
+            if (isGrpc)
+                await AnswerGrpcAsync(context.Response);
         });
     }
 
     public string BaseAddress => _app.Urls.Single();
 
-    public static async Task<OtlpReceiver> StartAsync()
+    /// <param name="protocol">HTTP/2 is for gRPC: without TLS an endpoint has either.</param>
+    public static async Task<OtlpReceiver> StartAsync(HttpProtocols protocol)
     {
         var builder = WebApplication.CreateSlimBuilder();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(
+            IPAddress.Loopback, 0, listen => listen.Protocols = protocol));
         builder.Logging.ClearProviders();
         var receiver = new OtlpReceiver(builder.Build());
         await receiver._app.StartAsync();
@@ -38,17 +53,22 @@ internal sealed class OtlpReceiver : IAsyncDisposable
     /// <summary>Whether a span of this name has come.</summary>
     public bool HasSpan(string name) =>
         // Field 5 of a span, with its length (opentelemetry-proto, trace.proto).
-        Count("/v1/traces", [0x2A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
+        Count(Traces, [0x2A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
+
+    /// <summary>Whether the span with this id has come.</summary>
+    public bool HasSpanOf(string spanId) =>
+        // Field 2 of a span.
+        Count(Traces, [0x12, 8, .. Convert.FromHexString(spanId)]) > 0;
 
     /// <summary>How many spans of this trace have come.</summary>
     public int CountSpansOf(string traceId) =>
         // Field 1 of a span.
-        Count("/v1/traces", [0x0A, 16, .. Convert.FromHexString(traceId)]);
+        Count(Traces, [0x0A, 16, .. Convert.FromHexString(traceId)]);
 
     /// <summary>Whether an instrument of this name has come.</summary>
     public bool HasMetric(string name) =>
         // Field 1 of a metric.
-        Count("/v1/metrics", [0x0A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
+        Count(Metrics, [0x0A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
 
     public async ValueTask DisposeAsync()
     {
@@ -56,10 +76,24 @@ internal sealed class OtlpReceiver : IAsyncDisposable
         await _app.DisposeAsync();
     }
 
-    private int Count(string path, byte[] sought) => _received.Where(one => one.Path == path).Sum(one =>
+    // One message: not compressed, and its length.
+    private static byte[] Unframe(byte[] body) =>
+        body[0] == 0 && BinaryPrimitives.ReadInt32BigEndian(body.AsSpan(1)) == body.Length - 5
+            ? body[5..]
+            : throw new InvalidDataException("This is not one message of gRPC.");
+
+    private static async Task AnswerGrpcAsync(HttpResponse answer)
+    {
+        answer.ContentType = "application/grpc";
+        // An empty message, and that it went well.
+        await answer.Body.WriteAsync(new byte[5]);
+        answer.AppendTrailer("grpc-status", "0");
+    }
+
+    private int Count(string[] paths, byte[] sought) => _received.Where(one => paths.Contains(one.Path)).Sum(one =>
     {
         var count = 0;
-        var rest = one.Body.AsSpan();
+        var rest = one.Message.AsSpan();
         for (var at = rest.IndexOf(sought); at >= 0; at = rest.IndexOf(sought))
         {
             count++;
