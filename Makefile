@@ -36,8 +36,8 @@ mutants: ## breaks one invariant at a time in a copy; a test must turn red for e
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
-ha: ## the database fails over under load, five minutes, as root; prints gap, acknowledged, lost and double
-	@eng/tool ha
+ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=official)
+	@eng/tool ha $(ARGS)
 
 bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
 	@eng/tool bench $(ARGS)

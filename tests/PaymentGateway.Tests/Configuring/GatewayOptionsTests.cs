@@ -182,6 +182,22 @@ public sealed class GatewayOptionsTests
         Assert.Equal((true, 2, 6), (settings.Multiplexing, settings.Timeout, settings.CommandTimeout));
     }
 
+    [PostgresFact]
+    public async Task Of_several_hosts_one_that_takes_no_writes_is_not_used()
+    {
+        var server = await PostgresServer.Shared;
+        var both = server.ConnectionString("postgres").Replace(
+            server.Directory, $"{server.Directory},{server.Directory}", StringComparison.Ordinal);
+        await using var writable = LedgerSetup.DataSource(both);
+        await using var readOnly = LedgerSetup.DataSource($"{both};Options=-c default_transaction_read_only=on");
+
+        await using (await writable.OpenConnectionAsync())
+        {
+        }
+
+        await Assert.ThrowsAsync<Npgsql.NpgsqlException>(async () => await readOnly.OpenConnectionAsync());
+    }
+
     [Theory]
     [InlineData("Host=x,y", "Unlogged", false)]
     [InlineData("Host=x,y", "Durable", true)]

@@ -1,20 +1,30 @@
 using System.Globalization;
+using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
-/// The primary fails under load, and its standby goes on. `make ha` plays all faults at 500 payments a second and takes
-/// the table; the tests play two of them, slower.
+/// The primary fails under load, and its standby goes on. `make ha` plays all faults at 500 payments a second, or under
+/// the official load, and takes the table; the tests play two of them, slower.
 /// </summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class FailoverTests(ITestOutputHelper output)
 {
+    // So many payments at least wait at an instance when it dies, or nothing is shown.
+    private const int WaitingMin = 20;
+
+    // The official load rises to this in a minute; here it stays there until the fault is over.
+    private const int OfficialEnd = 550;
+    private const int OfficialSeconds = 60;
+
     private static readonly string? Table = Environment.GetEnvironmentVariable("HA_TABLE");
-    private static readonly int PerSecond = Table is null ? 100 : 500;
-    private static readonly TimeSpan Before = TimeSpan.FromSeconds(2);
+    private static readonly bool IsOfficial = Environment.GetEnvironmentVariable("HA_LOAD") == "official";
+    private static readonly TimeSpan Before = TimeSpan.FromSeconds(IsOfficial ? 20 : 2);
     private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(4);
+    // Longer than the 20 s after which the monitor would give up a node that it does not reach.
+    private static readonly TimeSpan Apart = TimeSpan.FromSeconds(30);
     // nginx answers after 6 s at the latest: it waits 3 s for an instance, and then for the other one.
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan GapLimit = TimeSpan.FromSeconds(150);
@@ -24,14 +34,20 @@ public sealed class FailoverTests(ITestOutputHelper output)
     [
         new("switchover", (cluster, _) => cluster.SwitchoverAsync()),
         new("postmaster killed", (cluster, node) => cluster.KillPostmasterAsync(node)) { MayStay = true },
-        new("node killed, later back", (cluster, node) => cluster.KillNodeAsync(node))
+        new("node and an instance killed, later back", (cluster, node) => cluster.KillNodeAsync(node))
         {
             Undo = (cluster, node) => cluster.StartNodeAsync(node),
+            KillsInstance = true,
         },
         new("network of the primary cut", (cluster, node) => cluster.CutAsync(node))
         {
             Undo = (cluster, node) => cluster.HealAsync(node),
             LivesOn = true,
+        },
+        new("network to the instances cut", (cluster, node) => cluster.CutClientsAsync(node))
+        {
+            Undo = (cluster, node) => cluster.HealClientsAsync(node),
+            Stays = true,
         },
     ];
 
@@ -66,9 +82,12 @@ public sealed class FailoverTests(ITestOutputHelper output)
         using var over = new CancellationTokenSource();
         var load = PayAsync(client, ledger, over.Token);
         await Task.Delay(Before);
+        var dying = fault.KillsInstance ? await PaymentsWaitAsync(system) : 0;
 
         var begun = DateTimeOffset.UtcNow;
         await fault.DoAsync(cluster, primary);
+        if (fault.KillsInstance)
+            await InstanceDiesAsync(system, ledger);
         var apart = Guid.NewGuid();
         var write = fault.LivesOn ? cluster.WriteAsync(primary, apart) : null;
         if (write is not null)
@@ -77,18 +96,34 @@ public sealed class FailoverTests(ITestOutputHelper output)
                     primary, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' "
                     + $"AND query LIKE 'INSERT INTO payments%{apart}%'") == 1,
                 "the write at the primary that was cut off waits for the standby");
-        await GoesOnAsync(ledger, begun);
-        await over.CancelAsync();
-        await load;
+        if (fault.Stays)
+            await NobodyIsAcknowledgedAsync(ledger);
+        else
+            await GoesOnAsync(system, ledger, begun);
+        if (fault.KillsInstance)
+        {
+            await IsAdoptedAsync(system, dying);
+            await system.StartAsync(GatewaySystem.First);
+        }
+
         Assert.True(write?.IsCompletedSuccessfully != true, "the primary that was cut off has committed");
-        var gap = LongestGap(ledger, begun);
-        await LedgerCheck.AgreesAsync(system, ledger, DrainLimit);
         await (fault.Undo?.Invoke(cluster, primary) ?? Task.CompletedTask);
         await cluster.SteadyAsync();
 
-        // Once more, now that the old primary follows the new one.
+        // The old primary follows the new one, and commits wait for it again.
+        await GoesOnAsync(system, ledger, begun);
+        await over.CancelAsync();
+        await load;
+        var gap = LongestGap(ledger, begun);
         await LedgerCheck.AgreesAsync(system, ledger, DrainLimit);
-        Assert.True(fault.MayStay || primary != await cluster.PrimaryAsync(), "no other node was promoted");
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountAsync(
+                "leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL "
+                + $"AND epoch <> {PaymentStates.Sql.Nobody}") == 0,
+            "the search in each closed epoch is over");
+        Assert.True(
+            fault.MayStay || fault.Stays == (primary == await cluster.PrimaryAsync()),
+            "another node was promoted though it need not be, or none was");
         Assert.Equal(0, await system.Database.CountAsync($"payments WHERE correlation_id = '{apart}'"));
         Assert.True(answers.Refused > 0, "no client noticed, so the test has shown nothing");
         Assert.Equal(0, answers.WithoutRetryAfter);
@@ -101,17 +136,24 @@ public sealed class FailoverTests(ITestOutputHelper output)
     private static async Task PayAsync(HttpClient client, LoadLedger ledger, CancellationToken over)
     {
         var seconds = new List<Task>();
-        while (!over.IsCancellationRequested)
+        while (!over.IsCancellationRequested || (IsOfficial && seconds.Count < OfficialSeconds))
         {
-            seconds.Add(LoadDriver.RunAtRateAsync(client, ledger, PerSecond, TimeSpan.FromSeconds(1)));
+            seconds.Add(LoadDriver.RunAtRateAsync(client, ledger, RateIn(seconds.Count), TimeSpan.FromSeconds(1)));
             await Task.Delay(TimeSpan.FromSeconds(1), CancellationToken.None);
         }
 
         await Task.WhenAll(seconds);
     }
 
-    /// <summary>Returns when payments were refused, and then for a while none any more.</summary>
-    private static async Task GoesOnAsync(LoadLedger ledger, DateTimeOffset begun)
+    private static int RateIn(int second) =>
+        IsOfficial ? Math.Min(OfficialEnd, OfficialEnd * (2 * second + 1) / (2 * OfficialSeconds))
+        : Table is null ? 100 : 500;
+
+    /// <summary>
+    /// Returns when payments were refused, then for a while none any more, and each instance that runs has a lease
+    /// whose low-water mark has risen since.
+    /// </summary>
+    private static async Task GoesOnAsync(GatewaySystem system, LoadLedger ledger, DateTimeOffset begun)
     {
         var limit = begun + GapLimit;
         while (!HasGap() || LastRefused() + Quiet > DateTimeOffset.UtcNow)
@@ -120,10 +162,57 @@ public sealed class FailoverTests(ITestOutputHelper output)
             await Task.Delay(100);
         }
 
+        var now = DateTime.UtcNow;
+        var leases = system.RunningInstances().Count();
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountAsync("leases WHERE closed_at IS NULL") == leases
+                && await system.Database.CountAsync(
+                    $"leases WHERE closed_at IS NULL AND low_water_mark > '{now:O}'") == leases,
+            "the low-water mark of each lease rises");
+
         bool HasGap() => ledger.CountOf(LoadOutcome.Unavailable) > 0;
         DateTimeOffset LastRefused() => ledger.Entries.Where(entry => entry.Outcome == LoadOutcome.Unavailable)
             .Max(entry => entry.SentAt + entry.Latency);
     }
+
+    /// <summary>For so long that a promotion would have come.</summary>
+    private static async Task NobodyIsAcknowledgedAsync(LoadLedger ledger)
+    {
+        var since = DateTimeOffset.UtcNow;
+        await Task.Delay(Apart);
+        Assert.Equal(0, ledger.Entries.Count(
+            entry => entry.SentAt >= since && entry.Outcome == LoadOutcome.Acknowledged));
+    }
+
+    /// <summary>Payments wait at the first instance, as no processor takes charges.</summary>
+    /// <returns>Its epoch.</returns>
+    private static async Task<long> PaymentsWaitAsync(GatewaySystem system)
+    {
+        await system.Default.SetFailureAsync(true);
+        await system.Fallback.SetFailureAsync(true);
+        var epoch = await system.Database.NumberAsync(
+            $"SELECT epoch FROM leases WHERE closed_at IS NULL AND instance LIKE '%/{GatewaySystem.First}.sock@%'");
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountUnsettledAsync(epoch) >= WaitingMin,
+            "payments wait at the instance that dies");
+        return epoch;
+    }
+
+    /// <summary>It dies in the gap. Once it is dead, the processors take charges again.</summary>
+    private static async Task InstanceDiesAsync(GatewaySystem system, LoadLedger ledger)
+    {
+        await Eventually.HoldsAsync(() => ledger.CountOf(LoadOutcome.Unavailable) > 0, "the database is missed");
+        await system.KillAsync(GatewaySystem.First);
+        await system.Default.SetFailureAsync(false);
+        await system.Fallback.SetFailureAsync(false);
+    }
+
+    /// <summary>The promoted node knows the lease; the other instance has closed it, and searched its epoch.</summary>
+    private static Task IsAdoptedAsync(GatewaySystem system, long epoch) => Eventually.HoldsAsync(
+        async () => await system.Database.CountAsync(
+            $"leases WHERE epoch = {epoch} AND closed_at IS NOT NULL AND adopted_at IS NOT NULL") == 1
+            && await system.Database.CountUnsettledAsync(epoch) == 0,
+        "the payments of the instance that died are adopted");
 
     /// <summary>The longest time without an acknowledgement.</summary>
     private static TimeSpan LongestGap(LoadLedger ledger, DateTimeOffset begun)
@@ -139,6 +228,12 @@ public sealed class FailoverTests(ITestOutputHelper output)
 
         /// <summary>Its keeper may be sooner than the monitor, and start it again.</summary>
         public bool MayStay { get; init; }
+
+        /// <summary>Monitor and standby reach it, so it stays the primary; nobody pays before it is undone.</summary>
+        public bool Stays { get; init; }
+
+        /// <summary>An instance dies in the gap, with payments to settle.</summary>
+        public bool KillsInstance { get; init; }
 
         /// <summary>The old primary runs on, and whoever reaches it may try to write.</summary>
         public bool LivesOn { get; init; }

@@ -159,7 +159,7 @@ public sealed class HostsTests(ITestOutputHelper output)
         await cluster.Fallback.SetFailureAsync(true);
         foreach (var host in HostsCluster.Clocks.Keys)
             await Eventually.HoldsAsync(
-                async () => await cluster.CountUnsettledOfAsync(await cluster.EpochOfAsync(host)) >= WaitingMin,
+                async () => await cluster.Database.CountUnsettledAsync(await cluster.EpochOfAsync(host)) >= WaitingMin,
                 $"payments wait at host {host}");
     }
 
@@ -179,9 +179,10 @@ public sealed class HostsTests(ITestOutputHelper output)
     private static async Task KeepsItsPaymentsAsync(HostsCluster cluster, int epoch)
     {
         await Eventually.HoldsAsync(
-            async () => await cluster.Database.CountUnsettledAsync() == await cluster.CountUnsettledOfAsync(epoch),
+            async () =>
+                await cluster.Database.CountUnsettledAsync() == await cluster.Database.CountUnsettledAsync(epoch),
             "the others have settled theirs");
-        Assert.True(await cluster.CountUnsettledOfAsync(epoch) >= WaitingMin);
+        Assert.True(await cluster.Database.CountUnsettledAsync(epoch) >= WaitingMin);
         Assert.True(await HasAsync(cluster, $"epoch = {epoch} AND closed_at IS NULL"));
     }
 

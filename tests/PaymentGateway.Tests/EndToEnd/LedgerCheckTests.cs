@@ -69,6 +69,19 @@ public sealed class LedgerCheckTests(RunningSystem running) : IAsyncLifetime
         await FindsAsync("1 in the ledger, and not so at their processor");
     }
 
+    [GatewaySystemFact]
+    public async Task The_check_finds_a_payment_that_nobody_settles_though_nobody_was_told_of_it()
+    {
+        await System.Default.SetFailureAsync(true);
+        await System.Fallback.SetFailureAsync(true);
+        _ledger.Note(await LoadDriver.PostAsync(System.Client, _ledger) with { Outcome = LoadOutcome.Unavailable });
+
+        var found = await Assert.ThrowsAnyAsync<Xunit.Sdk.XunitException>(
+            () => LedgerCheck.AgreesAsync(System, _ledger, within: TimeSpan.Zero));
+
+        Assert.Contains("\n1 unsettled in the ledger", found.Message, StringComparison.Ordinal);
+    }
+
     private static async Task ChargeAsync(
         SimulatedProcessor processor, Guid id, decimal amount, DateTimeOffset? requestedAt = null)
     {

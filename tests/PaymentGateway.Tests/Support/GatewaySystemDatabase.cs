@@ -41,6 +41,11 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
 
+    /// <summary>Those among them that an epoch has.</summary>
+    public Task<long> CountUnsettledAsync(long epoch) => CountAsync(
+        "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
+        + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
+
     /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
     public async Task<List<SettledAt>> SettledInOrderAsync()
     {

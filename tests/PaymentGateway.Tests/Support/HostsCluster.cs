@@ -126,11 +126,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     public async Task<int> EpochOfAsync(int host) => (int)await Database.NumberAsync(
         $"SELECT max(epoch) FROM leases WHERE instance LIKE '%/host{host}'");
 
-    /// <summary>The payments that an epoch owns and that are not in the ledger.</summary>
-    public Task<long> CountUnsettledOfAsync(int epoch) => Database.CountAsync(
-        $"payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
-
     /// <summary>How often a host has charged, at both processors, whatever came of it.</summary>
     public async Task<long> CountChargesOfAsync(int host)
     {

@@ -32,10 +32,15 @@ internal static class TestVerb
         // Apart, so that `make run` need not install it.
         if (await Shell.ShowAsync([Repository.PathOf("eng", "setup"), "browser"], cancellation: cancellation) != 0)
             throw new ToolException("the tests of the pages need Chromium: eng/setup browser");
-        await FailoverVerb.InstallAsync(cancellation);
+        var lacking = await FailoverVerb.LackingAsync(cancellation);
         foreach (var line in LimitsVerb.Lines(ComposeSplit.Read()))
             Console.WriteLine(line);
-        return await TestAsync(settings, arguments, cancellation);
+        var status = await TestAsync(settings, arguments, cancellation);
+        if (lacking is null)
+            return status;
+
+        Console.WriteLine(lacking);
+        return settings["PAYMENTGATEWAY_REQUIRE_PARTS"] == "1" ? 1 : status;
     }
 
     // One class after the other: they share a database, and look at what goes on in it.
