@@ -35,7 +35,7 @@ internal sealed class GatewayMetrics : IDisposable
         Parked = Count("payments.parked", "{payment}", "Payments set aside for an operator.");
         RecordDuration = Time("record.duration", "A batch of outcomes until it is in the ledger, repeats included.");
         RecordBatchSize = Size("record.batch.size", "Outcomes in one batch.");
-        SummaryDuration = Time("summary.duration", "A summary, from the question to its answer.");
+        SummaryDuration = Time("summarise.duration", "A summary, from the question to its answer.");
         Adopted = Count("payments.adopted", "{payment}", "Payments taken over from instances that ended.");
         Removed = Count("payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
         LeasesLost = Count("lease.lost", "{lease}", "Leases that another instance closed.");

@@ -45,6 +45,12 @@ public sealed class PrometheusTests
                 .SequenceEqual(["api1", "api2"]),
             "both are up");
         Assert.Empty(await prometheus.QueryAsync("ALERTS{alertstate=\"firing\"}"));
+
+        // By now each has everything that it ever shows here, a summary's duration among it.
+        using var scraping = new HttpClient();
+        foreach (var admin in new[] { port, port + 1 })
+            await Prometheus.CheckAsync(
+                ["check", "metrics"], await scraping.GetStringAsync($"http://127.0.0.1:{admin}/metrics"));
     }
 
     [PrometheusFact]

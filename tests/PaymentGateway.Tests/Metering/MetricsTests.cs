@@ -40,7 +40,7 @@ public sealed class MetricsTests : IAsyncLifetime
         Assert.Equal(samples["store_duration_seconds_count"], samples["store_batch_size_count"]);
         Assert.Equal(5, samples["store_batch_size_sum"]);
         Assert.Equal(3, samples["record_batch_size_sum"]);
-        Assert.Equal(1, samples["summary_duration_seconds_count"]);
+        Assert.Equal(1, samples["summarise_duration_seconds_count"]);
         Assert.Equal(3, samples[Call("default", "charge", "settled")]);
         Assert.Equal(3, samples["processor_call_duration_seconds_bucket{processor=\"default\",le=\"+Inf\"}"]);
         Assert.Equal(59.70, samples["settled_amount_total{processor=\"default\"}"], 6);

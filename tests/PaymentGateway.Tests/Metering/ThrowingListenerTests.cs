@@ -63,7 +63,7 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
             {
                 "accept.duration", "payments.accepted", "payments.refused", "store.batch.size", "store.duration",
                 "processor.calls", "processor.call.duration", "doubts.resolved", "payments.parked",
-                "record.batch.size", "record.duration", "summary.duration",
+                "record.batch.size", "record.duration", "summarise.duration",
             },
             _thrown.Keys.Select(name => name["payment_gateway.".Length..]).ToHashSet());
     }
