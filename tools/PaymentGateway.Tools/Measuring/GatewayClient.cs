@@ -1,15 +1,17 @@
 using System.Globalization;
 using System.Text;
 using System.Text.Json;
+using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>Asks a side's gateway and its processors, and tells the processors what to do.</summary>
-internal sealed class GatewayClient(Side side) : IDisposable
+/// <summary>Asks a system's gateway and its processors, and tells the processors what to do.</summary>
+internal sealed class GatewayClient(SystemSettings settings) : IDisposable
 {
     private const string SimulatorToken = "123";
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(0.2);
 
+    private readonly Uri _gateway = new(settings.Url);
     private readonly HttpClient _http = new(new SocketsHttpHandler { UseProxy = false })
     {
         Timeout = TimeSpan.FromSeconds(30),
@@ -21,7 +23,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
     {
         try
         {
-            return Totals.In(await _http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation))
+            return Totals.In(await _http.GetStringAsync(new Uri(_gateway, "payments-summary"), cancellation))
                 .Sum(total => total.Requests);
         }
         catch (Exception silent) when (silent is HttpRequestException or TaskCanceledException)
@@ -59,7 +61,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
 
     /// <summary>Payments and amount by processor, as the gateway says.</summary>
     public async Task<string> LedgerAsync(CancellationToken cancellation) =>
-        string.Join(' ', Totals.In(await _http.GetStringAsync(new Uri(side.Url, "payments-summary"), cancellation)));
+        string.Join(' ', Totals.In(await _http.GetStringAsync(new Uri(_gateway, "payments-summary"), cancellation)));
 
     /// <summary>The same as the processors say.</summary>
     public async Task<string> ChargedAsync(CancellationToken cancellation)
@@ -73,7 +75,7 @@ internal sealed class GatewayClient(Side side) : IDisposable
 
     public void Dispose() => _http.Dispose();
 
-    private Uri[] Processors => [new(side.System.Settings.DefaultUrl), new(side.System.Settings.FallbackUrl)];
+    private Uri[] Processors => [new(settings.DefaultUrl), new(settings.FallbackUrl)];
 
     /// <summary>One processor's part of a summary. A processor writes 19.9 where we write 19.90.</summary>
     private readonly record struct Totals(int Requests, decimal Amount)

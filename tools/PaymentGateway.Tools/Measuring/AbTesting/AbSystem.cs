@@ -7,6 +7,9 @@ namespace PaymentGateway.Tools.Measuring.AbTesting;
 /// <summary>A variant that is up, started and stopped by its own clone's scripts, until it is disposed.</summary>
 internal sealed class AbSystem : IAsyncDisposable
 {
+    private const int Connections = 64;
+    private static readonly TimeSpan SettleLimit = TimeSpan.FromMinutes(1);
+
     private readonly string _folder;
     private readonly Dictionary<string, string?> _variables;
     private readonly SystemSettings _settings;
@@ -53,12 +56,18 @@ internal sealed class AbSystem : IAsyncDisposable
         }
 
         _meter = new PartMeter(PartMeter.PidsIn(Path.Combine(_folder, "system.env")), _settings.Limits);
-        await FixedRate.RunAsync(Url, perSecond, seconds: 4, new PaymentCall(), cancellation);
+        Task warming = perSecond == 0
+            ? SaturateAsync(round: 0, seconds: 4, cancellation)
+            : FixedRate.RunAsync(Url, perSecond, seconds: 4, new PaymentCall(), cancellation);
+        await warming;
     }
 
-    /// <summary>A short load and what a payment of it cost.</summary>
+    /// <summary>A short load and what a payment of it cost; with a rate of 0 as fast as connections can.</summary>
     public async Task<AbBurst> PayAsync(int round, int perSecond, int seconds, CancellationToken cancellation)
     {
+        if (perSecond == 0)
+            return await SaturateAsync(round, seconds, cancellation);
+
         var before = _meter!.Cpu();
         var load = await FixedRate.RunAsync(Url, perSecond, seconds, new PaymentCall(), cancellation);
         // The last outcomes.
@@ -67,6 +76,17 @@ internal sealed class AbSystem : IAsyncDisposable
         return load.Failed == 0 && load.Accepted == load.Sent
             ? new AbBurst(Variant.Name, round, used.Per(load.Accepted), load.P50Ms, load.P99Ms)
             : throw new ToolException($"{Variant.Name} accepted only {load.Accepted} of {load.Sent}");
+    }
+
+    private async Task<AbBurst> SaturateAsync(int round, int seconds, CancellationToken cancellation)
+    {
+        using var client = new GatewayClient(_settings);
+        var settled = await client.SettledAsync(cancellation) ?? 0;
+        var before = _meter!.Cpu();
+        var load = await Wrk.PayAsync(Url, Connections, seconds, round, cancellation);
+        await client.AwaitSettledAsync(settled + load.Accepted, SettleLimit, cancellation);
+        return new AbBurst(
+            Variant.Name, round, (_meter.Cpu() - before).Per(load.Accepted), load.P50Ms, load.P99Ms);
     }
 
     public async ValueTask DisposeAsync()

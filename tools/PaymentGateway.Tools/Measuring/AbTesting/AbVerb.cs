@@ -13,7 +13,8 @@ public static class AbVerb
         """
         An A/B run: which variant costs less CPU. A variant is NAME[=VARIABLE=VALUE …]: the shipped system with these
         variables. CLONE=DIR takes another clone's scripts, settings and binaries, published there; FRAMEWORK=net10.0
-        takes what `make publish FRAMEWORK=net10.0` left. Settings: LIMITS=1 ROUNDS RATE SECONDS_EACH.
+        takes what `make publish FRAMEWORK=net10.0` left. Settings: LIMITS=1 ROUNDS RATE SECONDS_EACH; RATE=0 is as
+        fast as 64 connections can, by wrk.
         Example: shipped 'often=Gateway__Recording__Linger=40ms'
         """;
 
@@ -63,7 +64,7 @@ public static class AbVerb
 
         var limits = settings.Limits ? "under limits, " : "";
         Console.WriteLine($"A/B run of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, {limits}"
-            + $"{rate}/s for {seconds} s each, {rounds} rounds in random orders");
+            + $"{(rate == 0 ? "as fast as can be" : $"{rate}/s")} for {seconds} s each, {rounds} rounds in random orders");
         foreach (var variant in systems.Select(system => system.Variant))
             Console.WriteLine($"{variant.Name}: commit {await Commit.ReadAsync(cancellation, variant.Root)}");
 

@@ -36,7 +36,7 @@ internal static class DrainSection
         await bench.Machine.AwaitAsync($"drain at {delay} ms", cancellation);
         await using var side = await bench.StartAsync("stored", cancellation);
         await using var memory = new MemoryWatch(side);
-        using var client = new GatewayClient(side);
+        using var client = new GatewayClient(side.System.Settings);
         await client.SetProcessorsAsync("delay", delay, cancellation);
         await Bench.WarmSideAsync(side, cancellation);
         var calm = await Bench.PayAsync(side, settings.Rate, CalmSeconds, cancellation);

@@ -16,7 +16,7 @@ internal static class MeasuredLoad
     {
         await bench.Machine.AwaitAsync(what, cancellation);
         await using var side = await bench.StartAsync(name, cancellation);
-        using var client = new GatewayClient(side);
+        using var client = new GatewayClient(side.System.Settings);
         await Bench.WarmSideAsync(side, cancellation);
         var settles = name is not ("nginx-alone" or "stub");
         var known = settles ? await client.SettledAsync(cancellation) ?? 0 : 0;

@@ -25,7 +25,7 @@ internal static class OverloadSection
         await using var side = await bench.StartAsync("stored", cancellation);
         await using var memory = new MemoryWatch(side);
         var database = new SideDatabase(side);
-        using var client = new GatewayClient(side);
+        using var client = new GatewayClient(side.System.Settings);
         await Bench.WarmSideAsync(side, cancellation);
         var known = await database.CountAsync("payments", cancellation);
         var before = side.Cpu();

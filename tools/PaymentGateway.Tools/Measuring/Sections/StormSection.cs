@@ -37,7 +37,7 @@ internal static class StormSection
         await database.FillAsync(settings.StormRows, settings.Rate, cancellation);
         await side.StartTheRestAsync(cancellation);
         await Bench.WarmSideAsync(side, cancellation);
-        using var client = new GatewayClient(side);
+        using var client = new GatewayClient(side.System.Settings);
         await AwaitAllSettledAsync(bench, client, database, cancellation);
 
         await using var load = new BackgroundLoad(

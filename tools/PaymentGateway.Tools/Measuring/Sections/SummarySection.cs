@@ -45,7 +45,7 @@ internal static class SummarySection
         await bench.Machine.AwaitAsync($"summary over {rows}", cancellation);
         await side.StartTheRestAsync(cancellation);
         await Bench.WarmSideAsync(side, cancellation);
-        using var client = new GatewayClient(side);
+        using var client = new GatewayClient(side.System.Settings);
         var known = await client.SettledAsync(cancellation) ?? 0;
         var before = side.Cpu();
         var post = await Bench.PayAsync(side, settings.Rate, seconds: 10, cancellation);
