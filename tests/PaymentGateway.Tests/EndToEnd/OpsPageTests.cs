@@ -24,8 +24,9 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
           set onmessage(handle) {
             super.onmessage = message => {
               handle(message);
-              const { at, answeredBy } = JSON.parse(message.data);
-              noted.push({ at, answeredBy, notices: document.getElementById("notices").textContent });
+              const { at, answeredBy, processors: [first] } = JSON.parse(message.data);
+              const fails = first.availability === "unusable" || first.circuit !== "closed";
+              noted.push({ at, answeredBy, fails, notices: document.getElementById("notices").textContent });
             };
           }
         };
@@ -81,6 +82,9 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         await WritePictureAsync(page, system);
         await system.Default.SetFailureAsync(false);
         await GoneAsync(page, "#notices li");
+        // What is in an event shows at once, at the begin and at the end.
+        Assert.All(await NotedAsync(page), view => Assert.Equal(
+            view.Fails, view.Notices.Contains(Outage, StringComparison.Ordinal)));
         await ShowsAsync(page, "[data-of=availability] >> nth=0", "Usable");
 
         Assert.Empty(_browser.Faults);
@@ -285,7 +289,8 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
     }
 
     /// <summary>What the page showed of an event.</summary>
-    private sealed record Noted(DateTime At, string AnsweredBy, string Notices);
+    /// <param name="Fails">It says that default does.</param>
+    private sealed record Noted(DateTime At, string AnsweredBy, bool Fails, string Notices);
 
     /// <summary>Payments at both instances, as light load through nginx is one's alone; until disposed.</summary>
     /// <remarks>No nginx asks another instance, and a browser takes all the CPU, so clients try again.</remarks>
