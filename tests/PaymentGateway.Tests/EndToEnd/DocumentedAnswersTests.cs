@@ -203,7 +203,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             .EnsureSuccessStatusCode();
         await SeeAsync(_admin, New("reconcile", suffix: Closed), 403);
         await _system.StopAsync(PartNames.Default);
-        // What stops it later than its first beat is in the report, of a 200.
+        // Whether it stops before its first beat is chance; later, the report of a 200 says it.
         await Eventually.HoldsAsync(
             async () => await SeeAsync(_admin, New("reconcile", suffix: Closed), expected: null) == 503,
             "it is told by the status");

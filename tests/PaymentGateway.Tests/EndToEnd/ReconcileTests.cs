@@ -33,9 +33,7 @@ public sealed class ReconcileTests
             "UPDATE settlement_totals SET requests = requests + 1, amount_cents = amount_cents + 1990 "
             + $"WHERE width_seconds = 5 AND processor = 1 AND bucket = '{WrongTotal:o}'");
         var ledger = new LoadLedger();
-        foreach (var (id, cents) in planted.Payments)
-            ledger.Note(new LoadEntry(
-                id, cents / 100m, LoadOutcome.Acknowledged, 1, Start, TimeSpan.Zero, "planted"));
+        planted.NoteIn(ledger);
         using var over = new CancellationTokenSource();
         var load = LoadAsync(system, ledger, over.Token);
         string[] window = ["--from", $"{Start:o}", "--to", $"{planted.Last.AddMinutes(1):o}", "--json"];

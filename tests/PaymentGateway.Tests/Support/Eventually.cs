@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Net;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -18,5 +19,23 @@ public static class Eventually
             Assert.True(waited.Elapsed < Deadline, $"Waited {Deadline.TotalSeconds} s in vain for: {what}");
             await Task.Delay(5);
         }
+    }
+
+    /// <summary>
+    /// What a call is answered that is made again while that is 503, as it is where a machine is slow at first.
+    /// </summary>
+    public static async Task<(HttpStatusCode Status, string Body)> AnswersAsync(
+        Func<Task<HttpResponseMessage>> callAsync)
+    {
+        (HttpStatusCode Status, string Body) answered = default;
+        await HoldsAsync(
+            async () =>
+            {
+                using var answer = await callAsync();
+                answered = (answer.StatusCode, await answer.Content.ReadAsStringAsync());
+                return answered.Status != HttpStatusCode.ServiceUnavailable;
+            },
+            "another answer than 503");
+        return answered;
     }
 }

@@ -19,13 +19,13 @@ public sealed class FailoverCluster : IAsyncDisposable
     }
 
     /// <summary>
-    /// Null when it can be had. Nobody but root has networks to cut. Where the packages cannot be had the verbs say so
-    /// in their last lines, and what must be there is theirs to know.
+    /// Null when it can be had. Nobody but root has networks to cut. Where it cannot, `make test` says so in one of its
+    /// last lines.
     /// </summary>
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
         ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
-            : Programs.Has("pg_autoctl") && Programs.Has("ip") ? null
-            : "NOT RUN: ip or pg_auto_failover is missing (eng/setup failover)");
+            : Programs.Has("pg_autoctl") && File.Exists($"{PostgresServer.Binaries}/../lib/pgautofailover.so") ? null
+            : "NOT RUN: pg_auto_failover is missing (eng/setup failover)");
 
     /// <summary>Of the gateway: both nodes, over the network.</summary>
     public string ConnectionString =>

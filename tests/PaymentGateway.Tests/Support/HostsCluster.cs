@@ -55,7 +55,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
         ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
             : PostgresServer.IsRequired || (Programs.Has("ip") && FakedTime.Library is not null) ? null
-            : "NOT RUN: ip or libfaketime is missing (eng/setup, eng/setup failover)");
+            : "NOT RUN: ip or libfaketime is missing (eng/setup)");
 
     /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; }

@@ -34,6 +34,15 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
 
     public IEnumerable<(Guid Id, long Cents)> Payments => _payments.Select(payment => (payment.Id, payment.Cents));
 
+    /// <summary>Notes the payments as acknowledged ones of a load.</summary>
+    public void NoteIn(LoadLedger ledger)
+    {
+        foreach (var payment in _payments)
+            ledger.Note(new LoadEntry(
+                payment.Id, payment.Cents / 100m, LoadOutcome.Acknowledged, 1, payment.AcceptedAt, TimeSpan.Zero,
+                "planted"));
+    }
+
     /// <summary>Payments that both sides have alike; every fourth at fallback.</summary>
     public void Agreeing(int count)
     {

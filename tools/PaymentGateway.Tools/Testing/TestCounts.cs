@@ -12,13 +12,24 @@ internal sealed record TestCounts(int Passed, int Failed, int Skipped)
 
     /// <param name="directory">What is below it in *.trx files is added up.</param>
     /// <exception cref="ToolException">There is none.</exception>
-    public static TestCounts Read(string directory)
-    {
-        var files = Directory.Exists(directory) ? Directory.GetFiles(directory, "*.trx") : [];
-        return files.Length > 0
-            ? Add(files.Select(XDocument.Load))
-            : throw new ToolException("the tests left no result file");
-    }
+    public static TestCounts Read(string directory) => Add(Load(directory));
+
+    /// <summary>A line for each reason that begins with NOT RUN, with the classes whose tests have it.</summary>
+    /// <param name="directory">As for <see cref="Read"/>.</param>
+    /// <exception cref="ToolException">There is none.</exception>
+    public static IReadOnlyList<string> ReadNotRun(string directory) => NotRunIn(Load(directory));
+
+    public static IReadOnlyList<string> NotRunIn(IEnumerable<XDocument> files) =>
+    [
+        .. files.SelectMany(file => file.Descendants())
+            .Where(element => element.Name.LocalName == "UnitTestResult")
+            .Select(result => (
+                Class: result.Attribute("testName")!.Value.Split('(')[0].Split('.')[^2],
+                Reason: result.Descendants().FirstOrDefault(one => one.Name.LocalName == "Message")?.Value ?? ""))
+            .Where(result => result.Reason.StartsWith("NOT RUN", StringComparison.Ordinal))
+            .GroupBy(result => result.Reason, result => result.Class)
+            .Select(reason => $"{reason.Key}: {string.Join(", ", reason.Distinct().Order())}"),
+    ];
 
     public static TestCounts Add(IEnumerable<XDocument> files)
     {
@@ -32,6 +43,14 @@ internal sealed record TestCounts(int Passed, int Failed, int Skipped)
         }
 
         return new TestCounts(passed, executed - passed, total - executed);
+    }
+
+    private static List<XDocument> Load(string directory)
+    {
+        var files = Directory.Exists(directory) ? Directory.GetFiles(directory, "*.trx") : [];
+        return files.Length > 0
+            ? files.Select(XDocument.Load).ToList()
+            : throw new ToolException("the tests left no result file");
     }
 
     private static int Count(XElement counters, string what) =>

@@ -24,6 +24,29 @@ public sealed class TestCountsTests
     public void A_missing_result_file_is_a_failure() =>
         Assert.Throws<ToolException>(() => TestCounts.Read("/nowhere/at/all"));
 
+    [Fact]
+    public void What_could_not_be_run_is_named_once_with_all_its_classes_and_a_failure_is_not()
+    {
+        var results = XDocument.Parse($"""
+            <TestRun xmlns="{Namespace}"><Results>
+              {Result("A.B.FailoverTests.One", "NotExecuted", "NOT RUN: no networks")}
+              {Result("A.B.HostsTests.Two(one: 1.5)", "NotExecuted", "NOT RUN: no networks")}
+              {Result("A.B.HostsTests.Three", "NotExecuted", "NOT RUN: no networks")}
+              {Result("A.B.OtherTests.Four", "NotExecuted", "on no ARM")}
+              {Result("A.B.RedTests.Five", "Failed", "1 is not 2")}
+              <UnitTestResult testName="A.B.GreenTests.Six" outcome="Passed" />
+            </Results></TestRun>
+            """);
+
+        Assert.Equal("NOT RUN: no networks: FailoverTests, HostsTests", Assert.Single(TestCounts.NotRunIn([results])));
+    }
+
+    private static string Result(string name, string outcome, string message) => $"""
+        <UnitTestResult testName="{name}" outcome="{outcome}">
+          <Output><ErrorInfo><Message>{message}</Message></ErrorInfo></Output>
+        </UnitTestResult>
+        """;
+
     private static XDocument File(int total, int executed, int passed) => XDocument.Parse($"""
         <TestRun xmlns="{Namespace}"><ResultSummary outcome="Completed">
           <Counters total="{total}" executed="{executed}" passed="{passed}" failed="{executed - passed}" error="0" />
