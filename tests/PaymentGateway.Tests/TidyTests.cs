@@ -57,6 +57,20 @@ public sealed partial class TidyTests
     }
 
     [Fact]
+    public void Every_test_that_a_page_names_is_there()
+    {
+        var tests = typeof(TidyTests).Assembly.GetTypes().SelectMany(type => type.GetMethods())
+            .Select(method => method.Name).ToHashSet();
+        var named = Directory.EnumerateFiles(Repository.PathOf("docs"), "*.md", SearchOption.AllDirectories)
+            .Where(page => !page.Contains("/measurements/", StringComparison.Ordinal))
+            .SelectMany(page => TestName().Matches(File.ReadAllText(page)))
+            .Select(name => name.Groups[1].Value).ToList();
+
+        Assert.True(named.Count > 100);
+        AssertNone(named.Where(name => !tests.Contains(name)));
+    }
+
+    [Fact]
     public void The_simulator_and_the_gateway_know_nothing_of_each_other() =>
         AssertNone(Lines(FilesBelow("src"), (file, line) =>
         {
@@ -128,6 +142,10 @@ public sealed partial class TidyTests
 
     [GeneratedRegex(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region")]
     private static partial Regex PutOff();
+
+    // Unlike the name of a variable it has small letters.
+    [GeneratedRegex(@"`(?=\w*[a-z])([A-Z]\w*_\w*_\w+)`")]
+    private static partial Regex TestName();
 
     [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
         + @"(class|record|struct|interface|enum)\b")]

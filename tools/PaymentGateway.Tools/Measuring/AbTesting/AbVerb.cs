@@ -64,7 +64,8 @@ public static class AbVerb
 
         var limits = settings.Limits ? "under limits, " : "";
         Console.WriteLine($"A/B run of {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC, {limits}"
-            + $"{(rate == 0 ? "as fast as can be" : $"{rate}/s")} for {seconds} s each, {rounds} rounds in random orders");
+            + $"{(rate == 0 ? "as fast as can be" : $"{rate}/s")} for {seconds} s each, "
+            + $"{rounds} rounds in random orders");
         foreach (var variant in systems.Select(system => system.Variant))
             Console.WriteLine($"{variant.Name}: commit {await Commit.ReadAsync(cancellation, variant.Root)}");
 
