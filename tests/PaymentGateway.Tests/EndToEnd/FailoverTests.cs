@@ -151,8 +151,8 @@ public sealed class FailoverTests(ITestOutputHelper output)
         : Table is null ? 100 : 500;
 
     /// <summary>
-    /// Returns when payments were refused, then for a while none any more, and each instance that runs has a lease
-    /// whose low-water mark has risen since.
+    /// Returns when payments were refused, then for a while none any more, each instance that runs has a lease, and
+    /// wherever payments were accepted since, its low-water mark has risen.
     /// </summary>
     private static async Task GoesOnAsync(GatewaySystem system, LoadLedger ledger, DateTimeOffset since)
     {
@@ -162,10 +162,14 @@ public sealed class FailoverTests(ITestOutputHelper output)
         // An INSERT in flight may hold the mark for 60 s, until its server answers or is given up.
         var now = DateTime.UtcNow;
         var leases = system.RunningInstances().Count();
+        var accepted = $"payments WHERE accepted_at > '{now:O}'";
         await WithinAsync(
-            async () => await HasAsync(system, leases, "leases WHERE closed_at IS NULL")
-                && await HasAsync(system, leases, $"leases WHERE closed_at IS NULL AND low_water_mark > '{now:O}'"),
-            "the low-water mark of each lease rises");
+            async () => await HasAsync(system, leases, "leases WHERE closed_at IS NULL AND expires_at > now()")
+                && !await HasAsync(system, 0, accepted)
+                && await HasAsync(
+                    system, 0, $"leases WHERE closed_at IS NULL AND low_water_mark <= '{now:O}' "
+                    + $"AND epoch IN (SELECT owner_epoch FROM {accepted})"),
+            "each lease is held, and the low-water mark rises where payments are accepted");
 
         async Task WithinAsync(Func<Task<bool>> condition, string what)
         {
