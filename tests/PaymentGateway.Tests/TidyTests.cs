@@ -143,8 +143,8 @@ public sealed partial class TidyTests
     [GeneratedRegex(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region")]
     private static partial Regex PutOff();
 
-    // Unlike the name of a variable it has small letters.
-    [GeneratedRegex(@"`(?=\w*[a-z])([A-Z]\w*_\w*_\w+)`")]
+    // Unlike a variable it has small letters, and no two underscores at once.
+    [GeneratedRegex("`(?=\\w*[a-z])([A-Z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){2,})`")]
     private static partial Regex TestName();
 
     [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
