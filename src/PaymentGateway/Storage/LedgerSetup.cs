@@ -15,11 +15,6 @@ internal static partial class LedgerSetup
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // With a standby a commit may wait for it, and Npgsql ends a command by asking the server to cancel: what is stored
-    // on one server only would be seen then. By this time a primary without its standby has stopped by itself
-    // (docs/decisions/0028-failover.md).
-    private const int CommandSecondsOfSeveral = 60;
-
     // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once; each fills a
     // statement by itself, so multiplexing only adds its hops to them
     // (docs/decisions/0019-plain-connections-for-batches.md).
@@ -39,7 +34,7 @@ internal static partial class LedgerSetup
         services.AddSingleton(provider =>
         {
             var pool = DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
-            if (NamesSeveralHosts(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
+            if (SeveralHosts.AreNamedIn(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
             {
                 if (!options.Durable)
                     throw new ConfigurationException(
@@ -74,7 +69,7 @@ internal static partial class LedgerSetup
         // Npgsql's own limit of a command comes first wherever it is kept; 0 is none. With several hosts it is longer
         // than anybody waits.
         var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
-        var limit = settings.CommandTimeout > 0 && !NamesSeveralHosts(settings)
+        var limit = settings.CommandTimeout > 0 && !SeveralHosts.AreNamedIn(settings)
             ? settings.CommandTimeout
             : CommandSecondsMax;
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
@@ -109,12 +104,14 @@ internal static partial class LedgerSetup
         try
         {
             var settings = new NpgsqlConnectionStringBuilder(connectionString);
-            var several = NamesSeveralHosts(settings);
+            var several = SeveralHosts.AreNamedIn(settings);
+            if (several)
+                SeveralHosts.Prepare(settings);
             // ShouldSerialize: ContainsKey is true for every keyword that Npgsql knows.
             if (!settings.ShouldSerialize("Timeout"))
-                settings.Timeout = several ? 1 : 2;
+                settings.Timeout = 2;
             if (!settings.ShouldSerialize("Command Timeout"))
-                settings.CommandTimeout = several ? CommandSecondsOfSeveral : CommandSecondsMax;
+                settings.CommandTimeout = CommandSecondsMax;
             if (!settings.ShouldSerialize("Maximum Pool Size"))
                 settings.MaxPoolSize = 10;
             if (reserved > 0 && settings.MaxPoolSize < reserved + SharedConnectionsMin)
@@ -138,33 +135,15 @@ internal static partial class LedgerSetup
             if (synchronousCommit)
                 settings.Options += " -c synchronous_commit=on";
 
-            if (several)
-                PrepareForSeveral(settings);
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
-            return several ? OfTheWritable(builder) : builder.Build();
+            return several ? SeveralHosts.Build(builder) : builder.Build();
         }
         catch (ArgumentException wrong)
         {
             throw new ConfigurationException("ConnectionStrings__Ledger", wrong.Message.ReplaceLineEndings(" "));
         }
     }
-
-    private static bool NamesSeveralHosts(NpgsqlConnectionStringBuilder settings) =>
-        settings.Host?.Contains(',', StringComparison.Ordinal) == true;
-
-    // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone. What it knows of
-    // a host is old after a second: a standby that is promoted is found by then.
-    private static void PrepareForSeveral(NpgsqlConnectionStringBuilder settings)
-    {
-        settings.Multiplexing = false;
-        settings.Remove("Target Session Attributes");
-        if (!settings.ShouldSerialize("Host Recheck Seconds"))
-            settings.HostRecheckSeconds = 1;
-    }
-
-    private static NpgsqlDataSource OfTheWritable(NpgsqlSlimDataSourceBuilder builder) =>
-        builder.BuildMultiHost().WithTargetSession(TargetSessionAttributes.ReadWrite);
 
     private static NpgsqlDataSource Plain(
         string connectionString, string name, int count, bool synchronousCommit = false) =>

@@ -40,6 +40,10 @@ public sealed class FailoverTests(ITestOutputHelper output)
             Undo = (cluster, node) => cluster.StartNodeAsync(node),
             KillsInstance = true,
         },
+        new("postmaster killed ahead of its standby, then the node", (cluster, node) => cluster.KillAheadAsync(node))
+        {
+            Undo = (cluster, node) => cluster.StartNodeAsync(node),
+        },
         new("network of the primary cut", (cluster, node) => cluster.CutAsync(node))
         {
             Undo = (cluster, node) => cluster.HealAsync(node),

@@ -61,6 +61,12 @@ public sealed class FailoverCluster : IAsyncDisposable
     /// <summary>kill -9 of PostgreSQL and its keeper at once.</summary>
     public Task KillNodeAsync(int node) => _script.OrderAsync($"kill-node {node}");
 
+    /// <summary>
+    /// kill -9 of the postmaster, while its standby lacks outcomes that it has committed; of the whole node once it is
+    /// back and instances have seen them.
+    /// </summary>
+    public Task KillAheadAsync(int node) => _script.OrderAsync($"kill-ahead {node}");
+
     public Task StartNodeAsync(int node) => _script.OrderAsync($"start-node {node}");
 
     /// <summary>The node lives on, and its packets go nowhere.</summary>

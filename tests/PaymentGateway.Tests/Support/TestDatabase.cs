@@ -156,7 +156,7 @@ public sealed class EmptyDurableDatabase : TestDatabase
 }
 
 /// <summary>The same on a server of its own, which the test may stop and freeze.</summary>
-public sealed class OwnServerDatabase : TestDatabase
+public class OwnServerDatabase : TestDatabase
 {
     /// <summary>Starts the server again; our own connections to the one before it are forgotten.</summary>
     public async Task StartAgainAsync()
