@@ -43,6 +43,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
         new("postmaster killed ahead of its standby, then the node", (cluster, node) => cluster.KillAheadAsync(node))
         {
             Undo = (cluster, node) => cluster.StartNodeAsync(node),
+            CutsStandby = true,
         },
         new("network of the primary cut", (cluster, node) => cluster.CutAsync(node))
         {
@@ -90,6 +91,8 @@ public sealed class FailoverTests(ITestOutputHelper output)
         var dying = fault.KillsInstance ? await PaymentsWaitAsync(system) : 0;
 
         var begun = DateTimeOffset.UtcNow;
+        if (fault.CutsStandby)
+            await SettlesWithoutStandbyAsync(cluster, system, primary);
         await fault.DoAsync(cluster, primary);
         if (fault.KillsInstance)
             await InstanceDiesAsync(system, ledger);
@@ -221,6 +224,17 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await system.Fallback.SetFailureAsync(false);
     }
 
+    /// <summary>Charges are in flight when the standby is cut off, and have their answers then.</summary>
+    private static async Task SettlesWithoutStandbyAsync(FailoverCluster cluster, GatewaySystem system, int primary)
+    {
+        // Few, as an instance soon takes a processor for slow.
+        const int Charges = 5;
+        await system.Default.SetFaultsAsync(new { afterInsert = "hang", times = Charges });
+        await system.Default.HoldsAsync(Charges);
+        await cluster.CutAsync(FailoverCluster.Other(primary));
+        await system.Default.ClearFaultsAsync();
+    }
+
     /// <summary>The promoted node knows the lease; the other instance has closed it, and searched its epoch.</summary>
     private static Task IsAdoptedAsync(GatewaySystem system, long epoch) => Eventually.HoldsAsync(
         async () => await HasAsync(
@@ -258,6 +272,9 @@ public sealed class FailoverTests(ITestOutputHelper output)
 
         /// <summary>Monitor and standby reach it, so it stays the primary; nobody pays before it is undone.</summary>
         public bool Stays { get; init; }
+
+        /// <summary>The standby is cut off before, and what is settled then is written at the primary alone.</summary>
+        public bool CutsStandby { get; init; }
 
         /// <summary>An instance dies in the gap, with payments to settle.</summary>
         public bool KillsInstance { get; init; }

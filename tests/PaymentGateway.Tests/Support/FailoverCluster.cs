@@ -42,6 +42,8 @@ public sealed class FailoverCluster : IAsyncDisposable
         return new FailoverCluster(script, clients);
     }
 
+    public static int Other(int node) => 3 - node;
+
     /// <summary>The node that takes writes, as the nodes say themselves; 1 or 2.</summary>
     public async Task<int> PrimaryAsync()
     {
@@ -62,8 +64,8 @@ public sealed class FailoverCluster : IAsyncDisposable
     public Task KillNodeAsync(int node) => _script.OrderAsync($"kill-node {node}");
 
     /// <summary>
-    /// kill -9 of the postmaster, while its standby lacks outcomes that it has committed; of the whole node once it is
-    /// back and instances have seen them.
+    /// Of a node whose standby is cut off: kill -9 of the postmaster, once it has committed outcomes, and of the whole
+    /// node, once it is back and instances have seen them. The standby is back then.
     /// </summary>
     public Task KillAheadAsync(int node) => _script.OrderAsync($"kill-ahead {node}");
 
