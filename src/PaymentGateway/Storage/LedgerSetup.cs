@@ -66,12 +66,12 @@ internal static partial class LedgerSetup
     /// <summary>The connections of a pool for everything but batches.</summary>
     public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
     {
-        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none. With several hosts it is longer
+        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none. That of several hosts is longer
         // than anybody waits.
         var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
-        var limit = settings.CommandTimeout > 0 && !SeveralHosts.AreNamedIn(settings)
-            ? settings.CommandTimeout
-            : CommandSecondsMax;
+        var limit = settings.CommandTimeout;
+        if (limit == 0 || (limit == SeveralHosts.CommandSeconds && SeveralHosts.AreNamedIn(settings)))
+            limit = CommandSecondsMax;
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
 
@@ -131,8 +131,8 @@ internal static partial class LedgerSetup
             AddOption(settings, "enable_seqscan", "off");
             // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in a large ledger.
             AddOption(settings, "enable_bitmapscan", "off");
-            // The last one counts: nobody may switch this off.
-            if (synchronousCommit)
+            // The last one counts: nobody may switch this off, nor have commits not wait for the standby.
+            if (synchronousCommit || several)
                 settings.Options += " -c synchronous_commit=on";
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };

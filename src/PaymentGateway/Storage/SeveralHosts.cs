@@ -10,7 +10,7 @@ internal static class SeveralHosts
 {
     // With a standby a commit may wait for it, and Npgsql ends a command by asking the server to cancel: what is stored
     // on one server only would be seen then. By this time a primary without its standby has stopped by itself.
-    private const int CommandSeconds = 60;
+    public const int CommandSeconds = 60;
 
     // A message in the log that nobody reads. A standby takes none.
     private const string CommitSql =
@@ -26,6 +26,8 @@ internal static class SeveralHosts
         // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone.
         settings.Multiplexing = false;
         settings.Remove("Target Session Attributes");
+        // A commit whose wait for the standby is cancelled is told as done. Nobody reads what follows a cancel.
+        settings.CancellationTimeout = -1;
         if (!settings.ShouldSerialize("Timeout"))
             settings.Timeout = 1;
         if (!settings.ShouldSerialize("Command Timeout"))

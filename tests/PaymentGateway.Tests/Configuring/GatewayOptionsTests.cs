@@ -172,12 +172,14 @@ public sealed class GatewayOptionsTests
         const string Several = "Host=x,y:5433;Multiplexing=true;Target Session Attributes=any";
         await using var pool = LedgerSetup.DataSource(Several);
         await using var shared = LedgerSetup.Shared(pool, TimeProvider.System);
+        await using var patient = LedgerSetup.Shared(
+            LedgerSetup.DataSource($"{Several};Command Timeout=3600"), TimeProvider.System);
         await using var one = LedgerSetup.DataSource("Host=x;Multiplexing=true");
 
         var settings = new Npgsql.NpgsqlConnectionStringBuilder(pool.ConnectionString);
         Assert.Equal((false, 1, 60, 1), (
             settings.Multiplexing, settings.Timeout, settings.CommandTimeout, settings.HostRecheckSeconds));
-        Assert.Equal(TimeSpan.FromSeconds(7), shared.AnswerWithin);
+        Assert.Equal((7, 3_601), (shared.AnswerWithin.TotalSeconds, patient.AnswerWithin.TotalSeconds));
         settings = new Npgsql.NpgsqlConnectionStringBuilder(one.ConnectionString);
         Assert.Equal((true, 2, 6), (settings.Multiplexing, settings.Timeout, settings.CommandTimeout));
     }

@@ -224,15 +224,17 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await system.Fallback.SetFailureAsync(false);
     }
 
-    /// <summary>Charges are in flight when the standby is cut off, and have their answers then.</summary>
+    /// <summary>Each instance is writing outcomes when the standby is cut off, and they are committed then.</summary>
     private static async Task SettlesWithoutStandbyAsync(FailoverCluster cluster, GatewaySystem system, int primary)
     {
-        // Few, as an instance soon takes a processor for slow.
-        const int Charges = 5;
-        await system.Default.SetFaultsAsync(new { afterInsert = "hang", times = Charges });
-        await system.Default.HoldsAsync(Charges);
+        await using var held = await cluster.LockSettlementsAsync(primary);
+        var instances = system.RunningInstances().Count();
+        await Eventually.HoldsAsync(
+            async () => await cluster.ScalarAsync<long>(
+                primary, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                + "AND query LIKE '%INTO settlements%'") >= instances,
+            "each instance has outcomes to write");
         await cluster.CutAsync(FailoverCluster.Other(primary));
-        await system.Default.ClearFaultsAsync();
     }
 
     /// <summary>The promoted node knows the lease; the other instance has closed it, and searched its epoch.</summary>

@@ -8,14 +8,17 @@ namespace PaymentGateway.Tests.Storage;
 public sealed class SeveralHostsTests(SeveralHostsTests.DurableServerDatabase database)
     : IClassFixture<SeveralHostsTests.DurableServerDatabase>
 {
+    private const string CommitSql = "SELECT pg_logical_emit_message(true, 'test', '')";
+
+    private string SeveralHosts => database.ConnectionString.Replace(
+        database.Server.Directory, $"{database.Server.Directory},{database.Server.Directory}",
+        StringComparison.Ordinal);
+
     [PostgresFact]
     public async Task What_a_crash_left_on_one_server_does_not_count_before_its_standby_has_it()
     {
-        var both = database.ConnectionString.Replace(
-            database.Server.Directory, $"{database.Server.Directory},{database.Server.Directory}",
-            StringComparison.Ordinal);
-        await using var shared = LedgerSetup.Shared(LedgerSetup.DataSource(both), TimeProvider.System);
-        await using var batches = LedgerSetup.Connections(both, 1);
+        await using var shared = LedgerSetup.Shared(LedgerSetup.DataSource(SeveralHosts), TimeProvider.System);
+        await using var batches = LedgerSetup.Connections(SeveralHosts, 1);
         var ledger = new SettlementLedger(shared, batches);
         var stored = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
         await new PaymentStore(shared, batches).StoreAsync(stored);
@@ -31,12 +34,46 @@ public sealed class SeveralHostsTests(SeveralHostsTests.DurableServerDatabase da
         Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
         var again = ledger.RecordAsync(Batches.ToRecord(stored));
         var found = new PaymentStore(shared, batches).FindAsync(stored.Ids);
-        await Task.WhenAny(WaitForStandbyAsync(2), again, found);
+        await await Task.WhenAny(WaitForStandbyAsync(2), again, found);
         Assert.False(again.IsCompleted || found.IsCompleted, "an answer from one server alone");
 
         await SetStandbyAsync("RESET synchronous_standby_names");
         Assert.Equal(0, await again);
         Assert.Equal(3, (await found).Count);
+    }
+
+    [PostgresFact]
+    public async Task A_commit_that_no_longer_waits_for_the_standby_is_not_told_as_done()
+    {
+        var impatient = $"{SeveralHosts};Command Timeout=1;Cancellation Timeout=2000";
+        await using var open = LedgerSetup.DataSource(impatient);
+        await using var connection = await open.OpenConnectionAsync();
+        await StandbyIsMissedAsync();
+        try
+        {
+            await using var commit = new NpgsqlCommand(CommitSql, connection);
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => commit.ExecuteNonQueryAsync());
+
+            // Its first statement is such a commit.
+            await using var another = LedgerSetup.DataSource(impatient);
+            await Assert.ThrowsAnyAsync<NpgsqlException>(async () => await another.OpenConnectionAsync());
+        }
+        finally
+        {
+            await SetStandbyAsync("RESET synchronous_standby_names");
+        }
+    }
+
+    [PostgresTheory]
+    [InlineData("off")]
+    [InlineData("local")]
+    [InlineData("remote_write")]
+    public async Task Commits_wait_for_the_standby_whatever_the_connection_string_says(string setting)
+    {
+        await using var source = LedgerSetup.DataSource($"{SeveralHosts};Options=-c synchronous_commit={setting}");
+        await using var shown = source.CreateCommand("SHOW synchronous_commit");
+
+        Assert.Equal("on", await shown.ExecuteScalarAsync());
     }
 
     /// <summary>Ends with the first commit that waits for a standby that there is not.</summary>
@@ -57,7 +94,7 @@ public sealed class SeveralHostsTests(SeveralHostsTests.DurableServerDatabase da
 
     private static async Task CommitAsync(NpgsqlDataSource source)
     {
-        await using var command = source.CreateCommand("SELECT pg_logical_emit_message(true, 'test', '')");
+        await using var command = source.CreateCommand(CommitSql);
         await command.ExecuteNonQueryAsync();
     }
 

@@ -91,6 +91,16 @@ public sealed class FailoverCluster : IAsyncDisposable
         await command.ExecuteNonQueryAsync();
     }
 
+    /// <summary>Outcomes wait at this node, on open connections, until the lock is disposed.</summary>
+    public async Task<IAsyncDisposable> LockSettlementsAsync(int node)
+    {
+        var connection = await OpenAsync(node);
+        await using var command = new NpgsqlCommand(
+            "BEGIN; LOCK TABLE settlements IN SHARE ROW EXCLUSIVE MODE", connection);
+        await command.ExecuteNonQueryAsync();
+        return connection;
+    }
+
     public async Task<T> ScalarAsync<T>(int node, string sql)
     {
         await using var connection = await OpenAsync(node);
