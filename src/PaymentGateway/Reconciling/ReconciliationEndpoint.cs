@@ -43,8 +43,7 @@ internal static class ReconciliationEndpoint
             if (await ReconciliationQuery.ReadAsync(context, reconciliation.ClosedUntil) is not { } query)
                 return;
 
-            await using var ledger = await ReconciliationStore.OpenAsync(options);
-            if (ledger is null)
+            if (await ReconciliationStore.OpenAsync(options) is not { } ledger)
             {
                 await ProblemAnswer.WriteAsync(
                     context, 409, "Reconciliation running", "Another reconciliation runs. Try again when it ended.");
@@ -53,18 +52,26 @@ internal static class ReconciliationEndpoint
 
             using var ended = CancellationTokenSource.CreateLinkedTokenSource(context.RequestAborted, stopping);
             var progress = new ReconciliationProgress();
-            var run = reconciliation.RunAsync(ledger, query, progress, ended.Token);
+            var run = RunAsync(reconciliation, ledger, query, progress, ended.Token);
             try
             {
                 await AnswerAsync(context, run, progress, clock);
             }
             finally
             {
-                // It must have ended before its connection does, whatever became of the answer.
                 await ended.CancelAsync();
                 await run;
             }
         });
+    }
+
+    // The lock is let go before the answer is whole: whoever has it may ask for the next one.
+    private static async Task<ReconciliationReport> RunAsync(
+        Reconciliation reconciliation, ReconciliationStore ledger, ReconciliationQuery query,
+        ReconciliationProgress progress, CancellationToken cancellation)
+    {
+        await using (ledger)
+            return await reconciliation.RunAsync(ledger, query, progress, cancellation);
     }
 
     private static async Task AnswerAsync(

@@ -17,6 +17,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     // Schema changes lock the number before.
     private const string LockSql = "SELECT pg_try_advisory_lock(72616967) AS taken";
 
+    private const string UnlockSql = "SELECT pg_advisory_unlock(72616967) AS taken";
+
     private const string OldestSql = """
         WITH locked_first AS (SELECT FROM payments)
         SELECT least(
@@ -65,6 +67,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     private readonly NpgsqlDataSource _pool;
     private readonly NpgsqlConnection _connection;
+    private bool _isLocked;
 
     private ReconciliationStore(NpgsqlDataSource pool, NpgsqlConnection connection) =>
         (_pool, _connection) = (pool, connection);
@@ -91,7 +94,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             await store._connection.OpenAsync();
             var locked = await store.RunAsync(connection => connection.QuerySingleAsync<LockRow>(
                 LockSql, commandTimeout: connection.CommandTimeout));
-            if (locked.Taken)
+            store._isLocked = locked.Taken;
+            if (store._isLocked)
                 return store;
         }
         catch
@@ -154,9 +158,21 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         RunAsync(connection => connection.QuerySingleOrDefaultAsync<PaymentRow>(
             PaymentQueryStore.FindSql, new PaymentIdArgs(id), commandTimeout: connection.CommandTimeout));
 
-    /// <summary>Ends the connection, and the lock with it.</summary>
+    /// <summary>Lets the lock go and ends the connection. The next reconciliation may begin then.</summary>
     public async ValueTask DisposeAsync()
     {
+        try
+        {
+            // The server ends a connection some time after its client has closed it, and with it the lock.
+            if (_isLocked && _connection.State == ConnectionState.Open)
+                await RunAsync(connection => connection.QuerySingleAsync<LockRow>(
+                    UnlockSql, commandTimeout: connection.CommandTimeout));
+        }
+        catch (Exception broken) when (broken is NpgsqlException or TimeoutException)
+        {
+            // It ends with the connection.
+        }
+
         await _connection.DisposeAsync();
         await _pool.DisposeAsync();
     }
