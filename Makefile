@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner ab official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing ab official official-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary star
 
 bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
 	@eng/tool bench inner bytes
+
+routing: ## the routing policy, simulated over both official loads and 1,000 random ones (docs/routing.md)
+	@dotnet run --project tests/PaymentGateway.Benchmarks -c Release -v q -- routing
 
 ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
 	@eng/tool ab $(ARGS)

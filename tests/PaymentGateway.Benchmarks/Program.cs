@@ -4,15 +4,17 @@ using BenchmarkDotNet.Jobs;
 using BenchmarkDotNet.Running;
 using BenchmarkDotNet.Toolchains.InProcess.Emit;
 using PaymentGateway.Benchmarks.Allocating;
+using PaymentGateway.Benchmarks.Routing;
 
 namespace PaymentGateway.Benchmarks;
 
-/// <summary>What is measured inside one process, for `eng/tool bench inner bytes`.</summary>
+/// <summary>What is measured inside one process, for `eng/tool bench inner bytes` and `make routing`.</summary>
 internal static class Program
 {
     private const string Usage = """
         usage: PaymentGateway.Benchmarks
           inner [BenchmarkDotNet arguments]      the inner pieces, short job: time and bytes each
+          routing                                the routing policy, simulated over official and random loads
           allocations SYSTEM_ENV [types]         bytes per payment, on the parts that SYSTEM_ENV names
         """;
 
@@ -26,6 +28,8 @@ internal static class Program
                 return 0;
             case ["allocations", var systemEnv, .. var rest]:
                 return await AllocationRun.RunAsync(systemEnv, rest is ["types"]);
+            case ["routing"]:
+                return RoutingReport.Run(randomLoads: 1_000);
             default:
                 await Console.Error.WriteLineAsync(Usage);
                 return 64;

@@ -117,32 +117,16 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 
-/// <summary>Which processor a payment prefers (docs/decisions/0005-default-first-with-probes.md).</summary>
-internal enum RoutingPolicy
-{
-    /// <summary>Default only, until a payment has waited for the fallback delay.</summary>
-    Cheapest,
-
-    /// <summary>Whichever is expected to answer sooner.</summary>
-    Fastest,
-
-    /// <summary>
-    /// Default, unless its outage has lasted so long that it will hardly end within the fallback delay.
-    /// </summary>
-    Balanced,
-}
-
-/// <summary>How payments find their processor.</summary>
-/// <param name="FallbackAfter">How long after its acceptance a payment waits for the default processor.</param>
+/// <summary>How payments find their processor (docs/routing.md).</summary>
+/// <param name="FallbackAfter">How long a payment waits at most for a default processor that fails.</param>
 /// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
 /// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
 /// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
 internal sealed record RoutingOptions(
-    RoutingPolicy Policy, TimeSpan FallbackAfter, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
+    TimeSpan FallbackAfter, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
 {
     public static RoutingOptions Read(SettingsReader settings) => new(
-        settings.Choice("Gateway:Routing:Policy", RoutingPolicy.Cheapest),
-        settings.Duration("Gateway:Routing:FallbackAfter", "30s", "0s", "1440m"),
+        settings.Duration("Gateway:Routing:FallbackAfter", "10s", "0s", "1440m"),
         settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),
         settings.Duration("Gateway:Routing:ProbeInterval", "0.5s", "0.5s", "60s"),
         settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));

@@ -34,43 +34,48 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
         _lookUps = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
             .AddTimeout(timeLimit)
             .Build();
-        _charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-            .AddCircuitBreaker(new CircuitBreakerStrategyOptions<HttpResponseMessage>
+        var breaker = Breaker(health, routing);
+        breaker.OnOpened = opened =>
+        {
+            // Log the first failure only; each failed probe would repeat it.
+            if (!_isOpen)
             {
-                ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
-                    .Handle<Exception>()
-                    // Only these say that the processor itself is at work; 404 or 401 come from something in between.
-                    .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
-                SamplingDuration = TimeSpan.FromSeconds(1),
-                MinimumThroughput = 4,
-                FailureRatio = 0.25,
-                BreakDuration = routing.ProbeInterval,
-                StateProvider = health.Circuit,
-                OnOpened = opened =>
-                {
-                    // Not for each probe that fails.
-                    if (!_isOpen)
-                    {
-                        var reason = ReasonOf(opened.Outcome);
-                        Log.Opened(log, processor, reason);
-                    }
+                var reason = ReasonOf(opened.Outcome);
+                Log.Opened(log, processor, reason);
+            }
 
-                    _isOpen = true;
-                    return default;
-                },
-                OnClosed = _ =>
-                {
-                    Log.Closed(log, processor);
-                    _isOpen = false;
-                    return default;
-                },
-            })
+            _isOpen = true;
+            return default;
+        };
+        breaker.OnClosed = _ =>
+        {
+            Log.Closed(log, processor);
+            _isOpen = false;
+            return default;
+        };
+        _charges = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+            .AddCircuitBreaker(breaker)
             .AddTimeout(timeLimit)
             .Build();
     }
 
     /// <summary>The body of an answer that came through here; empty when there was none.</summary>
     public static ReadOnlySpan<byte> AnswerOf(HttpResponseMessage response) => ((Answer)response.Content).Bytes;
+
+    /// <summary>The rules of the circuit, for the simulation of routing too.</summary>
+    public static CircuitBreakerStrategyOptions<HttpResponseMessage> Breaker(
+        ProcessorHealth health, RoutingOptions routing) => new()
+        {
+            ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
+                .Handle<Exception>()
+                // Only these say that the processor itself is at work; 404 or 401 come from something in between.
+                .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
+            SamplingDuration = TimeSpan.FromSeconds(1),
+            MinimumThroughput = 4,
+            FailureRatio = 0.25,
+            BreakDuration = routing.ProbeInterval,
+            StateProvider = health.Circuit,
+        };
 
     protected override async Task<HttpResponseMessage> SendAsync(
         HttpRequestMessage request, CancellationToken cancellationToken)

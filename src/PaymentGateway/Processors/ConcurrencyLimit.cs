@@ -11,18 +11,12 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
 {
     private const double Least = 4;
 
-    // A processor's configured delay is not congestion, so latency is compared with the best of the last seconds.
-    private static readonly TimeSpan BestKept = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan Tolerance = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan BetweenDecreases = TimeSpan.FromMilliseconds(250);
 
     private readonly object _gate = new();
     private double _limit = Math.Min(16, most);
     private bool _slowStart = true;
     private int _inFlight;
-    private TimeSpan _best = TimeSpan.MaxValue;
-    private TimeSpan _bestBefore = TimeSpan.MaxValue;
-    private long _bestSince;
     private long _decreasedAt;
     private long? _refusedAt;
 
@@ -71,7 +65,9 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         {
             _inFlight--;
             var now = clock.GetTimestamp();
-            if (overloaded || (latency is { } took && IsCongested_NeedsLock(took, now)))
+            // A longer latency alone is no overload: a processor's delay changes by itself, and a halved limit then
+            // leaves a backlog.
+            if (overloaded)
                 Decrease_NeedsLock(now);
             else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
                 _limit = Math.Min(most, _limit + (_slowStart ? 1 : 1 / _limit));
@@ -81,22 +77,6 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     // Not whether all permits are taken at this moment: charges begin together, and most answers find some left.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
-
-    private bool IsCongested_NeedsLock(TimeSpan took, long now)
-    {
-        if (clock.GetElapsedTime(_bestSince, now) > BestKept)
-        {
-            _bestBefore = _best;
-            _best = TimeSpan.MaxValue;
-            _bestSince = now;
-        }
-
-        if (took < _best)
-            _best = took;
-
-        var reference = _best < _bestBefore ? _best : _bestBefore;
-        return took > reference * 2 + Tolerance;
-    }
 
     private void Decrease_NeedsLock(long now)
     {

@@ -26,7 +26,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private long _measuredAt = long.MinValue;
     private HealthReport _report;
     private long _reportedAt = long.MinValue;
-    private long _outSince = long.MinValue;
+    private bool _usable = true;
+    private long _changedAt = long.MinValue;   // When it became usable or stopped to be; at the start it always was.
 
     /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
@@ -39,13 +40,11 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
             var now = clock.GetTimestamp();
             var expected = ExpectedLatency_NeedsLock(now);
             var availability = Availability_NeedsLock(now, expected);
-            if (availability == Availability.Usable)
-                _outSince = long.MinValue;
-            else if (_outSince == long.MinValue)
-                _outSince = now;
+            if (availability == Availability.Usable != _usable)
+                (_usable, _changedAt) = (!_usable, now);
 
-            var outFor = _outSince == long.MinValue ? TimeSpan.Zero : clock.GetElapsedTime(_outSince, now);
-            return new ProcessorState(availability, expected, outFor);
+            var duration = _changedAt == long.MinValue ? TimeSpan.MaxValue : clock.GetElapsedTime(_changedAt, now);
+            return new ProcessorState(availability, expected, Fails_NeedsLock(now), duration);
         }
     }
 
@@ -110,26 +109,28 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     private Availability Availability_NeedsLock(long now, TimeSpan expected)
     {
-        // Its health report counts only while no call of ours is newer.
-        var reportsFailing = _report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now);
-        var circuitClosed = Circuit.CircuitState == CircuitState.Closed;
-        if (circuitClosed && !_toldToWait && !reportsFailing && expected <= options.MaxLatency
-            && now >= _leftAloneUntil)
+        if (!Fails_NeedsLock(now) && !_toldToWait && expected <= options.MaxLatency && now >= _leftAloneUntil)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
         var probePending = _probeSince is { } since
-            && (!circuitClosed || clock.GetElapsedTime(since, now) < ProbeAlone);
+            && (Circuit.CircuitState != CircuitState.Closed || clock.GetElapsedTime(since, now) < ProbeAlone);
         if (probePending || now < _leftAloneUntil)
             return Availability.Unusable;
 
         return ReportsSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
     }
 
-    // Not tried, whatever else it says: a slow success is stored after the audit has closed its window. Only a newer
-    // call that was quick knows better. A report has had its time when the one after it is missing too.
+    // A health report counts only while no call of ours is newer.
+    private bool Fails_NeedsLock(long now) =>
+        Circuit.CircuitState != CircuitState.Closed
+        || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
+
+    // A slow success is stored after the audit has closed its window, so a processor that reports itself slow is not
+    // probed unless it fails, too: what fails stores nothing. Only a newer call that was quick knows better. A report
+    // has had its time when the one after it is missing too.
     private bool ReportsSlow_NeedsLock(long now) =>
-        _report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
+        !_report.Failing && _report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
         && !(_measuredAt > _reportedAt && _latencyMs <= options.MaxLatency.TotalMilliseconds);
 
     private TimeSpan ExpectedLatency_NeedsLock(long now)

@@ -1,46 +1,42 @@
-using PaymentGateway.Configuring;
-
 namespace PaymentGateway.Routing;
 
-/// <summary>The routing decision: a pure function of both processors, the payment's age and the options.</summary>
+/// <summary>
+/// The routing decision: a pure function of both processors, the payment's age and the fallback delay. The simulation
+/// of docs/routing.md chose it.
+/// </summary>
 internal static class ProcessorRouter
 {
+    // Both processors often recover at the same moment. A probe that was sent before takes up to 2 s to say so of the
+    // default processor, and meanwhile the whole backlog would go to fallback.
+    private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
+
     /// <param name="atDefault">The default processor.</param>
     /// <param name="atFallback">The fallback processor.</param>
     /// <param name="age">Time since the payment was accepted.</param>
-    /// <param name="options">Policy and fallback delay.</param>
+    /// <param name="fallbackAfter">How long a payment waits for the default processor at most.</param>
     public static RouteChoice Choose(
-        ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, RoutingOptions options) =>
-        options.Policy switch
-        {
-            RoutingPolicy.Fastest => Fastest(atDefault, atFallback),
-            RoutingPolicy.Balanced => DefaultUnless(Hopeless(atDefault, age, options), atDefault, atFallback),
-            _ => DefaultUnless(age >= options.FallbackAfter, atDefault, atFallback),
-        };
-
-    private static RouteChoice DefaultUnless(bool mayFallBack, ProcessorState atDefault, ProcessorState atFallback)
+        ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter)
     {
         // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice
         // that the default processor is back.
-        if (atDefault.Availability != Availability.Unusable)
+        if (atDefault.Availability is Availability.Usable or Availability.Probe)
             return RouteChoice.Default;
 
-        return mayFallBack
-            && atFallback.Availability != Availability.Unusable ? RouteChoice.Fallback : RouteChoice.Wait;
+        return IsOpen(atFallback) && !IsWorthWaiting(atDefault, age, fallbackAfter)
+            ? RouteChoice.Fallback
+            : RouteChoice.Wait;
     }
 
-    // An outage is expected to last as long again as it has lasted: past the rest of the fallback delay waiting is in
-    // vain.
-    private static bool Hopeless(ProcessorState atDefault, TimeSpan age, RoutingOptions options) =>
-        age >= options.FallbackAfter || atDefault.OutFor > options.FallbackAfter - age;
+    private static bool IsOpen(ProcessorState atFallback) => atFallback.Availability switch
+    {
+        Availability.Usable => atFallback.For >= RecoveryGrace,
+        Availability.Probe => true,
+        _ => false,
+    };
 
-    private static RouteChoice Fastest(ProcessorState atDefault, ProcessorState atFallback) =>
-        (atDefault.Availability, atFallback.Availability) switch
-        {
-            (Availability.Usable, Availability.Usable) =>
-                atDefault.ExpectedLatency <= atFallback.ExpectedLatency ? RouteChoice.Default : RouteChoice.Fallback,
-            (Availability.Usable or Availability.Probe, _) => RouteChoice.Default,
-            (_, Availability.Unusable) => RouteChoice.Wait,
-            _ => RouteChoice.Fallback,
-        };
+    // A processor that fails is likely to recover soon, until its outage has lasted longer than a payment would wait.
+    // One that is slow but works gives no such sign, and one without a permit left has them again when calls end.
+    private static bool IsWorthWaiting(ProcessorState atDefault, TimeSpan age, TimeSpan fallbackAfter) =>
+        age < fallbackAfter && (atDefault.Availability == Availability.Full
+            || (atDefault.Fails && atDefault.For <= fallbackAfter));
 }

@@ -9,14 +9,19 @@ internal enum Availability
     /// <summary>It failed or was slow, and one payment may try it now.</summary>
     Probe,
 
+    /// <summary>It answers, and as many charges are in flight as may be.</summary>
+    Full,
+
     /// <summary>It fails or is too slow; the next probe is not due, or is in flight.</summary>
     Unusable,
 }
 
 /// <summary>What routing knows of one processor at one moment.</summary>
 /// <param name="ExpectedLatency">How long a charge is expected to take.</param>
-/// <param name="OutFor">How long it has not been usable; zero while it is.</param>
-internal readonly record struct ProcessorState(Availability Availability, TimeSpan ExpectedLatency, TimeSpan OutFor);
+/// <param name="Fails">It failed, whether it is slow or not; false of one that is slow but works.</param>
+/// <param name="For">How long it has been usable or, otherwise, not usable.</param>
+internal readonly record struct ProcessorState(
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For);
 
 /// <summary>Where a payment goes.</summary>
 internal enum RouteChoice

@@ -72,18 +72,30 @@ internal sealed partial class SettlementWorker(
     {
         while (!payment.Purged && lease.Owns(payment))
         {
-            if (lease.IsHeld && writer.HasCapacity && Choose(payment) is { } lane)
+            if (lease.IsHeld && writer.HasCapacity)
             {
-                if (lane == lanes.Fallback && payment.InDoubt)
+                var route = Choose(payment, isFull: false);
+                if (route == RouteChoice.Default)
                 {
-                    // A terminated owner may have charged it at default: only there can the doubt end.
-                    payment.RequestedAt = clock.UtcMicroseconds();
-                    doubts.Add(payment);
-                    return null;
+                    if (lanes.Default.TryAcquire())
+                        return lanes.Default;
+
+                    route = Choose(payment, isFull: true);
                 }
 
-                if ((lane == lanes.Default || lease.MayUseFallback(payment)) && lane.TryAcquire())
-                    return lane;
+                if (route == RouteChoice.Fallback)
+                {
+                    if (payment.InDoubt)
+                    {
+                        // A terminated owner may have charged it at default: only there can the doubt end.
+                        payment.RequestedAt = clock.UtcMicroseconds();
+                        doubts.Add(payment);
+                        return null;
+                    }
+
+                    if (lease.MayUseFallback(payment) && lanes.Fallback.TryAcquire())
+                        return lanes.Fallback;
+                }
             }
 
             // Nobody takes it, and no charge in flight will change that soon: another instance may have more luck.
@@ -97,24 +109,19 @@ internal sealed partial class SettlementWorker(
         return null;
     }
 
-    private ProcessorLane? Choose(Payment payment)
+    private RouteChoice Choose(Payment payment, bool isFull)
     {
         var now = clock.GetUtcNow().UtcDateTime;
+        var atDefault = lanes.Default.Health.Read();
         var atFallback = lanes.Fallback.Health.Read();
         var route = ProcessorRouter.Choose(
-            lanes.Default.Health.Read(), atFallback, now - payment.AcceptedAt, options.Routing);
-        switch (route)
-        {
-            case RouteChoice.Default:
-                payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
-                return lanes.Default;
-            case RouteChoice.Fallback:
-                return lanes.Fallback;
-            default:
-                if (atFallback.Availability == Availability.Usable)
-                    _fallbackPassedAt = now;
-                return null;
-        }
+            isFull ? atDefault with { Availability = Availability.Full } : atDefault, atFallback,
+            now - payment.AcceptedAt, options.Routing.FallbackAfter);
+        if (route == RouteChoice.Default)
+            payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
+        else if (route == RouteChoice.Wait && atFallback.Availability == Availability.Usable)
+            _fallbackPassedAt = now;
+        return route;
     }
 
     private async Task SettleAsync(Payment payment, ProcessorLane lane)

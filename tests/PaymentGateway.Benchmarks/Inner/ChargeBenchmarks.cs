@@ -27,7 +27,7 @@ public class ChargeBenchmarks : IDisposable
     public void Connect()
     {
         var routing = new RoutingOptions(
-            RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
             TimeSpan.FromSeconds(5.2));
         var clock = TimeProvider.System;
         var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));

@@ -23,7 +23,7 @@ public sealed class GatewayOptionsTests
             options.Intake);
         Assert.Equal(
             new RoutingOptions(
-                RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+                TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
                 TimeSpan.FromSeconds(5.2)),
             options.Routing);
         Assert.Equal(
@@ -50,7 +50,6 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:BaseUrl", "localhost:8001")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "ftp://localhost")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
-    [InlineData("Gateway:Admin:Purge", "Nobody")]
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
@@ -69,8 +68,8 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Intake:Linger", "two")]
     [InlineData("Gateway:Intake:StoreTimeout", "3s")]
     [InlineData("Gateway:Intake:StoreTimeout", "-1s")]
-    [InlineData("Gateway:Routing:Policy", "Dearest")]
-    [InlineData("Gateway:Routing:Policy", "7")]
+    [InlineData("Gateway:Admin:Purge", "Nobody")]
+    [InlineData("Gateway:Admin:Purge", "7")]
     [InlineData("Gateway:Routing:FallbackAfter", "30")]
     [InlineData("Gateway:Routing:FallbackAfter", "soon")]
     [InlineData("Gateway:Routing:FallbackAfter", "1e300s")]
@@ -133,10 +132,10 @@ public sealed class GatewayOptionsTests
     public void Names_of_settings_and_choices_may_be_written_in_any_case()
     {
         var options = TestSettings.Read(
-            ("gateway:routing:policy", "BALANCED"), ("Gateway:Storage:Profile", "durable"),
+            ("gateway:ADMIN:purge", "EVERYONE"), ("Gateway:Storage:Profile", "durable"),
             ("Gateway:Intake:Acknowledge", "received"));
 
-        Assert.Equal(RoutingPolicy.Balanced, options.Routing.Policy);
+        Assert.Equal(Purger.Everyone, options.Purger);
         Assert.True(options.Durable);
         Assert.Equal(Acknowledge.Received, options.Intake.Acknowledge);
     }

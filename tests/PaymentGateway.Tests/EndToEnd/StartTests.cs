@@ -31,7 +31,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Admin__Urls", "http://unix:/nowhere/at/all.sock")]
     [InlineData("Gateway__Logging__Format", "Xml")]
     [InlineData("Gateway__Storage__Profile", "7")]
-    [InlineData("Gateway__Routing__Policy", "dearest")]
+    [InlineData("Gateway__Admin__Purge", "nobody")]
     [InlineData("Gateway__Routing__FallbackAfter", "30")]
     [InlineData("Gateway__Routing__HealthInterval", "1s")]
     [InlineData("Gateway__Settling__MaxConcurrency", "0")]

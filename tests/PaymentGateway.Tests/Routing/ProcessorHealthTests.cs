@@ -23,8 +23,7 @@ public sealed class ProcessorHealthTests
     {
         _health = new ProcessorHealth(
             _clock,
-            new RoutingOptions(
-                RoutingPolicy.Cheapest, TimeSpan.FromSeconds(30), MaxLatency, ProbeInterval, HealthInterval));
+            new RoutingOptions(TimeSpan.FromSeconds(10), MaxLatency, ProbeInterval, HealthInterval));
         _breaker = new ResiliencePipelineBuilder { TimeProvider = _clock }
             .AddCircuitBreaker(new CircuitBreakerStrategyOptions
             {
@@ -42,7 +41,7 @@ public sealed class ProcessorHealthTests
     {
         var state = _health.Read();
 
-        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), state);
+        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), state);
         Assert.False(_health.Begin());
     }
 
@@ -98,16 +97,34 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void The_state_says_for_how_long_a_processor_has_been_out()
+    public void The_state_says_for_how_long_a_processor_has_been_usable_or_not()
     {
         OpenCircuit();
-        Assert.Equal(TimeSpan.Zero, _health.Read().OutFor);
+        Assert.Equal(TimeSpan.Zero, _health.Read().For);
 
         _clock.Advance(TimeSpan.FromSeconds(7));
 
-        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().OutFor);
+        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().For);
         Succeed();
-        Assert.Equal(TimeSpan.Zero, _health.Read().OutFor);
+        Assert.Equal(TimeSpan.Zero, _health.Read().For);
+        _clock.Advance(TimeSpan.FromSeconds(3));
+        Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().For);
+    }
+
+    [Fact]
+    public void A_processor_fails_by_its_circuit_or_by_its_newest_report_and_not_by_being_slow()
+    {
+        _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
+        Assert.False(_health.Read().Fails);
+
+        _clock.Advance(Millisecond);
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        Assert.True(_health.Read().Fails);
+        _health.Observe(Slow);
+        Assert.False(_health.Read().Fails);
+
+        OpenCircuit();
+        Assert.True(_health.Read().Fails);
     }
 
     [Theory]
@@ -200,7 +217,8 @@ public sealed class ProcessorHealthTests
     {
         _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
 
-        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, TimeSpan.Zero), _health.Read());
+        Assert.Equal(
+            new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), _health.Read());
     }
 
     [Fact]
@@ -253,15 +271,20 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_failing_processor_is_not_probed_while_it_reports_itself_slow_too()
+    public void A_processor_that_reports_itself_slow_is_probed_only_when_its_report_is_old_or_says_failing_too()
     {
         OpenCircuit();
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(2), TimeSpan.Zero));
+        _health.Observe(Slow);
 
         // The next report is due after an interval; when the one after it is missing too, nobody knows.
         _clock.Advance(HealthInterval * 2 - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(Millisecond);
+        Assert.Equal(Availability.Probe, Now);
+
+        _health.Observe(Slow);
+        Assert.Equal(Availability.Unusable, Now);
+        _health.Observe(Slow with { Failing = true });
         Assert.Equal(Availability.Probe, Now);
     }
 

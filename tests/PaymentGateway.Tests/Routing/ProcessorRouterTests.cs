@@ -1,33 +1,32 @@
-using PaymentGateway.Configuring;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorRouterTests
 {
-    private static readonly TimeSpan FallbackAfter = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan FallbackAfter = TimeSpan.FromSeconds(10);
 
-    // A row for each state of default, a letter for each of fallback: usable, probe, unusable.
+    private static readonly ProcessorState Usable = new(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue);
+
+    // A row for each state of default: usable, probe, full, unusable. A letter for each of fallback.
     // D is default, F is fallback, W is wait.
     [Theory]
-    [InlineData("Cheapest", 0, "DDD DDD WWW")]
-    [InlineData("Cheapest", 29.999, "DDD DDD WWW")]
-    [InlineData("Cheapest", 30, "DDD DDD FFW")]
-    [InlineData("Cheapest", 3600, "DDD DDD FFW")]
-    [InlineData("Balanced", 0, "DDD DDD WWW")]
-    [InlineData("Balanced", 30, "DDD DDD FFW")]
-    [InlineData("Fastest", 0, "DDD DDD FFW")]
-    [InlineData("Fastest", 3600, "DDD DDD FFW")]
-    public void Every_pair_of_processor_states_has_its_route(string policy, double ageSeconds, string table)
+    [InlineData(true, 0, "DDDD DDDD WWWW WWWW")]
+    [InlineData(true, 9.999, "DDDD DDDD WWWW WWWW")]
+    [InlineData(true, 10, "DDDD DDDD FFWW FFWW")]
+    [InlineData(true, 3600, "DDDD DDDD FFWW FFWW")]
+    [InlineData(false, 0, "DDDD DDDD WWWW FFWW")]
+    [InlineData(false, 10, "DDDD DDDD FFWW FFWW")]
+    public void Every_pair_of_processor_states_has_its_route(bool defaultFails, double ageSeconds, string table)
     {
         var rows = table.Split(' ');
-        var options = Options(policy);
 
         foreach (var atDefault in Enum.GetValues<Availability>())
             foreach (var atFallback in Enum.GetValues<Availability>())
             {
                 var choice = ProcessorRouter.Choose(
-                    State(atDefault), State(atFallback), TimeSpan.FromSeconds(ageSeconds), options);
+                    Usable with { Availability = atDefault, Fails = defaultFails, For = FallbackAfter },
+                    Usable with { Availability = atFallback }, TimeSpan.FromSeconds(ageSeconds), FallbackAfter);
 
                 Assert.True(rows[(int)atDefault][(int)atFallback] == choice.ToString()[0],
                     $"{atDefault}, {atFallback}: {choice}");
@@ -35,44 +34,26 @@ public sealed class ProcessorRouterTests
     }
 
     [Theory]
-    [InlineData(0, 30, "Wait")]
-    [InlineData(0, 30.001, "Fallback")]
-    [InlineData(10, 20, "Wait")]
-    [InlineData(10, 20.001, "Fallback")]
-    [InlineData(29, 0.5, "Wait")]
-    [InlineData(29, 1.001, "Fallback")]
-    public void Balanced_stops_waiting_for_an_outage_longer_than_the_rest_of_the_fallback_delay(
-        double ageSeconds, double outSeconds, string expected)
+    [InlineData(10, "Wait")]
+    [InlineData(10.001, "Fallback")]
+    public void A_payment_does_not_wait_for_an_outage_longer_than_the_fallback_delay(
+        double outSeconds, string expected)
     {
-        var atDefault = State(Availability.Unusable) with { OutFor = TimeSpan.FromSeconds(outSeconds) };
-
         var choice = ProcessorRouter.Choose(
-            atDefault, State(Availability.Usable), TimeSpan.FromSeconds(ageSeconds), Options("Balanced"));
+            Failing(TimeSpan.FromSeconds(outSeconds)), Usable, TimeSpan.Zero, FallbackAfter);
 
         Assert.Equal(expected, choice.ToString());
     }
 
-    [Fact]
-    public void Cheapest_waits_however_long_the_outage_has_lasted()
-    {
-        var atDefault = State(Availability.Unusable) with { OutFor = TimeSpan.FromHours(1) };
-
-        var choice = ProcessorRouter.Choose(atDefault, State(Availability.Usable), TimeSpan.Zero, Options("Cheapest"));
-
-        Assert.Equal(RouteChoice.Wait, choice);
-    }
-
     [Theory]
-    [InlineData(10, 11, "Default")]
-    [InlineData(10, 10, "Default")]
-    [InlineData(11, 10, "Fallback")]
-    public void Fastest_takes_the_processor_that_answers_sooner_and_default_of_two_alike(
-        int defaultMs, int fallbackMs, string expected)
+    [InlineData(2.499, "Wait")]
+    [InlineData(2.5, "Fallback")]
+    public void A_fallback_that_has_just_recovered_takes_nothing_before_default_could_recover_too(
+        double usableSeconds, string expected)
     {
-        var atDefault = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(defaultMs) };
-        var atFallback = State(Availability.Usable) with { ExpectedLatency = TimeSpan.FromMilliseconds(fallbackMs) };
-
-        var choice = ProcessorRouter.Choose(atDefault, atFallback, TimeSpan.Zero, Options("Fastest"));
+        var choice = ProcessorRouter.Choose(
+            Failing(TimeSpan.FromMinutes(1)), Usable with { For = TimeSpan.FromSeconds(usableSeconds) },
+            TimeSpan.FromMinutes(1), FallbackAfter);
 
         Assert.Equal(expected, choice.ToString());
     }
@@ -80,26 +61,19 @@ public sealed class ProcessorRouterTests
     [Fact]
     public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot()
     {
-        var options = Options("Cheapest") with { FallbackAfter = TimeSpan.Zero };
-
-        var choice = ProcessorRouter.Choose(
-            State(Availability.Unusable), State(Availability.Usable), TimeSpan.Zero, options);
-
-        Assert.Equal(RouteChoice.Fallback, choice);
+        Assert.Equal(
+            RouteChoice.Fallback,
+            ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.Zero, TimeSpan.Zero));
     }
 
     [Fact]
     public void A_payment_from_the_future_waits_as_a_new_one()
     {
-        var choice = ProcessorRouter.Choose(
-            State(Availability.Unusable), State(Availability.Usable), TimeSpan.FromHours(-1), Options("Cheapest"));
-
-        Assert.Equal(RouteChoice.Wait, choice);
+        Assert.Equal(
+            RouteChoice.Wait,
+            ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.FromHours(-1), FallbackAfter));
     }
 
-    private static ProcessorState State(Availability availability) => new(availability, TimeSpan.Zero, TimeSpan.Zero);
-
-    private static RoutingOptions Options(string policy) => new(
-        Enum.Parse<RoutingPolicy>(policy), FallbackAfter, TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
-        TimeSpan.FromSeconds(5.2));
+    private static ProcessorState Failing(TimeSpan since) =>
+        Usable with { Availability = Availability.Unusable, Fails = true, For = since };
 }

@@ -1,0 +1,58 @@
+using System.Collections.Concurrent;
+using System.Globalization;
+using PaymentGateway.Configuring;
+
+namespace PaymentGateway.Benchmarks.Routing;
+
+/// <summary>
+/// The routing policy over both official loads and random ones, for several fallback delays: the table of
+/// docs/routing.md.
+/// </summary>
+internal static class RoutingReport
+{
+    private const int Phases = 24;
+
+    // One simulated payment of a random load stands for ten: a run takes milliseconds.
+    private const int RandomWeight = 10;
+
+    private static readonly int[] FallbackAfterSeconds = [0, 1, 5, 10, 15, 20, 30];
+
+    /// <param name="randomLoads">How many random loads to play; the seeds are 0, 1, 2, …</param>
+    public static int Run(int randomLoads)
+    {
+        Console.WriteLine("| `FallbackAfter` | load | net, worst | lag | on fallback | delay p50 / p99 s "
+            + "| regret, worst |");
+        Console.WriteLine("| --- | --- | --- | --- | --- | --- | --- |");
+        foreach (var seconds in FallbackAfterSeconds)
+        {
+            var options = new RoutingOptions(
+                TimeSpan.FromSeconds(seconds), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
+                TimeSpan.FromSeconds(5.2));
+            Print(seconds, "preview", Play(
+                Phases, phase => new RoutingRun(Schedule.Preview.Shifted(PartOf(phase)), options, weight: 1), PartOf));
+            Print(seconds, "final", Play(
+                Phases, phase => new RoutingRun(Schedule.Final.Shifted(PartOf(phase)), options, weight: 1), PartOf));
+            Print(seconds, "random", Play(
+                randomLoads, seed => new RoutingRun(Schedule.Random(seed), options, RandomWeight), PartOf));
+        }
+
+        return 0;
+    }
+
+    // Not in step with the phases of the health reports.
+    private static double PartOf(int number) => number * 7 % Phases / (double)Phases;
+
+    private static ConcurrentBag<RoutingResult> Play(int count, Func<int, RoutingRun> of, Func<int, double> phase)
+    {
+        var results = new ConcurrentBag<RoutingResult>();
+        Parallel.For(0, count, number => results.Add(of(number).Play(phase(number * 5))));
+        return results;
+    }
+
+    private static void Print(int seconds, string load, ConcurrentBag<RoutingResult> all) => Console.WriteLine(
+        string.Create(CultureInfo.InvariantCulture, $"| {seconds} s | {load} | {all.Average(one => one.Net):0.0000}, "
+            + $"{all.Min(one => one.Net):0.0000} | {all.Average(one => one.Lag):0.0000} "
+            + $"| {all.Average(one => one.OnFallback):0.000} | {all.Average(one => one.DelayP50):0.00} / "
+            + $"{all.Average(one => one.DelayP99):0.00} | {all.Average(one => one.Regret):0.0000}, "
+            + $"{all.Max(one => one.Regret):0.000} |"));
+}

@@ -1,0 +1,201 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Processors;
+using PaymentGateway.Routing;
+using Polly;
+using Polly.CircuitBreaker;
+
+namespace PaymentGateway.Benchmarks.Routing;
+
+/// <summary>
+/// One load through the real routing decision, health, circuit breaker and concurrency limit, on a clock that jumps
+/// from event to event. The processors and the worker around the decision are simulated.
+/// </summary>
+internal sealed class RoutingRun
+{
+    private const double MaxRate = 2_000;
+    private const int MaxConcurrency = 256;
+
+    // What a call takes beside the processor's delay.
+    private static readonly TimeSpan Overhead = TimeSpan.FromMilliseconds(2);
+    private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
+    private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
+
+    // The users of the official loads pause for a second after their last payment; then the load ends.
+    private static readonly TimeSpan LastPause = TimeSpan.FromSeconds(1);
+
+    // The monitor asks once a second whether the interval is over.
+    private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.6);
+
+    private readonly Schedule _schedule;
+    private readonly RoutingOptions _options;
+    private readonly int _weight;
+    private readonly EventClock _clock = new();
+    private readonly PriorityQueue<double, double> _queue = new();
+    private readonly Lane _default;
+    private readonly Lane _fallback;
+    private readonly List<float> _delays = [];
+    private TimeSpan _nextCharge;
+    private bool _wakes;
+    private int _accepted;
+
+    /// <param name="weight">
+    /// How many payments one of the simulation stands for: rates and limits are divided by it.
+    /// </param>
+    public RoutingRun(Schedule schedule, RoutingOptions options, int weight)
+    {
+        (_schedule, _options, _weight) = (schedule, options, weight);
+        _default = new Lane(_clock, options, weight);
+        _fallback = new Lane(_clock, options, weight);
+    }
+
+    /// <param name="phase">When the first health report is asked for, as a part of their interval.</param>
+    public RoutingResult Play(double phase)
+    {
+        ArriveNext();
+        _clock.At(phase * HealthInterval, Report);
+        _clock.RunUntil(TimeSpan.FromSeconds(_schedule.Seconds) + LastPause);
+        return RoutingResult.Of(_schedule, _accepted, _default.Settled, _fallback.Settled, _delays);
+    }
+
+    private void ArriveNext()
+    {
+        if (_schedule.ArrivalOf((double)_accepted * _weight) is not { } second)
+            return;
+
+        _clock.At(TimeSpan.FromSeconds(second), () =>
+        {
+            _accepted++;
+            _queue.Enqueue(second, second);
+            ArriveNext();
+            Pump();
+        });
+    }
+
+    private void Report()
+    {
+        var stage = _schedule.StageAt(_clock.Now.TotalSeconds);
+        Observe(_default, stage.Default);
+        Observe(_fallback, stage.Fallback);
+        _clock.At(_clock.Now + HealthInterval, Report);
+
+        static void Observe(Lane lane, Behaviour now) => lane.Health.Observe(
+            new HealthReport(now.Failing, TimeSpan.FromMilliseconds(now.DelayMs), TimeSpan.Zero));
+    }
+
+    // The worker: the oldest payment first, and the others behind it.
+    private void Pump()
+    {
+        while (_queue.TryPeek(out var accepted, out _))
+        {
+            if (_clock.Now < _nextCharge)
+            {
+                WakeAt(_nextCharge);
+                return;
+            }
+
+            if (Choose(_clock.Now - TimeSpan.FromSeconds(accepted)) is not { } lane)
+            {
+                WakeAt(_clock.Now + PollInterval);
+                return;
+            }
+
+            _queue.Dequeue();
+            _nextCharge = _clock.Now + TimeSpan.FromSeconds(_weight / MaxRate);
+            _ = ChargeAsync(accepted, lane);
+        }
+    }
+
+    private Lane? Choose(TimeSpan age)
+    {
+        var (atDefault, atFallback) = (_default.Health.Read(), _fallback.Health.Read());
+        var route = ProcessorRouter.Choose(atDefault, atFallback, age, _options.FallbackAfter);
+        if (route == RouteChoice.Default)
+        {
+            if (_default.Limit.TryAcquire())
+                return _default;
+
+            route = ProcessorRouter.Choose(
+                atDefault with { Availability = Availability.Full }, atFallback, age, _options.FallbackAfter);
+        }
+
+        return route == RouteChoice.Fallback && _fallback.Limit.TryAcquire() ? _fallback : null;
+    }
+
+    private void WakeAt(TimeSpan at)
+    {
+        if (_wakes)
+            return;
+
+        _wakes = true;
+        _clock.At(at, () =>
+        {
+            _wakes = false;
+            Pump();
+        });
+    }
+
+    private async Task ChargeAsync(double accepted, Lane lane)
+    {
+        var probe = lane.Health.Begin();
+        var sentAt = _clock.Now;
+        var delay = TimeSpan.FromMilliseconds(BehaviourOf(lane).DelayMs) + Overhead;
+        var answer = new TaskCompletionSource<Outcome<HttpResponseMessage>>();
+        var context = ResilienceContextPool.Shared.Get();
+        var outcome = await lane.Breaker.ExecuteOutcomeAsync(
+            (_, run) =>
+            {
+                run.Clock.At(sentAt + delay, () => run.Answer.SetResult(
+                    Outcome.FromResult(run.Run.BehaviourOf(lane).Failing ? Lane.Failed : Lane.Done)));
+                return new ValueTask<Outcome<HttpResponseMessage>>(run.Answer.Task);
+            },
+            context, (Run: this, Clock: _clock, Answer: answer));
+        ResilienceContextPool.Shared.Return(context);
+
+        var settled = outcome.Result == Lane.Done;
+        TimeSpan? latency = settled ? _clock.Now - sentAt : null;
+        lane.Health.End(probe, latency, outcome.Exception is BrokenCircuitException ? BreakerSettles : null);
+        lane.Limit.Release(latency, overloaded: false);
+        if (settled)
+        {
+            lane.Settled++;
+            _delays.Add((float)(_clock.Now.TotalSeconds - accepted));
+        }
+        else
+        {
+            _queue.Enqueue(accepted, accepted);
+        }
+
+        Pump();
+    }
+
+    // The contract's processor waits for its delay first, and looks at its failure switch then.
+    private Behaviour BehaviourOf(Lane lane)
+    {
+        var stage = _schedule.StageAt(_clock.Now.TotalSeconds);
+        return lane == _default ? stage.Default : stage.Fallback;
+    }
+
+    /// <summary>A processor as the gateway sees it.</summary>
+    private sealed class Lane
+    {
+        public static readonly HttpResponseMessage Done = new(System.Net.HttpStatusCode.OK);
+        public static readonly HttpResponseMessage Failed = new(System.Net.HttpStatusCode.InternalServerError);
+
+        public Lane(TimeProvider clock, RoutingOptions options, int weight)
+        {
+            Health = new ProcessorHealth(clock, options);
+            Limit = new ConcurrencyLimit(clock, Math.Max(4, MaxConcurrency / weight));
+            Breaker = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
+                .AddCircuitBreaker(CallGuardHandler.Breaker(Health, options))
+                .Build();
+        }
+
+        public ProcessorHealth Health { get; }
+
+        public ConcurrencyLimit Limit { get; }
+
+        public ResiliencePipeline<HttpResponseMessage> Breaker { get; }
+
+        public int Settled { get; set; }
+    }
+}
