@@ -18,7 +18,7 @@ internal enum Availability
 
 /// <summary>What routing knows of one processor at one moment.</summary>
 /// <param name="ExpectedLatency">How long a charge is expected to take.</param>
-/// <param name="Fails">It failed, whether it is slow or not; false of one that is slow but works.</param>
+/// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
 /// <param name="For">How long it has been usable or, otherwise, not usable.</param>
 internal readonly record struct ProcessorState(
     Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For);

@@ -112,7 +112,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_processor_fails_by_its_circuit_or_by_its_newest_report_and_not_by_being_slow()
+    public void A_processor_fails_by_its_circuit_its_newest_report_or_a_pause_and_not_by_being_slow()
     {
         _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
         Assert.False(_health.Read().Fails);
@@ -123,6 +123,10 @@ public sealed class ProcessorHealthTests
         _health.Observe(Slow);
         Assert.False(_health.Read().Fails);
 
+        _health.End(false, null, TimeSpan.FromSeconds(1));
+        Assert.True(_health.Read().Fails);
+        _health.End(false, TimeSpan.FromMilliseconds(5), null);
+        Assert.False(_health.Read().Fails);
         OpenCircuit();
         Assert.True(_health.Read().Fails);
     }

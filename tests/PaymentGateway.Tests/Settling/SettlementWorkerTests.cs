@@ -116,11 +116,13 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_payment_for_fallback_goes_there_once_the_mark_is_committed()
+    public async Task After_the_fallback_delay_a_payment_goes_to_fallback_once_the_mark_is_committed()
     {
-        await _rig.StartAsync();
-        _rig.DefaultSaysSlow();
+        await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
+        Stages.Part<ProcessorLanes>().Default.Health.End(probe: false, latency: null, retryAfter: TimeSpan.FromMinutes(1));
         var payment = _rig.Pay();
+        await _rig.CheckAsync(times: 59);
+        Assert.False(Stages.Lease.FallbackRequested);
 
         await _rig.CheckAsync(times: 10);
         Assert.True(Stages.Lease.FallbackRequested);
