@@ -2,7 +2,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 
-/// <summary>`make preview-short` and `make final-short` where the load cannot be run: what is wrong with the clone is red.</summary>
+/// <summary>The short loads of .ci/run where they cannot be run: what is wrong with the clone is red.</summary>
 public sealed class ShortLoadTests : IDisposable
 {
     private const string Java = "echo 'javac 17.0.1'";

@@ -41,7 +41,7 @@ public static class LoadVerb
 
     private static Command Official(string name, string description)
     {
-        var shortened = new Option<bool>("--short") { Description = "At most a minute of it, scaled, as .ci/run does." };
+        var shortened = new Option<bool>("--short") { Description = "Up to a minute of it, scaled, as .ci/run does." };
         var properties = Properties();
         var verb = new Command(name, description) { shortened, properties };
         verb.SetAction((parsed, cancellation) => parsed.GetValue(shortened)
