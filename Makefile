@@ -1,10 +1,10 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing ab official official-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT ADMIN_PORT DEFAULT_URL FALLBACK_URL PROFILE=unlogged|durable"
-	@echo "          ACKNOWLEDGE=Stored|Received FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
+	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT ADMIN_PORT DEFAULT_URL FALLBACK_URL DEFAULT_FEE FALLBACK_FEE"
+	@echo "          PROFILE=unlogged|durable ACKNOWLEDGE=Stored|Received FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
 	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
 
@@ -36,7 +36,7 @@ mutants: ## breaks one invariant at a time in a copy; a test must turn red for e
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each; all is compared
 	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
-ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=official)
+ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=preview)
 	@eng/tool ha $(ARGS)
 
 bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
@@ -51,13 +51,19 @@ routing: ## the routing policy, simulated over both official loads and 1,000 ran
 ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
 	@eng/tool ab $(ARGS)
 
-official: ## the challenge's load and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
-	@eng/tool load official $(ARGS)
+preview: ## the challenge's practice minute and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
+	@eng/tool load preview $(ARGS)
 
-official-short: ## thirty seconds of it, scaled, as .ci/run does; the last lines say so when it cannot run
-	@eng/tool load official --short
+preview-short: ## thirty seconds of it, scaled, as .ci/run does; the last lines say so when it cannot run
+	@eng/tool load preview --short
 
-stress: ## three times the official volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
+final: ## the five minutes that decided the challenge, with its fees, and their score; LIMITS=1, URL=…
+	@eng/tool load final $(ARGS)
+
+final-short: ## a minute of it, scaled, as .ci/run does; the last lines say so when it cannot run
+	@eng/tool load final --short
+
+stress: ## three times the preview's volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
 	@eng/tool load stress $(ARGS)
 
 saturation: ## more arrivals per second until it refuses or is slow: the knee
@@ -69,7 +75,7 @@ soak: ## few payments for hours, an outage every minute (ARGS=-Dhours=8)
 audit: ## summaries fifty times a second while paying: never wrong, never late
 	@eng/tool load audit $(ARGS)
 
-compare: ## gateway, stub and nginx alone under the same load, interleaved, medians (ARGS=5)
+compare: ## gateway, stub and nginx alone in turn (ARGS=5), or SIDES="final stub-final"
 	@eng/tool load compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built

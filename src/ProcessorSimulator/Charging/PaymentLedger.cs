@@ -88,6 +88,6 @@ internal sealed class PaymentLedger(int paymentsMax)
         return (totalRequests, totalAmount);
     }
 
-    // A resize of the index holds up every insert, so a run of the official load fits without one.
-    private static Dictionary<Guid, int> NewIndex() => new(20_000);
+    // A resize of the index holds up every insert, so a run of the final fits without one.
+    private static Dictionary<Guid, int> NewIndex() => new(100_000);
 }

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
 /// The primary fails under load, and its standby goes on. `make ha` plays all faults at 500 payments a second, or under
-/// the official load, and takes the table; the tests play two of them, slower.
+/// the preview's load, and takes the table; the tests play two of them, slower.
 /// </summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class FailoverTests(ITestOutputHelper output)
@@ -16,13 +16,13 @@ public sealed class FailoverTests(ITestOutputHelper output)
     // So many payments at least wait at an instance when it dies, or nothing is shown.
     private const int WaitingMin = 20;
 
-    // The official load rises to this in a minute; here it stays there until the fault is over.
-    private const int OfficialEnd = 550;
-    private const int OfficialSeconds = 60;
+    // The preview rises to this in a minute; here it stays there until the fault is over.
+    private const int PreviewEnd = 550;
+    private const int PreviewSeconds = 60;
 
     private static readonly string? Table = Environment.GetEnvironmentVariable("HA_TABLE");
-    private static readonly bool IsOfficial = Environment.GetEnvironmentVariable("HA_LOAD") == "official";
-    private static readonly TimeSpan Before = TimeSpan.FromSeconds(IsOfficial ? 20 : 2);
+    private static readonly bool IsPreview = Environment.GetEnvironmentVariable("HA_LOAD") == "preview";
+    private static readonly TimeSpan Before = TimeSpan.FromSeconds(IsPreview ? 20 : 2);
     private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(4);
     // Longer than the 20 s after which the monitor would give up a node that it does not reach.
     private static readonly TimeSpan Apart = TimeSpan.FromSeconds(30);
@@ -144,7 +144,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
     private static async Task PayAsync(HttpClient client, LoadLedger ledger, CancellationToken over)
     {
         var seconds = new List<Task>();
-        while (!over.IsCancellationRequested || (IsOfficial && seconds.Count < OfficialSeconds))
+        while (!over.IsCancellationRequested || (IsPreview && seconds.Count < PreviewSeconds))
         {
             seconds.Add(LoadDriver.RunAtRateAsync(client, ledger, RateIn(seconds.Count), TimeSpan.FromSeconds(1)));
             await Task.Delay(TimeSpan.FromSeconds(1), CancellationToken.None);
@@ -154,7 +154,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
     }
 
     private static int RateIn(int second) =>
-        IsOfficial ? Math.Min(OfficialEnd, OfficialEnd * (2 * second + 1) / (2 * OfficialSeconds))
+        IsPreview ? Math.Min(PreviewEnd, PreviewEnd * (2 * second + 1) / (2 * PreviewSeconds))
         : Table is null ? 100 : 500;
 
     /// <summary>

@@ -1,3 +1,4 @@
+using PaymentGateway.Processors;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;

@@ -10,10 +10,10 @@ internal static class FailoverVerb
     {
         var load = new Argument<string?>("load")
         {
-            Description = "official: it rises to 550/s in a minute; 500/s when nothing is said",
+            Description = "preview: it rises to 550/s in a minute; 500/s when nothing is said",
             Arity = ArgumentArity.ZeroOrOne,
         };
-        load.AcceptOnlyFromAmong("official");
+        load.AcceptOnlyFromAmong("preview");
         var verb = new Command("ha", "The database fails over under load; prints a table of the faults.") { load };
         verb.SetAction((parsed, cancellation) =>
             RunAsync(SystemSettings.FromEnvironment(), parsed.GetValue(load), cancellation));

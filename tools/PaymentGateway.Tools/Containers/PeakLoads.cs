@@ -27,7 +27,7 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
 
         Console.WriteLine("| container | own and kernel, MiB | own | kernel | page cache | CPU s |");
         Console.WriteLine("| --- | --- | --- | --- | --- | --- |");
-        await MeasureAsync("the official minute", OfficialAsync);
+        await MeasureAsync("the preview", PreviewAsync);
         await MeasureAsync("256 connections for 60 s", () => BurstAsync(9001, 256));
         await SettleAsync(SettleLimit);
         await MeasureAsync("1,200 connections for 60 s", () => BurstAsync(9002, 1_200));
@@ -69,8 +69,8 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
         }
     }
 
-    private Task<string> OfficialAsync() =>
-        LoadAsync("env", $"URL={Gateway}", Repository.PathOf("eng", "tool"), "load", "official");
+    private Task<string> PreviewAsync() =>
+        LoadAsync("env", $"URL={Gateway}", Repository.PathOf("eng", "tool"), "load", "preview");
 
     private Task<string> BurstAsync(int run, int connections, int? count = null) => LoadAsync(
         "env", $"BENCH_RUN={run}", $"BENCH_COUNT={count}", "wrk", "-t2", $"-c{connections}", "-d60s",

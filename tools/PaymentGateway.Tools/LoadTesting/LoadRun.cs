@@ -5,21 +5,23 @@ using PaymentGateway.Tools.Running;
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>One run of a simulation: its figures, Gatling's report and a picture in a folder.</summary>
-internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string folder, TextWriter output)
+internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder, TextWriter output)
 {
     private const string RowHead =
         "| date | commit | mode | p50 / p99 ms | lag | inconsistencies | score | CPU s / 1,000 | peak memory |";
 
+    private readonly SystemSettings _settings = given.With(plan.Settings);
+
     private readonly string _log = Path.Combine(folder, "gatling.log");
 
-    private string Mode => plan.Mode + (settings.Limits ? ", limits" : "");
+    private string Mode => plan.Mode + (_settings.Limits ? ", limits" : "");
 
     /// <returns>Maven's own status: not 0 when the simulation found something wrong.</returns>
     public async Task<int> RunAsync(CancellationToken cancellation)
     {
         Directory.CreateDirectory(folder);
         await using var systemLog = TextWriter.Synchronized(File.AppendText(Path.Combine(folder, "system.log")));
-        await using var target = await LoadTarget.StartAsync(plan.Side, settings, folder, systemLog, cancellation);
+        await using var target = await LoadTarget.StartAsync(plan.Side, _settings, folder, systemLog, cancellation);
         await output.WriteLineAsync($"{plan.Simulation} against {target.Url}");
         var status = await SimulateAsync(target, cancellation);
         KeepReport();
@@ -42,7 +44,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings settings, string fol
         [
             $"-Dgatling.simulationClass=paymentgateway.{plan.Simulation}", $"-Durl={target.Url}",
             $"-DdefaultUrl={target.DefaultUrl}", $"-DfallbackUrl={target.FallbackUrl}",
-            $"-Dtoken={settings.Token ?? "123"}", $"-Dresults={folder}",
+            $"-Dtoken={_settings.Token ?? "123"}", $"-Dresults={folder}",
             $"-Dcommit={await Commit.ReadAsync(cancellation)}", $"-Dmode={Mode}",
             $"-DsystemEnv={target.EnvironmentFile}", $"-DcpuFiles={target.CpuFiles}",
         ];

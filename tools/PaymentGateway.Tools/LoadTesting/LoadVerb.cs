@@ -21,8 +21,9 @@ public static class LoadVerb
     public static Command Create()
     {
         var verb = new Command("load", $"Load tests by Gatling. {Settings}");
-        verb.Add(Official());
-        verb.Add(Of("stress", "Three times the official volume for 20 minutes."));
+        verb.Add(Official("preview", "The challenge's practice load and its score, a minute."));
+        verb.Add(Official("final", "The load that decided the challenge and its score, five minutes."));
+        verb.Add(Of("stress", "Three times the preview's volume for 20 minutes."));
         verb.Add(Of("saturation", "More arrivals per second until it refuses or is slow: the knee."));
         verb.Add(Of("soak", "Few payments for hours, an outage every minute."));
         verb.Add(Of("audit", "Summaries fifty times a second while paying: never wrong, never late."));
@@ -38,14 +39,14 @@ public static class LoadVerb
         return verb;
     }
 
-    private static Command Official()
+    private static Command Official(string name, string description)
     {
-        var shortened = new Option<bool>("--short") { Description = "Thirty seconds of it, scaled, as .ci/run does." };
+        var shortened = new Option<bool>("--short") { Description = "Up to a minute of it, scaled, as .ci/run does." };
         var properties = Properties();
-        var verb = new Command("official", "The challenge's load and its score.") { shortened, properties };
+        var verb = new Command(name, description) { shortened, properties };
         verb.SetAction((parsed, cancellation) => parsed.GetValue(shortened)
-            ? ShortAsync(parsed.GetValue(properties)!, cancellation)
-            : RunAsync("official", parsed.GetValue(properties)!, cancellation));
+            ? ShortAsync(name, parsed.GetValue(properties)!, cancellation)
+            : RunAsync(name, parsed.GetValue(properties)!, cancellation));
         return verb;
     }
 
@@ -60,15 +61,15 @@ public static class LoadVerb
     private static Command Baseline()
     {
         var side = new Argument<string>("side");
-        side.AcceptOnlyFromAmong("stub", "nginx");
+        side.AcceptOnlyFromAmong("stub", "stub-final", "nginx");
         var properties = Properties();
-        var verb = new Command("baseline", "The official payments alone against what only answers 202.")
+        var verb = new Command("baseline", "An official load's payments alone against what only answers 202.")
         {
             side, properties,
         };
         verb.SetAction(async (parsed, cancellation) =>
         {
-            if (parsed.GetValue(side) == "stub")
+            if (parsed.GetValue(side) is "stub" or "stub-final")
                 await TestPrograms.PublishStubAsync(SystemSettings.FromEnvironment(), cancellation);
             return await RunAsync(parsed.GetValue(side)!, parsed.GetValue(properties)!, cancellation);
         });
@@ -78,7 +79,7 @@ public static class LoadVerb
     private static Command Compare()
     {
         var arguments = new Argument<string[]>("rounds and properties") { Arity = ArgumentArity.ZeroOrMore };
-        var verb = new Command("compare", "SIDES=\"official stub nginx\" in turn, medians; five rounds or as many.")
+        var verb = new Command("compare", "SIDES=\"preview stub nginx\" in turn, medians; five rounds or as many.")
         {
             arguments,
         };
@@ -90,11 +91,11 @@ public static class LoadVerb
             if (given is [var first, ..] && int.TryParse(first, CultureInfo.InvariantCulture, out var asked))
                 (rounds, given) = (asked, given[1..]);
             DemandProperties(given);
-            var sides = (settings["SIDES"] ?? "official stub nginx")
+            var sides = (settings["SIDES"] ?? "preview stub nginx")
                 .Split(' ', StringSplitOptions.RemoveEmptyEntries);
             await DemandBuildAsync(cancellation);
             await Publishing.PrepareAsync(settings, cancellation);
-            if (sides.Contains("stub"))
+            if (sides.Any(side => Loads.Of(side, given, settings).Side == SideKind.Stub))
                 await TestPrograms.PublishStubAsync(settings, cancellation);
             settings = settings.With(("NO_PUBLISH", "1"));
             return await new Comparison(sides, rounds, given, settings).RunAsync(cancellation);
@@ -110,18 +111,18 @@ public static class LoadVerb
     }
 
     /// <summary>A load that this machine cannot run is no load that passed: the last line says so.</summary>
-    private static async Task<int> ShortAsync(string[] properties, CancellationToken cancellation)
+    private static async Task<int> ShortAsync(string load, string[] properties, CancellationToken cancellation)
     {
         DemandProperties(properties);
         var settings = SystemSettings.FromEnvironment();
         if (await Maven.BuildAsync(cancellation) is { } lacking)
         {
-            Console.WriteLine($"NOT RUN: the official load, so nothing of it was tested: {lacking}");
+            Console.WriteLine($"NOT RUN: the {load} load, so nothing of it was tested: {lacking}");
             return settings["PAYMENTGATEWAY_REQUIRE_PARTS"] == "1" ? 1 : 0;
         }
 
         var selfTest = await Maven.SelfTestAsync(cancellation);
-        return selfTest != 0 ? selfTest : await RunAsync(Loads.Short(properties, settings), cancellation);
+        return selfTest != 0 ? selfTest : await RunAsync(Loads.Short(load, properties, settings), cancellation);
     }
 
     private static Task<int> RunAsync(LoadPlan plan, CancellationToken cancellation)

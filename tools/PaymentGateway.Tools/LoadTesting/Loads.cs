@@ -6,27 +6,27 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// <summary>The loads by name.</summary>
 internal static class Loads
 {
-    private const string Official = "OfficialLoad";
+    private static readonly OfficialLoad Preview = OfficialLoad.Preview;
 
-    // Half of the time at the same slope. A processor that said it is slow is tried again after its next health report,
-    // up to 5.2 s later, which are not scaled: a quarter left 5 s after the recovery, and sometimes a lag.
-    private static readonly string[] Scale = ["-Dseconds=30", "-Dusers=276", "-DwarmUpSeconds=3"];
+    private static readonly OfficialLoad Final = OfficialLoad.Final;
 
-    public static LoadPlan Short(IEnumerable<string> properties, SystemSettings settings) =>
-        Of("official", [.. Scale, .. properties], settings);
+    /// <summary>The part of preview or final that .ci/run plays.</summary>
+    public static LoadPlan Short(string name, IEnumerable<string> properties, SystemSettings settings) =>
+        Of(name, [.. (name == "final" ? Final : Preview).Short, .. properties], settings);
 
-    /// <param name="name">official, stub and nginx are the sides of a comparison.</param>
+    /// <param name="name">preview and final, each with its stub, and nginx are the sides of a comparison.</param>
     public static LoadPlan Of(string name, IReadOnlyList<string> properties, SystemSettings settings) => name switch
     {
-        "official" => OfGateway(name, Official, properties, settings),
+        "preview" => Preview.OfGateway(name, properties, settings),
+        "final" => Final.OfGateway(name, properties, settings),
         "stress" => OfGateway(name, "Stress", properties, settings),
         "saturation" => OfGateway(name, "Saturation", properties, settings),
         "soak" => OfGateway(name, "Soak", properties, settings),
         "audit" => OfGateway(name, "Audit", properties, settings),
-        "stub" => new LoadPlan("baseline-stub", Official, "stub", SideKind.Stub, ["-Dbare=true", .. properties]),
-        "nginx" => new LoadPlan(
-            "baseline-nginx", Official, "nginx alone", SideKind.NginxAlone, ["-Dbare=true", .. properties]),
-        _ => throw new ToolException($"no such side: {name}; it may be official, stub or nginx"),
+        "stub" => Preview.Bare(name, "stub", SideKind.Stub, properties),
+        "stub-final" => Final.Bare(name, "stub", SideKind.Stub, properties),
+        "nginx" => Preview.Bare(name, "nginx alone", SideKind.NginxAlone, properties),
+        _ => throw new ToolException($"no such side: {name}; it may be preview, stub, nginx, final or stub-final"),
     };
 
     private static LoadPlan OfGateway(

@@ -17,7 +17,7 @@ internal static class Picture
         var settled = Path.Combine(folder, "settled.csv");
         var ledger = File.Exists(settled) && File.ReadLines(settled).Count() > 2 ? 1 : 0;
         await File.WriteAllLinesAsync(
-            Path.Combine(folder, "stages.gp"), StageShapes.Of(File.ReadLines(Path.Combine(folder, "stages.csv"))),
+            Path.Combine(folder, "stages.gp"), StageShapes.Of(File.ReadAllLines(Path.Combine(folder, "stages.csv"))),
             cancellation);
         var picture = Path.Combine(folder, "picture.png");
         var status = await LoggedCommand.RunAsync(

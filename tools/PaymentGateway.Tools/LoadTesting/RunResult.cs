@@ -31,6 +31,15 @@ public sealed class RunResult
             ? figure.GetDouble()
             : null;
 
+    public string Text(string name) => this[name] ?? "-";
+
+    /// <summary>The payments' p99 in each stage of an official load; none of another.</summary>
+    public IReadOnlyList<(double FromSecond, double P99Ms)> Stages =>
+        _figures.TryGetProperty("stages", out var stages)
+            ? [.. stages.EnumerateArray().Select(stage =>
+                (stage.GetProperty("fromSecond").GetDouble(), stage.GetProperty("p99Ms").GetDouble()))]
+            : [];
+
     /// <summary>One line for the head of the picture.</summary>
     public string Headline(string simulation, string mode) =>
         $"{simulation} ({mode}): {this["accepted"]} payments, p50 {this["p50Ms"]} ms, p99 {this["p99Ms"]} ms"

@@ -5,13 +5,13 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// <summary>The stages of a run as gnuplot's commands: bands of colour, and words above them.</summary>
 public static class StageShapes
 {
-    // In a run of several rounds the words would lie over each other.
-    private const int LabelsMax = 6;
+    // With more stages the words would lie over each other.
+    private const int LabelsMax = 12;
 
     private const string Look = """offset 0.4,1.6 font "DejaVu Sans,8" textcolor rgb "#5c626b" """;
 
     /// <param name="table">from,to,defaultDelay,defaultFailing,fallbackDelay,fallbackFailing, below a head.</param>
-    public static IEnumerable<string> Of(IEnumerable<string> table)
+    public static IEnumerable<string> Of(IReadOnlyCollection<string> table)
     {
         var number = 1;
         foreach (var line in table.Skip(1))
@@ -22,19 +22,19 @@ public static class StageShapes
             if (Colour(first, second) is { } colour)
                 yield return $"set object {number} rect from {cells[0]}, graph 0 to {cells[1]}, graph 1 "
                     + $"behind fc rgb \"{colour}\" fs solid noborder";
-            if (number <= LabelsMax + 1)
+            if (table.Count <= LabelsMax + 1)
                 yield return $"set label {number + 99} \"default {first.Word}\\nfallback {second.Word}\" "
                     + $"at {cells[0]}, graph 1 {Look.TrimEnd()}";
         }
     }
 
-    // Red where default fails, amber where it is slow, darker red where both fail.
+    // Red where default fails, amber where it is slow, darker red where both fail, blue for fallback alone.
     private static string? Colour(Health first, Health second) => (first, second) switch
     {
         ({ Fails: true }, { Fails: true }) => "#f2c4c8",
         ({ Fails: true }, _) => "#fae0e2",
         ({ DelayMs: >= 100 }, _) => "#fdf1d8",
-        (_, { DelayMs: >= 1000 }) => "#eef3fa",
+        (_, { DelayMs: >= 1000 } or { Fails: true }) => "#eef3fa",
         _ => null,
     };
 

@@ -13,8 +13,7 @@ internal abstract class Part(string name)
 
     public static Part Named(string name) => name switch
     {
-        PartNames.Default => new SimulatorPart(name, "0.05"),
-        PartNames.Fallback => new SimulatorPart(name, "0.15"),
+        PartNames.Default or PartNames.Fallback => new SimulatorPart(name),
         PartNames.Postgres => new PostgresPart(),
         PartNames.First or PartNames.Second => new InstancePart(name),
         PartNames.Nginx => new NginxPart(),

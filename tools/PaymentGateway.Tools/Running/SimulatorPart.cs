@@ -3,7 +3,7 @@ using System.Globalization;
 namespace PaymentGateway.Tools.Running;
 
 /// <summary>A payment processor of ours, instead of an outside one.</summary>
-internal sealed class SimulatorPart(string name, string fee) : Part(name)
+internal sealed class SimulatorPart(string name) : Part(name)
 {
     public override void Check(SystemLayout system)
     {
@@ -20,13 +20,16 @@ internal sealed class SimulatorPart(string name, string fee) : Part(name)
             new Dictionary<string, string?>
             {
                 ["ASPNETCORE_URLS"] = string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{PortIn(system)}"),
-                ["Simulator__FeePerTransaction"] = fee,
+                ["Simulator__FeePerTransaction"] = FeeIn(system),
             });
         return Task.CompletedTask;
     }
 
     public override Task<bool> IsReadyAsync(SystemLayout system, CancellationToken cancellation) =>
         Task.FromResult(Readiness.Listens(PortIn(system)));
+
+    private string FeeIn(SystemLayout system) =>
+        Name == PartNames.Default ? system.Settings.DefaultFee : system.Settings.FallbackFee;
 
     private int PortIn(SystemLayout system) =>
         Name == PartNames.Default ? system.Settings.DefaultPort : system.Settings.FallbackPort;

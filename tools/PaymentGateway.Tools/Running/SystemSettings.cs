@@ -13,8 +13,9 @@ public sealed class SystemSettings
     // What a later start of one part takes over when its caller does not say it again.
     private static readonly string[] Saved =
     [
-        "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE",
-        "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT", "GATEWAY_BIN", "SIMULATOR_BIN",
+        "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
+        "FALLBACK_FEE", "PROFILE", "ACKNOWLEDGE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
+        "GATEWAY_BIN", "SIMULATOR_BIN",
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
@@ -49,6 +50,11 @@ public sealed class SystemSettings
     public string DefaultUrl => this["DEFAULT_URL"] ?? Local(DefaultPort);
 
     public string FallbackUrl => this["FALLBACK_URL"] ?? Local(FallbackPort);
+
+    /// <summary>What our simulator of the default processor takes of each amount.</summary>
+    public string DefaultFee => this["DEFAULT_FEE"] ?? "0.05";
+
+    public string FallbackFee => this["FALLBACK_FEE"] ?? "0.15";
 
     public bool HasOutsideDefault => this["DEFAULT_URL"] is not null;
 

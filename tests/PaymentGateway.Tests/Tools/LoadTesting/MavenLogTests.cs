@@ -48,9 +48,9 @@ public sealed class MavenLogTests
     public void The_report_is_where_Gatling_said_last()
     {
         const string log = "Please open the following file: file:///old/index.html\n"
-            + "Please open the following file: file:///target/gatling/official-1/index.html\n";
+            + "Please open the following file: file:///target/gatling/preview-1/index.html\n";
 
-        Assert.Equal("/target/gatling/official-1", MavenLog.ReportFolderIn(log.Replace('P', 'p')));
+        Assert.Equal("/target/gatling/preview-1", MavenLog.ReportFolderIn(log.Replace('P', 'p')));
         Assert.Null(MavenLog.ReportFolderIn("BUILD FAILURE"));
     }
 

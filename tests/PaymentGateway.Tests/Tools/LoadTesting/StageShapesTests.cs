@@ -12,6 +12,7 @@ public sealed class StageShapesTests
     [InlineData("30.00,40.00,2000,1,1000,1", "#f2c4c8", @"default fails\nfallback fails")]
     [InlineData("10.00,20.00,100,0,0,0", "#fdf1d8", @"default 100 ms\nfallback ok")]
     [InlineData("50.00,60.00,0,0,5000,0", "#eef3fa", @"default ok\nfallback 5000 ms")]
+    [InlineData("150.00,180.00,0,0,5,1", "#eef3fa", @"default ok\nfallback fails")]
     public void A_stage_with_trouble_has_a_colour_and_a_label(string stage, string colour, string words)
     {
         var times = stage.Split(',');
@@ -30,12 +31,14 @@ public sealed class StageShapesTests
     public void A_stage_without_trouble_has_a_label_and_no_colour() =>
         Assert.StartsWith("set label", Assert.Single(StageShapes.Of([Head, "1.00,10.00,20,0,20,0"])));
 
-    [Fact]
-    public void Only_the_first_round_of_stages_has_labels()
+    [Theory]
+    [InlineData(12, 12)]
+    [InlineData(13, 0)]
+    public void Stages_have_labels_while_these_fit_beside_each_other(int stages, int labels)
     {
-        var table = Enumerable.Range(0, 12).Select(at => $"{at}.00,{at + 1}.00,0,0,0,0").Prepend(Head);
+        var table = Enumerable.Range(0, stages).Select(at => $"{at}.00,{at + 1}.00,0,0,0,0").Prepend(Head);
 
-        Assert.Equal(6, StageShapes.Of(table).Count());
+        Assert.Equal(labels, StageShapes.Of([.. table]).Count());
     }
 
     [Fact]

@@ -34,6 +34,14 @@ public sealed class SystemSettingsTests
     }
 
     [Fact]
+    public void The_simulators_fees_are_the_previews_unless_a_load_says_others_and_a_later_start_keeps_them()
+    {
+        Assert.Equal(("0.05", "0.15"), (Of().DefaultFee, Of().FallbackFee));
+        Assert.Equal("0.07", Of(("DEFAULT_FEE", "0.07")).ToSave()["DEFAULT_FEE"]);
+        Assert.Equal("0.10", Of(("FALLBACK_FEE", "0.10")).ToSave()["FALLBACK_FEE"]);
+    }
+
+    [Fact]
     public void An_empty_variable_counts_as_not_set() =>
         Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
 

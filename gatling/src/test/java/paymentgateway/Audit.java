@@ -8,20 +8,21 @@ import java.io.IOException;
 import java.time.Duration;
 import paymentgateway.rig.AuditStorm;
 import paymentgateway.rig.Latencies;
+import paymentgateway.rig.Load;
 import paymentgateway.rig.Outcome;
 import paymentgateway.rig.Settings;
 import paymentgateway.rig.Stage;
 
 /** An auditor who asks fifty times a second while others pay and the stage table is played: never wrong, never late. */
 public final class Audit extends MeasuredSimulation {
-  private static final double SECONDS = Settings.decimal("seconds", Stage.OFFICIAL_SECONDS);
+  private static final double SECONDS = Settings.decimal("seconds", Load.PREVIEW.seconds());
   private static final int BEHIND_MAX_MS = 10;
-  /** Instead of the contract's table: one in which payments are stored this late. */
+  /** Instead of the preview's table: one in which payments are stored this late. */
   private static final int SLOW_MS = Settings.number("slowMs", 0);
   private final AuditStorm storm = new AuditStorm(run.settings);
 
   public Audit() {
-    super(SECONDS, SLOW_MS > 0 ? Stage.slow(SLOW_MS) : Stage.official(SECONDS));
+    super(SECONDS, SLOW_MS > 0 ? Stage.slow(SLOW_MS) : Load.PREVIEW.stages(SECONDS));
     var payers = scenario("payers").exec(payOnce())
         .injectOpen(constantUsersPerSec(Settings.decimal("rate", 200))
             .during(Duration.ofMillis((long) (SECONDS * 1000))));

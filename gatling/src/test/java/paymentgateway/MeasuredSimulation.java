@@ -9,6 +9,7 @@ import io.gatling.javaapi.core.Simulation;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import paymentgateway.rig.Load;
 import paymentgateway.rig.Outcome;
 import paymentgateway.rig.Run;
 import paymentgateway.rig.Stage;
@@ -19,8 +20,13 @@ abstract class MeasuredSimulation extends Simulation {
   protected final Run run;
   private final WarmUp warmUp = new WarmUp();
 
+  /** A load of our own pays and counts as the preview does. */
   protected MeasuredSimulation(double seconds, List<Stage> stages) {
-    run = new Run(seconds, stages);
+    this(Load.PREVIEW, seconds, stages);
+  }
+
+  protected MeasuredSimulation(Load load, double seconds, List<Stage> stages) {
+    run = new Run(load, seconds, stages);
   }
 
   /** Adds a simulation's own figures and findings to the outcome. */
@@ -32,8 +38,11 @@ abstract class MeasuredSimulation extends Simulation {
 
   /** A virtual user pays once and goes: arrivals per second are what is set, however slow the answers. */
   protected final ChainBuilder payOnce() {
-    return exec(this::begin).exec(PaymentCalls.ready())
-        .exec(PaymentCalls.pay(run.settings.url, run.traffic));
+    return exec(this::begin).exec(PaymentCalls.ready()).exec(pay());
+  }
+
+  protected final ChainBuilder pay() {
+    return PaymentCalls.pay(run.settings.url, run.load.amount(), run.traffic);
   }
 
   protected Session begin(Session session) {

@@ -10,30 +10,28 @@ import io.gatling.javaapi.core.Session;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import paymentgateway.rig.Load;
 import paymentgateway.rig.Outcome;
 import paymentgateway.rig.Settings;
-import paymentgateway.rig.Stage;
 
-/** The challenge's load and its score (contract.md): what would the gateway have got? */
-public final class OfficialLoad extends MeasuredSimulation {
-  private static final int OFFICIAL_USERS = 550;
+/** A load of the challenge and its score (contract.md): what would the gateway have got? */
+abstract class OfficialLoad extends MeasuredSimulation {
   private static final Duration THINK_TIME = Duration.ofSeconds(1);
-  private static final double AUDITS = 6;
-  private static final double SECONDS = Settings.decimal("seconds", Stage.OFFICIAL_SECONDS);
-  // From the second in which both processors are back, in the contract's time, until everything that waited is settled:
-  // the gateway tries one that was slow when its next health report says otherwise, up to seven seconds later.
-  private static final double RECOVERY = 40, RECOVERED = 50;
-  private final int users = Settings.number("users", OFFICIAL_USERS);
+  private final int users;
   private final AtomicInteger done = new AtomicInteger();
 
-  public OfficialLoad() {
-    super(SECONDS, Stage.official(SECONDS));
+  OfficialLoad(Load load) {
+    this(load, Settings.decimal("seconds", load.seconds()));
+  }
+
+  private OfficialLoad(Load load, double seconds) {
+    super(load, seconds, load.stages(seconds));
+    users = Settings.number("users", load.users());
     var payers = scenario("payers").exec(this::begin).exec(PaymentCalls.ready())
-        .exec(asLongAs(session -> run.isOpen())
-            .on(PaymentCalls.pay(run.settings.url, run.traffic).pause(THINK_TIME)))
+        .exec(asLongAs(session -> run.isOpen()).on(pay().pause(THINK_TIME)))
         .exec(this::leave);
     // As k6's ramping users: one at once, the others evenly, the last when time is up; all finish their last pause.
-    var length = Duration.ofMillis((long) (SECONDS * 1000));
+    var length = Duration.ofMillis((long) (seconds * 1000));
     var ramp = payers.injectOpen(
         atOnceUsers(1), nothingFor(length.dividedBy(users - 1)), rampUsers(users - 1).during(length));
     setUp(warmUpThen(ramp)).protocols(PaymentCalls.protocol());
@@ -41,7 +39,7 @@ public final class OfficialLoad extends MeasuredSimulation {
 
   @Override
   protected Session begin(Session session) {
-    if (run.begin()) run.auditEvery(SECONDS / AUDITS);
+    if (run.begin()) run.auditEvery(run.load.auditInterval(run.seconds));
     return session;
   }
 
@@ -52,10 +50,9 @@ public final class OfficialLoad extends MeasuredSimulation {
 
   @Override
   protected void conclude(Outcome outcome) throws IOException {
-    var second = SECONDS / Stage.OFFICIAL_SECONDS;
-    outcome.addRecovery(RECOVERY * second, RECOVERED * second);
+    outcome.addStages(run.load.stages(run.seconds));
     outcome.addSettled();
-    outcome.addScore(users == OFFICIAL_USERS && SECONDS == Stage.OFFICIAL_SECONDS);
+    outcome.addScore(users == run.load.users() && run.seconds == run.load.seconds());
     demandNoFailure();
     outcome.demandFullScore();
   }

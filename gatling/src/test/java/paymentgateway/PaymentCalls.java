@@ -9,6 +9,7 @@ import io.gatling.javaapi.core.ChainBuilder;
 import io.gatling.javaapi.core.Session;
 import io.gatling.javaapi.http.HttpProtocolBuilder;
 import io.gatling.javaapi.http.HttpRequestActionBuilder;
+import java.math.BigDecimal;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import paymentgateway.rig.Settings;
@@ -30,18 +31,18 @@ final class PaymentCalls {
     return exec(session -> session.set(STARTED, new long[1]));
   }
 
-  static ChainBuilder pay(String url, Traffic traffic) {
-    return exec(request(url, traffic)).exec(session -> noteFailure(session, traffic));
+  static ChainBuilder pay(String url, BigDecimal amount, Traffic traffic) {
+    return exec(request(url, amount, traffic)).exec(session -> noteFailure(session, traffic));
   }
 
   static ChainBuilder paySilently(String url, Traffic traffic) {
-    return exec(request(url, traffic).silent()).exec(session -> noteFailure(session, traffic));
+    return exec(request(url, BigDecimal.ONE, traffic).silent()).exec(session -> noteFailure(session, traffic));
   }
 
-  private static HttpRequestActionBuilder request(String url, Traffic traffic) {
+  private static HttpRequestActionBuilder request(String url, BigDecimal amount, Traffic traffic) {
     return timed(traffic, http("POST /payments").post(url + "/payments")
         .header("Content-Type", "application/json")
-        .body(StringBody(session -> body(traffic)))
+        .body(StringBody(session -> body(amount, traffic)))
         .check(status().in(200, 201, 202, 204)));
   }
 
@@ -62,9 +63,9 @@ final class PaymentCalls {
     return session.get(STARTED);
   }
 
-  private static String body(Traffic traffic) {
+  private static String body(BigDecimal amount, Traffic traffic) {
     traffic.noteSent();
-    return "{\"correlationId\":\"" + id() + "\",\"amount\":" + Settings.AMOUNT + '}';
+    return "{\"correlationId\":\"" + id() + "\",\"amount\":" + amount + '}';
   }
 
   // UUID.randomUUID asks the system's secure source, under a lock.

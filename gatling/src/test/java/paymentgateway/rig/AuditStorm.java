@@ -8,7 +8,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Many audits a second, of the official window. Three questions are never answered at the same instant, so a
+ * Many audits a second, of the preview's window. Three questions are never answered at the same instant, so a
  * difference is followed up: the ledger is behind for as long as the gateway, asked after the processors have answered,
  * has less than they said; it has invented something when the processors, asked after the gateway has answered, have
  * less than it said.
@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class AuditStorm {
   private static final Duration FROM = Duration.ofSeconds(15);
   /** What was sent by then is settled, or has been refused. */
-  private static final Duration CLOSED = Duration.ofMillis(1500);
+  private static final Duration CLOSED = Load.PREVIEW.auditedUntil();
   private static final long FOLLOWED_NANOS = 5_000_000_000L;
   private final AtomicLong asked = new AtomicLong();
   private final AtomicLong failed = new AtomicLong();

@@ -9,7 +9,7 @@ public final class Parties {
   public final Processor byDefault;
   public final Processor byFallback;
 
-  /** @param counted takes the times of the calls as the official load counts them; null counts none. */
+  /** @param counted takes the times of the calls as the official loads count them; null counts none. */
   public Parties(Settings settings, Latencies counted) {
     gateway = new Gateway(settings.url, settings.token, counted);
     byDefault = new Processor(settings.defaultUrl, settings.token, counted);
@@ -46,7 +46,7 @@ public final class Parties {
   }
 
   /** The two sides of an audit. */
-  record Answers(Summary gateway, Summary processors) {}
+  public record Answers(Summary gateway, Summary processors) {}
 
   private static <T> T orZero(CompletableFuture<T> asked, T zero) {
     return asked.exceptionally(late -> zero).join();

@@ -1,14 +1,10 @@
 package paymentgateway.rig;
 
-import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.time.Duration;
 
 /** Every setting of a run, from -D properties: the one place that knows names and defaults. */
 public final class Settings {
-  /** What the official load's users all pay. */
-  public static final BigDecimal AMOUNT = new BigDecimal("19.90");
-
   /** The contract's limit for each call, at every entry point. */
   public static final Duration TIMEOUT = Duration.ofMillis(1500);
 

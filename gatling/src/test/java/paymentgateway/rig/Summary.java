@@ -24,8 +24,8 @@ public record Summary(Totals byDefault, Totals byFallback) {
   }
 
   /**
-   * The audit's difference in counts. Each processor's is taken by itself, so that one too many here and one too few
-   * there do not cancel out: never less than the contract's figure.
+   * The audit's difference in counts, each processor's by itself, as the final counts. The preview adds both up before
+   * it takes the amount, so a payment at the wrong processor cancels out there; here it counts two in either load.
    */
   public long inconsistencies(Summary other) {
     return Math.abs(byDefault.requests() - other.byDefault.requests())

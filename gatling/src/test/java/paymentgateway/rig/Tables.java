@@ -55,8 +55,7 @@ final class Tables {
     var lines = new ArrayList<>(List.of("from,to,defaultDelay,defaultFailing,fallbackDelay,fallbackFailing"));
     for (var i = 0; i < stages.size(); i++) {
       var stage = stages.get(i);
-      var to = i + 1 < stages.size() ? stages.get(i + 1).second() : seconds;
-      lines.add(line("%.2f,%.2f,%d,%d,%d,%d", stage.second(), to, stage.defaultDelayMs(),
+      lines.add(line("%.2f,%.2f,%d,%d,%d,%d", stage.second(), Stage.endOf(stages, i, seconds), stage.defaultDelayMs(),
           stage.defaultFailing() ? 1 : 0, stage.fallbackDelayMs(), stage.fallbackFailing() ? 1 : 0));
     }
     Files.write(file, lines);
