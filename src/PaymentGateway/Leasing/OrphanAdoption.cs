@@ -137,7 +137,7 @@ internal sealed partial class OrphanAdoption(
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its lowered mark stays; closing it is only
             // quicker than its expiry. An error means that it was not committed; a backend's end is not.
-            lease.Lose();
+            lease.Lose(page.To);
             await leases.CloseAsync(page.To);
             throw;
         }

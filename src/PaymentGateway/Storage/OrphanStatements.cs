@@ -64,7 +64,14 @@ internal static class OrphanStatements
         FROM lowered LEFT JOIN moved ON true
         """;
 
+    // A search ends rarely, so this statement also deletes leases that are over for good. One that still owns payments
+    // stays, because a reconciliation finds payments by their owners.
     public const string MarkAdoptedSql = $"""
+        WITH deleted AS (
+            DELETE FROM leases
+            WHERE adopted_at < now() - interval '1 day'
+              AND (SELECT true FROM payments WHERE owner_epoch = leases.epoch LIMIT 1) IS NULL
+        )
         UPDATE leases SET adopted_at = now()
         WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
           AND NOT EXISTS (
