@@ -82,8 +82,8 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>The keeper has checked.</summary>
     public void Checked() => Interlocked.Exchange(ref _nextCheck, NewCheck()).TrySetResult();
 
-    /// <summary>Another instance closed the epoch, or this one gives it up.</summary>
-    public void Lose() => Volatile.Write(ref _epoch, PaymentStates.Nobody);
+    /// <summary>Another instance closed the epoch, or this one gives it up; a later epoch stays.</summary>
+    public void Lose(int ended) => Interlocked.CompareExchange(ref _epoch, PaymentStates.Nobody, ended);
 
     private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 }

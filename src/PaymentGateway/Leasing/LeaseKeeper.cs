@@ -43,7 +43,7 @@ internal sealed partial class LeaseKeeper(
         // Listed before the lease is lost, as stages drop payments then. Doubt is read after: no charge can begin then.
         var held = unsettled.Snapshot();
         var mark = LowWaterMark();
-        lease.Lose();
+        lease.Lose(epoch);
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         try
         {
@@ -164,7 +164,7 @@ internal sealed partial class LeaseKeeper(
     // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.
     private void GiveUp(int epoch)
     {
-        lease.Lose();
+        lease.Lose(epoch);
         backlog.Clear();
         metrics.LeasesLost.Add(1);
         Log.Lost(log, epoch, unsettled.Count);

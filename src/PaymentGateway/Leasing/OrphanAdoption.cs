@@ -27,8 +27,8 @@ internal sealed partial class OrphanAdoption(
     // Monotonic timestamps from after the first search that found an epoch closed.
     private readonly Dictionary<int, long> _closedSince = [];
 
-    // How far a search has come that is not at its end: the settled ones before need not be passed again.
-    private readonly Dictionary<int, DateTime> _cursors = [];
+    // The searches that are not at their end.
+    private readonly Dictionary<int, Search> _searches = [];
 
     // The epochs whose payments could not be adopted at the last try.
     private readonly HashSet<int> _refused = [];
@@ -51,17 +51,19 @@ internal sealed partial class OrphanAdoption(
         _earlier.KeepOnly(epochs);
         foreach (var ended in _closedSince.Keys.Except(epochs).ToList())
             _closedSince.Remove(ended);
+        foreach (var ended in _searches.Keys.Except(epochs).ToList())
+            _searches.Remove(ended);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
             _closedSince.TryAdd(epoch, now);
             // Asked before the search that may be the last. What clean stops released is always searched.
             var isLast = epoch != PaymentStates.Nobody && await _earlier.AreOverAsync(epoch);
-            var from = _cursors.GetValueOrDefault(epoch, orphaned.LowWaterMark);
+            var search = _searches.GetValueOrDefault(epoch) ?? new Search(orphaned.LowWaterMark, isLast);
             try
             {
-                if (await AdoptAsync(orphaned with { LowWaterMark = from }) && isLast)
-                    await leases.MarkAdoptedAsync(epoch);
+                if (await AdoptAsync(orphaned, search) && search.IsLast)
+                    await leases.MarkAdoptedAsync(epoch, search.From);
                 _refused.Remove(epoch);
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
@@ -75,7 +77,7 @@ internal sealed partial class OrphanAdoption(
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
     /// <returns>Whether nothing is left to adopt there.</returns>
-    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned)
+    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned, Search search)
     {
         var from = orphaned.Epoch;
         var doubtsLeft = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
@@ -83,18 +85,21 @@ internal sealed partial class OrphanAdoption(
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
-        List<StoredPayment> page;
+        AdoptedPage? page;
         // A renewal may be in flight. One that does not know of this has an older number.
-        Volatile.Write(ref _adoptingFrom, orphaned.LowWaterMark.Ticks);
+        Volatile.Write(ref _adoptingFrom, search.From.Ticks);
         try
         {
             page = await AdoptPageAsync(
-                new AdoptArgs(from, lease.Epoch, orphaned.LowWaterMark, limit, lease.NextNumber()));
+                new AdoptArgs(from, lease.Epoch, search.From, limit, lease.NextNumber()));
+            if (page is null)
+                return false;
+
             // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
             // clean stops released has no time of its own but this one.
             var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : _closedSince[from];
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
-            foreach (var row in page)
+            foreach (var row in page.Payments)
                 Take(row, doubtSince);
         }
         finally
@@ -102,28 +107,28 @@ internal sealed partial class OrphanAdoption(
             Volatile.Write(ref _adoptingFrom, long.MaxValue);
         }
 
-        if (page.Count > 0)
+        if (page.Payments.Count > 0)
         {
-            metrics.Adopted.Add(page.Count);
-            Log.Adopted(log, page.Count, from);
+            metrics.Adopted.Add(page.Payments.Count);
+            Log.Adopted(log, page.Payments.Count, from);
         }
 
-        if (page.Count < limit)
+        if (page.Next is not { } next)
         {
-            _cursors.Remove(from);
+            _searches.Remove(from);
             return true;
         }
 
-        _cursors[from] = page.Max(row => row.AcceptedAt);
+        _searches[from] = search with { From = next };
         lease.CheckSoon.Set();
         return false;
     }
 
-    private async Task<List<StoredPayment>> AdoptPageAsync(AdoptArgs page)
+    private async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
     {
         try
         {
-            return await leases.AdoptAsync(page);
+            return await leases.AdoptPageAsync(page);
         }
         catch (Exception uncertain) when (
             uncertain is (DbException or TimeoutException)
@@ -132,7 +137,7 @@ internal sealed partial class OrphanAdoption(
             // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
             // everything else. The old one is never renewed again, so its lowered mark stays; closing it is only
             // quicker than its expiry. An error means that it was not committed; a backend's end is not.
-            lease.Lose();
+            lease.Lose(page.To);
             await leases.CloseAsync(page.To);
             throw;
         }
@@ -160,6 +165,11 @@ internal sealed partial class OrphanAdoption(
 
         doubts.Add(payment);
     }
+
+    /// <summary>Where the search in an epoch goes on.</summary>
+    /// <param name="From">Everything before it is settled or adopted.</param>
+    /// <param name="IsLast">Every statement of the epoch was over when the search began: it finds all payments.</param>
+    private sealed record Search(DateTime From, bool IsLast);
 
     private static partial class Log
     {

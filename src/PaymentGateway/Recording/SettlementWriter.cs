@@ -111,7 +111,7 @@ internal sealed partial class SettlementWriter(
     // Those that did not enter were in the ledger before, or were stored again a moment ago.
     private async Task<bool> AreStoredAsync(List<Settlement> batch)
     {
-        var stored = (await payments.FindAsync([.. batch.Select(one => one.Payment.Id)]))
+        var stored = (await payments.FindRecordedAsync([.. batch.Select(one => one.Payment.Id)]))
             .ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
         return batch.TrueForAll(one =>
             stored.TryGetValue(one.Payment.Id, out var acceptedAt) && acceptedAt == one.Payment.AcceptedAt);

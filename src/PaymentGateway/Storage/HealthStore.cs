@@ -5,9 +5,11 @@ namespace PaymentGateway.Storage;
 /// <summary>The shared health record: one instance polls a processor for all of them.</summary>
 internal sealed class HealthStore(SharedConnections connections)
 {
+    // A poll from the future is of a clock that has jumped back since. One within the interval may be of a transaction
+    // that began later than this one, and was quicker.
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
-        WHERE polled_at < now() - @Interval RETURNING processor
+        WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval RETURNING processor
         """;
 
     private const string PublishSql = """
@@ -17,8 +19,8 @@ internal sealed class HealthStore(SharedConnections connections)
 
     private const string ReadSql = """
         SELECT processor, failing, min_response_ms,
-               CASE WHEN observed_at = '-infinity' THEN 1e9 ELSE extract(epoch FROM now() - observed_at) END::float8
-                 AS age_seconds
+               CASE WHEN observed_at = '-infinity' OR observed_at > now() + interval '1 second' THEN 1e9
+                    ELSE extract(epoch FROM now() - observed_at) END::float8 AS age_seconds
         FROM processor_health
         """;
 

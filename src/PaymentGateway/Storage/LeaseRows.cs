@@ -31,11 +31,33 @@ internal sealed record RenewalRow(
 /// <summary>A transaction that writes to payments, by a name that no other has.</summary>
 internal sealed record WriterRow(string Writer);
 
-/// <summary>A page to adopt; Number rises with each renewal and adoption.</summary>
-internal sealed record AdoptArgs(int From, int To, DateTime LowWaterMark, int Limit, long Number = 0);
+/// <summary>
+/// A page of the payments of Epoch for the epoch To: Rows are read, settled ones among them, and Limit adopted at most.
+/// Number rises with each renewal and adoption.
+/// </summary>
+internal sealed record AdoptArgs(
+    int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = OrphanStatements.RowsMax);
+
+/// <summary>Next is where the search goes on; null is the end. The rest is null where nothing was adopted.</summary>
+internal sealed record AdoptedRow(
+    DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? Handover)
+{
+    public StoredPayment Stored =>
+        new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, Handover!.Value);
+}
+
+/// <summary>What was adopted of a page, and where the next page begins; null is the end.</summary>
+internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next);
 
 /// <summary>An epoch.</summary>
 internal sealed record EpochArgs(int Epoch);
 
-/// <summary>What a clean stop hands over.</summary>
-internal sealed record ReleaseArgs(int Epoch, DateTime LowWaterMark, Guid[] InDoubt);
+/// <summary>A closed epoch that is searched to its end, and the beginning of its last page.</summary>
+internal sealed record SearchedArgs(int Epoch, DateTime LastPage);
+
+/// <summary>What a clean stop hands over; Rows are read by one statement.</summary>
+internal sealed record ReleaseArgs(
+    int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = OrphanStatements.RowsMax);
+
+/// <summary>How many payments of a page were released, and where the next page begins; null is the end.</summary>
+internal sealed record ReleasedRow(long Released, DateTime? Next);

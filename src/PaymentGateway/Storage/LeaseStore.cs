@@ -1,5 +1,5 @@
 using Dapper;
-using static PaymentGateway.Storage.PaymentStates;
+using static PaymentGateway.Storage.OrphanStatements;
 
 namespace PaymentGateway.Storage;
 
@@ -40,70 +40,12 @@ internal sealed class LeaseStore(
         FROM ledger WHERE id = 1
         """;
 
-    // Nothing is released most of the time, and adopting nothing costs more than this query.
-    private const string OrphanedSql = $"""
-        SELECT epoch, low_water_mark, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
-        FROM leases
-        WHERE closed_at IS NOT NULL AND adopted_at IS NULL
-          AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT FROM payments WHERE owner_epoch = {Sql.Nobody}))
-        ORDER BY epoch
-        """;
-
-    // One adopter at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
-    // row locked gets nothing. The owner is checked again in the UPDATE, as the snapshot may be older than the claim.
-    // The adopter's own low-water mark is lowered in the same statement, or its death would leave older payments
-    // unseen; an adopter that was closed meanwhile gets nothing, or they would belong to an epoch that nobody searches
-    // any more. A closed epoch's mark of fallback is final. What it had adopted itself keeps the doubt it came with.
-    // A payment that another transaction holds must not keep the adopter's own lease, which is locked here, from its
-    // renewal.
-    private const string AdoptSql = $"""
-        WITH claim AS (
-            SELECT epoch, used_fallback FROM leases
-            WHERE epoch = @From AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
-            FOR UPDATE SKIP LOCKED
-        ), orphans AS (
-            SELECT correlation_id, accepted_at FROM payments
-            WHERE owner_epoch = (SELECT epoch FROM claim) AND accepted_at >= @LowWaterMark
-              AND {PaymentStore.IsUnsettled}
-            ORDER BY accepted_at LIMIT @Limit
-        ), lowered AS (
-            UPDATE leases SET low_water_mark = least(low_water_mark, (SELECT min(accepted_at) FROM orphans)),
-                              renewal = greatest(renewal, @Number)
-            WHERE epoch = @To AND closed_at IS NULL RETURNING epoch
-        )
-        UPDATE payments SET owner_epoch = @To, handover = CASE
-            WHEN @From = {Sql.Nobody} THEN greatest(handover, {Sql.Unsent})
-            WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM claim) THEN {Sql.InDoubt}
-            ELSE {Sql.InDoubtAtDefault} END
-        WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @From
-          AND EXISTS (SELECT 1 FROM lowered)
-        RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
-        """;
-
-    private const string MarkAdoptedSql = $"""
-        UPDATE leases SET adopted_at = now()
-        WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
-          AND NOT EXISTS (
-              SELECT 1 FROM payments
-              WHERE owner_epoch = @Epoch AND accepted_at >= leases.low_water_mark AND {PaymentStore.IsUnsettled})
-        """;
-
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until what it did
     // can be seen. So who has no lock here begins with what is committed now, or is over
     // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
     private const string WritersSql = """
         SELECT DISTINCT virtualtransaction AS writer FROM pg_locks
         WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
-        """;
-
-    // What is surely unsent may be adopted and sent at once, what is in doubt stays in doubt.
-    private const string ReleaseSql = $"""
-        UPDATE payments
-        SET owner_epoch = {Sql.Nobody}, handover = CASE
-            WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
-            WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM leases WHERE epoch = @Epoch) THEN {Sql.InDoubt}
-            ELSE {Sql.InDoubtAtDefault} END
-        WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark AND {PaymentStore.IsUnsettled}
         """;
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
@@ -128,11 +70,16 @@ internal sealed class LeaseStore(
             async connection => (await connection.QueryAsync<OrphanedEpoch>(
                 OrphanedSql, commandTimeout: connection.CommandTimeout)).AsList());
 
-    /// <summary>Moves a page of unsettled payments to a new owner and gives them, in no order.</summary>
-    public Task<List<StoredPayment>> AdoptAsync(AdoptArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(
+    /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
+    /// <returns>Null when nothing was searched: another adopter has the epoch, or the new owner is closed.</returns>
+    public async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
+    {
+        var rows = await connections.RunAsync(
+            async connection => (await connection.QueryAsync<AdoptedRow>(
                 AdoptSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        var moved = rows.FindAll(row => row.Handover is not null);
+        return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
+    }
 
     /// <summary>The transactions that write to payments now.</summary>
     public async Task<List<string>> WritersAsync() =>
@@ -141,11 +88,14 @@ internal sealed class LeaseStore(
                 WritersSql, commandTimeout: connection.CommandTimeout)).AsList())).ConvertAll(row => row.Writer);
 
     /// <summary>
-    /// Ends the search in a closed epoch that has nothing unsettled left; none of its statements may still run.
+    /// Ends the search in a closed epoch that has nothing unsettled left; none of its statements may have run when it
+    /// began.
     /// </summary>
-    public Task MarkAdoptedAsync(int epoch) =>
+    /// <param name="epoch">It has nothing unsettled before its last page.</param>
+    /// <param name="lastPage">Where that begins; it is looked through once more.</param>
+    public Task MarkAdoptedAsync(int epoch, DateTime lastPage) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
-            MarkAdoptedSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
+            MarkAdoptedSql, new SearchedArgs(epoch, lastPage), commandTimeout: connection.CommandTimeout));
 
     /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
     public Task CloseAsync(int epoch) =>
@@ -158,8 +108,16 @@ internal sealed class LeaseStore(
     {
         try
         {
-            return await connections.RunAsync(connection => connection.ExecuteAsync(
-                ReleaseSql, release, commandTimeout: connection.CommandTimeout));
+            var count = 0L;
+            for (DateTime? from = release.LowWaterMark; from is { } next;)
+            {
+                var page = release with { LowWaterMark = next };
+                var row = await connections.RunAsync(connection => connection.QuerySingleAsync<ReleasedRow>(
+                    ReleaseSql, page, commandTimeout: connection.CommandTimeout));
+                (count, from) = (count + row.Released, row.Next);
+            }
+
+            return (int)count;
         }
         finally
         {

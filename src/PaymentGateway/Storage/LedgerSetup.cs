@@ -23,9 +23,6 @@ internal static partial class LedgerSetup
     // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
     private const int LeaseConnectionsMax = 2;
 
-    // A renewal has this time, so that another one fits into the lease when a server process hangs.
-    private static readonly TimeSpan LeaseAnswerWithin = TimeSpan.FromMilliseconds(800);
-
     // For audits, health and adoption, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
@@ -47,7 +44,9 @@ internal static partial class LedgerSetup
         });
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
         services.AddKeyedSingleton(
-            LeaseStore.Leases, (provider, _) => Leases(options.Ledger, provider.GetRequiredService<TimeProvider>()));
+            LeaseStore.Leases,
+            (provider, _) => Leases(
+                options.Ledger, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(provider => new SchemaSetup(
             provider.GetRequiredService<SharedConnections>(), options.Durable,
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
@@ -80,12 +79,18 @@ internal static partial class LedgerSetup
     /// of the server, whatever the profile says of the payments.
     /// </summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
-    public static SharedConnections Leases(string connectionString, TimeProvider clock) => new(
+    public static SharedConnections Leases(string connectionString, TimeSpan leaseDuration, TimeProvider clock)
+    {
+        // 800 ms of 3 s: another renewal fits into the lease when a server process hangs.
+        var answerWithin = leaseDuration * 4 / 15;
         // One whose caller was let go is broken off a moment later, and nobody waits for its end.
-        Plain(
-            $"{connectionString};Command Timeout=1;Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
-            synchronousCommit: true),
-        LeaseAnswerWithin, clock);
+        var seconds = (int)answerWithin.TotalSeconds + 1;
+        return new SharedConnections(
+            Plain(
+                $"{connectionString};Command Timeout={seconds};Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
+                synchronousCommit: true),
+            answerWithin, clock);
+    }
 
     /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>

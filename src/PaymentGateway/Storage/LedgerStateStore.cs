@@ -56,9 +56,13 @@ internal sealed class LedgerStateStore(SharedConnections connections)
             MarkResetSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Empties the ledger and begins a new one.</summary>
+    /// <param name="cancellation">
+    /// The caller has gone. It ends the purge between its statements, because an instance that was frozen before it
+    /// asked for the deadline has a fresh one.
+    /// </param>
     /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
     /// <exception cref="TimeoutException">The same.</exception>
-    public async Task PurgeAsync()
+    public async Task PurgeAsync(CancellationToken cancellation = default)
     {
         // A tenth for clocks that do not run alike: the server gives up before its caller does.
         var waited = connections.AnswerWithin * 0.9;
@@ -67,6 +71,7 @@ internal sealed class LedgerStateStore(SharedConnections connections)
             UntilSql, new PurgeLimit(within), commandTimeout: connection.CommandTimeout));
         for (var attempt = 1; ; attempt++)
         {
+            cancellation.ThrowIfCancellationRequested();
             try
             {
                 await connections.RunAsync(connection => connection.ExecuteAsync(

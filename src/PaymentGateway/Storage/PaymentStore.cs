@@ -110,6 +110,15 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
             async connection => (await connection.QueryAsync<StoredPayment>(
                 FindSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
 
+    /// <summary>
+    /// The same on a connection of the batches: outcomes that are to be recorded wait for no other one.
+    /// </summary>
+    public Task<List<StoredPayment>> FindRecordedAsync(Guid[] ids) =>
+        RowReading.RunAsync(() => batches.RunAsync(
+            static async (connection, args) => (await connection.QueryAsync<StoredPayment>(
+                FindSql, args, commandTimeout: connection.CommandTimeout)).AsList(),
+            new FindArgs(ids)));
+
     /// <summary>The same for ids that a client repeats; one that nobody looks after is put back in doubt.</summary>
     public Task<List<StoredPayment>> FindRepeatedAsync(Guid[] ids) =>
         connections.RunAsync(

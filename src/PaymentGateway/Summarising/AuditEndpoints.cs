@@ -67,7 +67,15 @@ internal static class AuditEndpoints
 
     private static async Task PurgeAsync(HttpContext context, LedgerStateStore ledger, Lease lease)
     {
-        await ledger.PurgeAsync();
+        // The request may have lain in the socket of a frozen instance, while another one acknowledged payments.
+        if (!lease.IsHeld)
+        {
+            await ProblemAnswer.WriteAsync(
+                context, 503, "Ledger unavailable", "This instance has no lease now. Try again.", null, 1);
+            return;
+        }
+
+        await ledger.PurgeAsync(context.RequestAborted);
         // What waits in memory is looked up in the new ledger at once; other instances find out within a renewal.
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;

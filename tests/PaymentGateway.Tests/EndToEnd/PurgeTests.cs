@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Net;
+using System.Net.Http.Json;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
@@ -124,6 +125,41 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 
         _ledger.NoClientSawAnError();
         (await purge).Dispose();
+    }
+
+    // The client has gone by then, the other instance purged and took new payments.
+    [GatewaySystemTheory]
+    [InlineData(0)]
+    [InlineData(4)]
+    public async Task A_purge_that_lay_in_the_socket_of_a_frozen_instance_deletes_nothing(int secondsFrozen)
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Stop);
+        try
+        {
+            using var patience = new CancellationTokenSource(TimeSpan.FromMilliseconds(300));
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => system.Api2.PostAsync("purge-payments", null, patience.Token));
+            await LoadDriver.RunClientsAsync(system.Api1, _ledger, clients: 5, payments: 20, TimeSpan.Zero);
+            await Task.Delay(TimeSpan.FromSeconds(secondsFrozen));
+        }
+        finally
+        {
+            GatewaySystemInstance.Signal(system.PidOf(GatewaySystem.Second), GatewaySystemInstance.Continue);
+        }
+
+        // The first one may be refused by an epoch that was closed meanwhile.
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                using var paid = await system.Api2.PostAsJsonAsync(
+                    "payments", new { correlationId = Guid.NewGuid(), amount = 19.90m });
+                return paid.IsSuccessStatusCode;
+            },
+            "the instance takes payments");
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountAsync("settlements") == 21, "all are settled");
+        _ledger.NoClientSawAnError();
     }
 
     [GatewaySystemFact]

@@ -23,7 +23,7 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
         var gateway = await _rig.StartGatewayAsync("Leasing:LeaseDuration=5m", "Leasing:RenewInterval=1m");
         Assert.Equal(HttpStatusCode.OK, await gateway.ReadyAsync());
 
-        gateway.Part<Lease>().Lose();
+        gateway.Part<Lease>().Lose(gateway.Part<Lease>().Epoch);
 
         using var ready = await gateway.AskAsync("readyz");
         Assert.Equal("503 application/problem+json", Says(ready));

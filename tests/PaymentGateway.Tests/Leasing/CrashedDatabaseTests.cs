@@ -44,7 +44,8 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_epoch_that_was_closed_a_moment_before_the_crash_is_closed_after_it()
     {
-        await using var connections = LedgerSetup.Leases(_database.ConnectionString, TimeProvider.System);
+        await using var connections = LedgerSetup.Leases(
+            _database.ConnectionString, TimeSpan.FromSeconds(3), TimeProvider.System);
         var leases = new LeaseStore(connections, _database.Shared);
         await leases.AnswersAsync();
         for (var crash = 0; crash < 3; crash++)

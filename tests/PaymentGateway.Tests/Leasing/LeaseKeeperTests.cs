@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
 using PaymentGateway.Tests.EndToEnd;
 using PaymentGateway.Tests.Support;
 
@@ -55,6 +56,28 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
         }
 
         Assert.Equal(epoch, lease.Epoch);
+    }
+
+    // As on a disk whose flush takes so long.
+    [PostgresFact]
+    public async Task A_renewal_of_a_longer_lease_may_take_longer()
+    {
+        await using var stages = Stages.Build(
+            _rig.Database.ConnectionString, TimeProvider.System, urls: null, ("Gateway:Leasing:LeaseDuration", "15s"));
+        var leases = stages.Part<LeaseStore>();
+        await leases.AnswersAsync();
+        var epoch = await _rig.Database.OpenEpochAsync();
+        await _rig.Database.ExecuteAsync("""
+            CREATE FUNCTION flush() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END $$
+            """);
+        await _rig.Database.ExecuteAsync(
+            "CREATE TRIGGER flush BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION flush()");
+
+        var renewal = await leases.RenewAsync(new RenewalArgs(
+            epoch, TimeSpan.FromSeconds(15), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false));
+
+        Assert.True(renewal.Renewed);
     }
 
     // Longer than a lease, which is 3 s.

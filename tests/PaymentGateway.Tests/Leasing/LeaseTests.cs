@@ -68,13 +68,17 @@ public sealed class LeaseTests
         var payment = new Payment(Guid.NewGuid(), 1, _clock.Now.UtcDateTime, 7);
         Assert.True(_lease.Owns(payment));
 
-        _lease.Lose();
+        _lease.Lose(7);
 
         Assert.False(_lease.IsHeld);
         Assert.False(_lease.Owns(payment));
         _lease.Confirm(8, _clock.GetTimestamp());
         Assert.True(_lease.IsHeld);
         Assert.False(_lease.Owns(payment));
+
+        _lease.Lose(7);
+
+        Assert.Equal(8, _lease.Epoch);
     }
 
     [Fact]
@@ -91,7 +95,7 @@ public sealed class LeaseTests
         Assert.True(_lease.MayUseFallback(payment));
 
         // The next epoch has said nothing yet.
-        _lease.Lose();
+        _lease.Lose(7);
         _lease.Confirm(8, _clock.GetTimestamp());
         Assert.False(_lease.FallbackRequested);
         Assert.False(_lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, _clock.Now.UtcDateTime, 8)));

@@ -1,5 +1,6 @@
 using Npgsql;
 using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
 using Settlement = PaymentGateway.Recording.Settlement;
 
@@ -46,6 +47,32 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         Add(payment);
 
         await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+    }
+
+    [PostgresFact]
+    public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_shared_connection()
+    {
+        var payment = await StoreAsync();
+        await _database.Ledger.RecordAsync(Batches.ToRecord(
+            Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
+        var end = new TaskCompletionSource();
+        var opened = 0;
+        // Of ten, three are for batches and two for leases.
+        var held = Enumerable.Range(0, 5).Select(_ => _stages.Part<SharedConnections>().RunAsync(async connection =>
+        {
+            await connection.OpenAsync();
+            Interlocked.Increment(ref opened);
+            await end.Task;
+            return true;
+        })).ToList();
+        await Eventually.HoldsAsync(() => opened == held.Count, "all shared connections are in use");
+        await _stages.StartAsync<SettlementWriter>();
+
+        Add(payment);
+
+        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        end.SetResult();
+        await Task.WhenAll(held);
     }
 
     [PostgresFact]

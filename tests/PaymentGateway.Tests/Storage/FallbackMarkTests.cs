@@ -129,7 +129,8 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     {
         // As the unlogged profile has it, whatever the server says.
         await _database.ReopenAsync("synchronous_commit=off");
-        await using var connections = LedgerSetup.Leases(_database.ConnectionString + settings, TimeProvider.System);
+        await using var connections = LedgerSetup.Leases(
+            _database.ConnectionString + settings, TimeSpan.FromSeconds(3), TimeProvider.System);
         var leases = new LeaseStore(connections, _database.Shared);
         await leases.AnswersAsync();
         var epoch = await _database.OpenEpochAsync();

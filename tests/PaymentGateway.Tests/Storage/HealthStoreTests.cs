@@ -55,6 +55,25 @@ public sealed class HealthStoreTests : IAsyncLifetime
         Assert.True(Assert.Single(rows, row => row.Processor == 1).AgeSeconds > 1e8, "never reported");
     }
 
+    [PostgresFact]
+    public async Task A_poll_is_due_when_the_last_one_is_in_the_future()
+    {
+        await ClaimAsync();
+        await _database.ExecuteAsync("UPDATE processor_health SET polled_at = now() + interval '1 hour'");
+
+        Assert.Equal("1 2", string.Join(' ', (await ClaimAsync()).Order()));
+        Assert.Empty(await ClaimAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_health_report_from_the_future_is_not_fresh()
+    {
+        await _database.Health.PublishAsync(new HealthArgs(2, true, 1234));
+        await _database.ExecuteAsync("UPDATE processor_health SET observed_at = now() + interval '1 hour'");
+
+        Assert.All(await _database.Health.ReadAsync(), row => Assert.True(row.AgeSeconds > 1e8, $"{row}"));
+    }
+
     private async Task<IEnumerable<short>> ClaimAsync() =>
         (await _database.Health.ClaimAsync(Interval)).Select(claim => claim.Processor).ToList();
 }

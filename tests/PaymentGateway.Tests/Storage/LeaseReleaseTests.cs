@@ -38,4 +38,33 @@ public sealed class LeaseReleaseTests : IAsyncLifetime
         Assert.Equal(3, await release);
         Assert.Contains(await _database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
     }
+
+    [PostgresFact]
+    public async Task The_end_of_a_search_deletes_leases_that_ended_a_day_ago_and_own_no_payment()
+    {
+        await _database.ExecuteAsync("DELETE FROM leases WHERE epoch <> 0");
+        await EndedAsync(25);
+        var owner = await _database.OpenEpochAsync();
+        var (young, open) = (await EndedAsync(23), await _database.OpenEpochAsync());
+        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), owner));
+        await EndedAsync(25, owner);
+        var dead = await _database.OpenEpochAsync();
+        await _database.Leases.CloseAsync(dead);
+
+        await _database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
+
+        Assert.Equal(
+            $"0,{owner},{young},{open},{dead}",
+            await _database.ScalarAsync<string>("SELECT string_agg(epoch::text, ',' ORDER BY epoch) FROM leases"));
+
+        async Task<int> EndedAsync(int hoursAgo, int? given = null)
+        {
+            var epoch = given ?? await _database.OpenEpochAsync();
+            await _database.ExecuteAsync($"""
+                UPDATE leases SET closed_at = now() - interval '{hoursAgo} hours',
+                                  adopted_at = now() - interval '{hoursAgo} hours' WHERE epoch = {epoch}
+                """);
+            return epoch;
+        }
+    }
 }

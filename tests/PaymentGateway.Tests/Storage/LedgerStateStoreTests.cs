@@ -83,6 +83,18 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
+    public async Task A_purge_whose_caller_has_gone_deletes_nothing()
+    {
+        var epoch = await _database.OpenEpochAsync();
+        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+
+        await Assert.ThrowsAsync<OperationCanceledException>(
+            () => _database.LedgerState.PurgeAsync(new CancellationToken(canceled: true)));
+
+        Assert.Equal(3, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+    }
+
+    [PostgresFact]
     public async Task A_purge_that_waits_for_its_locks_lets_others_pass_and_gives_up_before_its_caller()
     {
         var epoch = await _database.OpenEpochAsync();
@@ -185,7 +197,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
 
     private async Task GivesUpAsync()
     {
-        var lost = await Assert.ThrowsAsync<PostgresException>(_database.LedgerState.PurgeAsync);
+        var lost = await Assert.ThrowsAsync<PostgresException>(() => _database.LedgerState.PurgeAsync());
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
     }
 

@@ -3,10 +3,17 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Waits for the connections of the leases, whose statements have less than a second.</summary>
+/// <summary>The store of leases as tests use it.</summary>
 internal static class LeaseStoreAnswers
 {
-    /// <summary>Waits until there is one that answers: the next statement need not open it.</summary>
+    /// <summary>The unsettled payments of a page, moved to a new owner; none when nothing was searched.</summary>
+    public static async Task<List<StoredPayment>> AdoptAsync(this LeaseStore leases, AdoptArgs page) =>
+        (await leases.AdoptPageAsync(page))?.Payments ?? [];
+
+    /// <summary>
+    /// Waits until a connection of the leases answers: their statements have less than a second, and the next one need
+    /// not open a connection.
+    /// </summary>
     public static Task AnswersAsync(this LeaseStore leases) => Eventually.HoldsAsync(
         async () =>
         {
