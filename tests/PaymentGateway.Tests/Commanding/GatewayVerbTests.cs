@@ -4,7 +4,8 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>
-public sealed class GatewayVerbTests() : OneGateway($"Admin:Token={Token}", "Settling:InDoubtHorizon=100ms")
+public sealed class GatewayVerbTests() : OneGateway(
+    $"Admin:Token={Token}", "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
     private const string Token = "secret";
     private const string Refused = "Default answered 400";

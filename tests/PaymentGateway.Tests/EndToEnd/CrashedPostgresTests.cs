@@ -11,7 +11,8 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
     public async Task A_durable_ledger_loses_nothing_acknowledged_over_kill_9_under_load()
     {
         await using var system = await GatewaySystem.UpAsync(
-            ("PROFILE", "durable"), ("Gateway__Settling__InDoubtHorizon", "3s"));
+            ("PROFILE", "durable"), ("Gateway__Settling__CallTimeout", "3s"),
+            ("Gateway__Settling__InDoubtHorizon", "3s"));
         await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
         var ledger = new LoadLedger();
         var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));

@@ -49,7 +49,7 @@ public sealed class JumpingClockTests(ITestOutputHelper output)
         using var clock = new FakedTime();
         await using var system = await GatewaySystem.UpAsync(
             ("PG_BIN", clock.Binaries), ("Gateway__Routing__FallbackAfter", "1s"),
-            ("Gateway__Settling__InDoubtHorizon", "6s"));
+            ("Gateway__Settling__CallTimeout", "6s"), ("Gateway__Settling__InDoubtHorizon", "6s"));
         await system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(100));
         var retry = new LoadRetry(Times: 40, TimeSpan.FromMilliseconds(250));
 

@@ -16,7 +16,8 @@ public sealed class KilledInstanceTests(ITestOutputHelper output) : IAsyncLifeti
 
     public async Task InitializeAsync()
     {
-        _system = await GatewaySystem.UpAsync(("Gateway__Settling__InDoubtHorizon", "3s"));
+        _system = await GatewaySystem.UpAsync(("Gateway__Settling__CallTimeout", "3s"),
+            ("Gateway__Settling__InDoubtHorizon", "3s"));
         // So that there always are charges in flight when the instance dies.
         await _system.Default.SetDelayAsync(TimeSpan.FromMilliseconds(150));
     }

@@ -18,7 +18,8 @@ public sealed class PostgresUnavailableTests(ITestOutputHelper output) : IAsyncL
 
     // So long a charge may hang without being repeated.
     public async Task InitializeAsync() =>
-        _system = await GatewaySystem.UpAsync(("Gateway__Settling__CallTimeout", "60s"));
+        _system = await GatewaySystem.UpAsync(
+            ("Gateway__Settling__CallTimeout", "60s"), ("Gateway__Settling__InDoubtHorizon", "60s"));
 
     public async Task DisposeAsync() => await _system.DisposeAsync();
 

@@ -67,6 +67,7 @@ public sealed class ProcessorLinkTests : IAsyncLifetime
         await using (await StartInsteadAsync(
             ("Gateway__Processors__Default__BaseUrl", $"{front.BaseAddress}"),
             ("Gateway__Settling__ConnectTimeout", "60s"), ("Gateway__Settling__CallTimeout", "60s"),
+            ("Gateway__Settling__InDoubtHorizon", "60s"),
             ("Gateway__Leasing__LeaseDuration", "1s"), ("Gateway__Leasing__RenewInterval", "200ms"),
             // The instances before it have asked: nothing but the charge makes a connection.
             ("Gateway__Routing__HealthInterval", "10m")))

@@ -23,7 +23,7 @@ public sealed class ReconcileTests
         await using var system = await GatewaySystem.UpAsync(
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
             ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken),
-            ("Gateway__Reconciling__MaxRate", "100000"), ("Gateway__Settling__InDoubtHorizon", "1s"),
+            ("Gateway__Reconciling__MaxRate", "100000"), ("Gateway__Settling__InDoubtHorizon", "2s"),
             ("Gateway__Settling__CallTimeout", "2s"),
             // Under load on a busy machine an answer may take long, and no processor fails here.
             ("Gateway__Routing__MaxLatency", "60s"));

@@ -19,7 +19,8 @@ public sealed class TraceLogTests
     {
         await using var system = await GatewaySystem.UpAsync(
             ("Logging__LogLevel__Default", "Trace"), ("Logging__LogLevel__Microsoft", "Trace"),
-            ("Logging__LogLevel__System", "Trace"), ("Gateway__Settling__InDoubtHorizon", "1s"));
+            ("Logging__LogLevel__System", "Trace"), ("Gateway__Settling__CallTimeout", "1s"),
+            ("Gateway__Settling__InDoubtHorizon", "1s"));
         foreach (var instance in system.RunningInstances())
         {
             var settled = await PayAsync(system, instance, "settled");

@@ -18,7 +18,8 @@ public sealed class BacklogSweepTests : IAsyncLifetime
     {
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await _rig.StartGatewayAsync(
-            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s");
+            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s",
+            "Settling:InDoubtHorizon=300s");
         for (var i = 0; i < 100; i++)
             await gateway.PayAsync();
         Assert.True(gateway.Part<StoredBacklog>().HasOverflow);
@@ -42,7 +43,8 @@ public sealed class BacklogSweepTests : IAsyncLifetime
     {
         await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
         var gateway = await _rig.StartGatewayAsync(
-            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s");
+            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s",
+            "Settling:InDoubtHorizon=300s");
         for (var i = 0; i < 50; i++)
             await gateway.PayAsync();
         await _rig.Default.HoldsAsync(1);
@@ -72,7 +74,7 @@ public sealed class BacklogSweepTests : IAsyncLifetime
             WHERE epoch = {dead}
             """);
 
-        var gateway = await _rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        var gateway = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
         for (var turn = 0; turn < 3; turn++)
             await gateway.Part<Lease>().NextCheckAsync(CancellationToken.None);
         await transaction.CommitAsync();

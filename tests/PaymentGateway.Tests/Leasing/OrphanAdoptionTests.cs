@@ -46,7 +46,7 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         await ChargeAsync(_rig.Fallback, left[10..20]);
         var from = DateTime.UtcNow;
 
-        await _rig.StartGatewayAsync($"Settling:InDoubtHorizon={horizon.TotalSeconds}s");
+        await _rig.StartGatewayAsync($"Settling:InDoubtHorizon={horizon.TotalSeconds}s", "Settling:CallTimeout=5s");
 
         await _rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
         await _rig.AssertLedgersAgreeAsync();
@@ -67,7 +67,8 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         var from = DateTime.UtcNow;
 
         var gateway = await _rig.StartGatewayAsync(
-            "Routing:FallbackAfter=0s", $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
+            "Routing:FallbackAfter=0s", "Settling:CallTimeout=2s",
+            $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
         await _rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
         await _rig.AssertLedgersAgreeAsync();

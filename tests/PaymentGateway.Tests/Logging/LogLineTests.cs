@@ -88,7 +88,8 @@ public sealed partial class LogLineTests : IAsyncLifetime
 
     private async Task<GatewayHost> StartAsync(LogLevel level, params string[] settings)
     {
-        var gateway = await _rig.StartGatewayAsync(["Settling:InDoubtHorizon=100ms", .. settings]);
+        var gateway = await _rig.StartGatewayAsync(
+            ["Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s", .. settings]);
         gateway.Part<ILoggerFactory>().AddProvider(_lines.NewProvider());
         var levels = gateway.Part<LogLevels>();
         foreach (var category in level == LogLevel.Trace ? ["Default", "Microsoft", "System"] : new[] { "Default" })

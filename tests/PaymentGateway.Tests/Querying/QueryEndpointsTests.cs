@@ -16,7 +16,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     {
         _rig = await GatewayRig.StartAsync(new TestDatabase());
         // It may be the one that takes up what was replayed.
-        _asked = await _rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        _asked = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
     }
 
     public async Task DisposeAsync() => await _rig.DisposeAsync();
@@ -108,7 +108,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     public async Task A_parked_payment_says_why_and_a_replayed_one_is_as_any_other()
     {
         await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
-        var owner = await _rig.StartGatewayAsync("Settling:InDoubtHorizon=100ms");
+        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
         var id = await owner.PayAsync();
 
         var parked = await _asked.BecomesAsync(id, "parked");

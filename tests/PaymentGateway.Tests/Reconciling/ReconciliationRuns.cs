@@ -18,7 +18,8 @@ internal static class ReconciliationRuns
     [
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
-        "Settling:InDoubtHorizon=100ms",
+        "Settling:CallTimeout=2s",
+        "Settling:InDoubtHorizon=2s",
     ];
 
     /// <summary>Runs one; between its two looks something happens, however long that takes.</summary>

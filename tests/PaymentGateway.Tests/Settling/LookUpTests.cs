@@ -22,7 +22,8 @@ public sealed class LookUpTests : IAsyncLifetime
     {
         await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", lookUp = fault });
         // Hardly any horizon: only the look-up stands between the payment and the other processor.
-        var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Settling:InDoubtHorizon=100ms");
+        var gateway = await _rig.StartGatewayAsync(
+            "Routing:FallbackAfter=0s", "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
         await gateway.PayAsync();
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 1, "it is in doubt");
         await _rig.Default.SetFailureAsync(true);

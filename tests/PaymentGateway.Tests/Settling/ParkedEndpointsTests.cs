@@ -8,7 +8,7 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>What an operator does with parked payments, over HTTP.</summary>
-public sealed partial class ParkedEndpointsTests() : OneGateway("Settling:InDoubtHorizon=100ms")
+public sealed partial class ParkedEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
     private const string Refused = "Default answered 400 Bad Request";
     private const string Other = "Fallback answered 400 Bad Request";
