@@ -29,6 +29,14 @@ internal static class AuditEndpoints
     private static async Task SummariseAsync(
         HttpContext context, SummaryQueries summaries, GatewayMetrics metrics, TimeProvider clock)
     {
+        // A misspelt bound would mean all.
+        if (context.Request.Query.Keys.FirstOrDefault(name => name is not ("from" or "to")) is { } unknown)
+        {
+            await ProblemAnswer.WriteAsync(
+                context, 400, "Invalid query", $"{unknown} is no parameter of this call.", unknown);
+            return;
+        }
+
         if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
         {
             var wrong = TryReadBound(context, "from", out _) ? "to" : "from";
