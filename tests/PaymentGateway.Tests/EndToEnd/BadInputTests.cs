@@ -42,6 +42,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
         ("""{"correlationId":"4a7901b8-7d26-4d9d-aa19-4dc1c7cf\ud800","amount":19.90}""", "correlationId"),
         ("""{"correlationId":["4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3"],"amount":19.90}""", "correlationId"),
         ($$"""{"correlationId":"{{Id}}"}""", "amount"),
+        ($$"""{"correlationId":"{{Id}}","amount":1,"amount":2}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":null}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":"19.90"}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":"NaN"}""", "amount"),
