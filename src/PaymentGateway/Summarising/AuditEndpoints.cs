@@ -21,7 +21,7 @@ internal static class AuditEndpoints
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerStateStore>();
         var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
-        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
+        routes.MapGetAndHead(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
             .AnswersWithoutDatabase();
         purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }

@@ -130,16 +130,16 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData("PUT", "payments", "GET, POST")]
     [InlineData("DELETE", "payments", "GET, POST")]
     [InlineData("OPTIONS", "payments", "GET, POST")]
-    [InlineData("POST", "payments/17", "GET")]
-    [InlineData("DELETE", $"payments/{Id}", "GET")]
-    [InlineData("POST", "payments-summary", "GET")]
-    [InlineData("DELETE", "payments-summary", "GET")]
+    [InlineData("POST", "payments/17", "GET, HEAD")]
+    [InlineData("DELETE", $"payments/{Id}", "GET, HEAD")]
+    [InlineData("POST", "payments-summary", "GET, HEAD")]
+    [InlineData("DELETE", "payments-summary", "GET, HEAD")]
     [InlineData("GET", "purge-payments", "POST")]
     [InlineData("PUT", "admin/parked", "GET")]
     [InlineData("GET", "admin/parked/replay", "POST")]
     [InlineData("GET", $"admin/parked/{Id}/replay", "POST")]
-    [InlineData("POST", "healthz", "GET")]
-    [InlineData("POST", "readyz", "GET")]
+    [InlineData("POST", "healthz", "GET, HEAD")]
+    [InlineData("POST", "readyz", "GET, HEAD")]
     public async Task A_wrong_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
     {
         using var request = new HttpRequestMessage(new HttpMethod(method), path);
