@@ -1,4 +1,6 @@
 using System.IO.Pipelines;
+using Microsoft.Extensions.Primitives;
+using Microsoft.Net.Http.Headers;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 using PaymentGateway.Metering;
@@ -9,6 +11,8 @@ namespace PaymentGateway.Accepting;
 internal static class PaymentEndpoints
 {
     public const string Path = "/payments";
+    private const string Json = "application/json";
+    private const string JsonInUtf8 = "application/json; charset=utf-8";
 
     public static void MapPayments(this IEndpointRouteBuilder routes)
     {
@@ -21,11 +25,14 @@ internal static class PaymentEndpoints
     private static async Task AcceptAsync(
         HttpContext context, Intake intake, GatewayMetrics metrics, TimeProvider clock)
     {
-        if (!IsJson(context.Request.ContentType))
+        var isJson = IsJson(context.Request.ContentType);
+        if (!isJson || !IsPlain(context.Request.Headers.ContentEncoding))
         {
             metrics.Refused.Add(1, Reasons.MediaType);
             await ProblemAnswer.WriteAsync(
-                context, 415, "Unsupported media type", "The body must be application/json.", "Content-Type");
+                context, 415, "Unsupported media type",
+                "The body must be application/json in UTF-8, without a Content-Encoding.",
+                isJson ? "Content-Encoding" : "Content-Type");
             return;
         }
 
@@ -111,11 +118,15 @@ internal static class PaymentEndpoints
         }
     }
 
-    private static bool IsJson(string? contentType)
-    {
-        const string Json = "application/json";
-        return contentType is not null
-            && contentType.StartsWith(Json, StringComparison.OrdinalIgnoreCase)
-            && (contentType.Length == Json.Length || contentType[Json.Length] is ';' or ' ');
-    }
+    // What clients send is compared as a whole, because parsing allocates.
+    private static bool IsJson(string? contentType) =>
+        Json.Equals(contentType, StringComparison.OrdinalIgnoreCase)
+        || JsonInUtf8.Equals(contentType, StringComparison.OrdinalIgnoreCase)
+        || (MediaTypeHeaderValue.TryParse(contentType, out var type)
+            && type.MediaType.Equals(Json, StringComparison.OrdinalIgnoreCase)
+            && (!type.Charset.HasValue
+                || HeaderUtilities.RemoveQuotes(type.Charset).Equals("utf-8", StringComparison.OrdinalIgnoreCase)));
+
+    private static bool IsPlain(StringValues encoding) =>
+        encoding.Count == 0 || "identity".Equals(encoding, StringComparison.OrdinalIgnoreCase);
 }

@@ -10,10 +10,27 @@ internal record struct PaymentRequest
     private const string AmountReason =
         "must be a number above 0 with at most two decimals, at most 999999999999.99, such as 19.90";
 
-    // Set, not constructed: a constructor called by the serializer allocates for each request.
-    public Guid? CorrelationId { get; set; }
+    private const string Missing = "is missing";
+    private const string Repeated = "is given more than once";
 
-    public decimal? Amount { get; set; }
+    private Guid? _correlationId;
+    private decimal? _amount;
+    private int _correlationIds;
+    private int _amounts;
+
+    // Set, not constructed: a constructor called by the serializer allocates for each request. Both setters count,
+    // because the serializer takes the last of several members with one name.
+    public Guid? CorrelationId
+    {
+        readonly get => _correlationId;
+        set => (_correlationId, _correlationIds) = (value, _correlationIds + 1);
+    }
+
+    public decimal? Amount
+    {
+        readonly get => _amount;
+        set => (_amount, _amounts) = (value, _amounts + 1);
+    }
 
     /// <summary>Reads and checks a body. One rule for all: what is wrong with it is a 400 (contract.md).</summary>
     /// <param name="body">The whole body.</param>
@@ -43,8 +60,12 @@ internal record struct PaymentRequest
             return false;
         }
 
-        if (request.CorrelationId is not { } given || given == Guid.Empty)
+        if (request._correlationIds != 1)
+            (field, reason) = ("correlationId", request._correlationIds == 0 ? Missing : Repeated);
+        else if (request.CorrelationId is not { } given || given == Guid.Empty)
             (field, reason) = ("correlationId", IdReason);
+        else if (request._amounts != 1)
+            (field, reason) = ("amount", request._amounts == 0 ? Missing : Repeated);
         else if (request.Amount is not { } amount || !Money.TryToCents(amount, out amountCents))
             (field, reason) = ("amount", AmountReason);
         else

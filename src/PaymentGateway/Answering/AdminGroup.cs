@@ -61,6 +61,11 @@ internal static class AdminGroup
                     context, 403, "Cross-site request", "A page of another host may not do this.", "Origin")
                 : next(context));
 
+    /// <summary>Maps GET and HEAD; Kestrel sends the headers alone to a HEAD.</summary>
+    public static IEndpointConventionBuilder MapGetAndHead(
+        this IEndpointRouteBuilder routes, string path, RequestDelegate answer) =>
+        routes.MapMethods(path, [HttpMethods.Get, HttpMethods.Head], answer);
+
     /// <summary>Answers 503 where the database fails the call.</summary>
     public static TBuilder AnswersWithoutDatabase<TBuilder>(this TBuilder routes)
         where TBuilder : IEndpointConventionBuilder =>

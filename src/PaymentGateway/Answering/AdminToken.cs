@@ -41,9 +41,12 @@ internal sealed class AdminToken(GatewayOptions options)
     public string Sign(string text) => Convert.ToHexString(HMACSHA256.HashData(
         Encoding.UTF8.GetBytes(options.AdminToken!), Encoding.UTF8.GetBytes(text)));
 
-    /// <summary>Answers 401.</summary>
-    public static Task RefuseAsync(HttpContext context) =>
-        ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);
+    /// <summary>Answers 401. Browsers show no form of their own for Bearer.</summary>
+    public static Task RefuseAsync(HttpContext context)
+    {
+        context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
+        return ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);
+    }
 
     private bool IsToken(byte[] given) =>
         CryptographicOperations.FixedTimeEquals(SHA256.HashData(given), _expected);

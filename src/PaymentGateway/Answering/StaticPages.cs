@@ -30,7 +30,7 @@ internal static class StaticPages
         this IEndpointRouteBuilder routes, string path, string name)
     {
         var page = new StaticPage(name, TypeOf(name));
-        var mapped = routes.MapMethods(path, [HttpMethods.Get, HttpMethods.Head], page.AnswerAsync);
+        var mapped = routes.MapGetAndHead(path, page.AnswerAsync);
         // Around whatever else is put around the page: what that leads to is relative, too.
         mapped.Finally(endpoint => endpoint.RequestDelegate = WithoutSlash(endpoint.RequestDelegate!));
         return mapped;

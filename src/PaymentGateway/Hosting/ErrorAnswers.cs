@@ -1,3 +1,4 @@
+using PaymentGateway.Accepting;
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
 
@@ -41,6 +42,10 @@ internal static partial class ErrorAnswers
 
         // Routing's own endpoint for a wrong method, which names the right one.
         await next(context);
+        // It names GET for this path, which is an operator's and 404 on other listeners (QueryEndpoints).
+        if (context.Request.Path.Value!.TrimEnd('/').Equals(PaymentEndpoints.Path, StringComparison.OrdinalIgnoreCase)
+            && !context.RequestServices.GetRequiredService<AdminListener>().Accepted(context))
+            context.Response.Headers.Allow = HttpMethods.Post;
         await ProblemAnswer.WriteAsync(
             context, 405, "Method not allowed", $"This path takes {context.Response.Headers.Allow}.");
     }

@@ -15,8 +15,8 @@ internal static class HealthEndpoints
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerWatch>();
         var stopping = routes.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
-        routes.MapGet(HealthPath, static context => OkAsync(context));
-        routes.MapGet(ReadyPath, context =>
+        routes.MapGetAndHead(HealthPath, static context => OkAsync(context));
+        routes.MapGetAndHead(ReadyPath, context =>
         {
             if (stopping.IsCancellationRequested)
                 return ProblemAnswer.WriteAsync(context, 503, "Draining", "This instance is stopping.", null, 1);

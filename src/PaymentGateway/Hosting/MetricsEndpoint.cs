@@ -1,3 +1,4 @@
+using PaymentGateway.Answering;
 using PaymentGateway.Metering;
 
 namespace PaymentGateway.Hosting;
@@ -15,7 +16,7 @@ internal static class MetricsEndpoint
         metrics.BeginAtZero();
         metrics.Meter.AddStateGauges(admin.ServiceProvider.GetRequiredService<GatewayState>());
         metrics.Meter.AddRuntimeGauges();
-        admin.MapGet(Path, context =>
+        admin.MapGetAndHead(Path, context =>
         {
             context.Response.ContentType = PrometheusText.ContentType;
             return context.Response.WriteAsync(reader.Write());

@@ -16,7 +16,7 @@ internal static class QueryEndpoints
     public static void MapQueries(this IEndpointRouteBuilder routes, IEndpointRouteBuilder admin)
     {
         var search = routes.ServiceProvider.GetRequiredService<PaymentSearch>();
-        routes.MapGet(OnePath, context => ShowAsync(context, search));
+        routes.MapGetAndHead(OnePath, context => ShowAsync(context, search));
         admin.MapGet(PaymentEndpoints.Path, context => ListAsync(context, search));
     }
 

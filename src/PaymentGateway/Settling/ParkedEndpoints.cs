@@ -1,3 +1,4 @@
+using Microsoft.AspNetCore.Http.Features;
 using PaymentGateway.Answering;
 using PaymentGateway.Storage;
 
@@ -53,9 +54,17 @@ internal static class ParkedEndpoints
             ParkedJsonContext.Default.ListParkedPayment);
     }
 
+    // A reason in a body would be ignored, and everything replayed, so a body is refused.
     // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
     private static async Task ReplayAllAsync(HttpContext context, ParkedStore parked, TimeProvider clock)
     {
+        if (context.Features.GetRequiredFeature<IHttpRequestBodyDetectionFeature>().CanHaveBody)
+        {
+            await ProblemAnswer.WriteAsync(
+                context, 400, "Invalid query", "This call takes no body; reason is a parameter of the query.");
+            return;
+        }
+
         if (await ParkedQuery.ReadAsync(context, "reason") is not { } query)
             return;
 

@@ -1,9 +1,11 @@
 using System.Text.Json.Serialization;
+using PaymentGateway.Answering;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>The answers to an operator, for the serializer.</summary>
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(List<ParkedPayment>))]
 [JsonSerializable(typeof(ParkedReplay))]
 internal sealed partial class ParkedJsonContext : JsonSerializerContext;

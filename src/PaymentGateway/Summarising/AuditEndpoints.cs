@@ -21,7 +21,7 @@ internal static class AuditEndpoints
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerStateStore>();
         var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
-        routes.MapGet(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
+        routes.MapGetAndHead(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
             .AnswersWithoutDatabase();
         purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
     }
@@ -29,6 +29,14 @@ internal static class AuditEndpoints
     private static async Task SummariseAsync(
         HttpContext context, SummaryQueries summaries, GatewayMetrics metrics, TimeProvider clock)
     {
+        // A misspelt bound would mean all.
+        if (context.Request.Query.Keys.FirstOrDefault(name => name is not ("from" or "to")) is { } unknown)
+        {
+            await ProblemAnswer.WriteAsync(
+                context, 400, "Invalid query", $"{unknown} is no parameter of this call.", unknown);
+            return;
+        }
+
         if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
         {
             var wrong = TryReadBound(context, "from", out _) ? "to" : "from";

@@ -92,12 +92,28 @@ public sealed class PaymentRequestTests
     [InlineData("{}", "correlationId")]
     [InlineData("""{"amount":19.90}""", "correlationId")]
     [InlineData($$"""{"correlationId":"{{Id}}"}""", "amount")]
+    [InlineData($$"""{"correlationId":"{{Id}}","note":1}""", "amount")]
     public void A_missing_member_is_refused_by_name(string body, string field)
     {
         var parsed = Parse(body);
 
         Assert.False(parsed.Valid);
-        Assert.Equal(field, parsed.Field);
+        Assert.Equal((field, "is missing"), (parsed.Field, parsed.Reason));
+    }
+
+    [Theory]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":1,"amount":2}""", "amount")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":1,"amount":1}""", "amount")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":null,"amount":1}""", "amount")]
+    [InlineData($$"""{"correlationId":"{{Id}}","amount":1,"\u0061mount":2}""", "amount")]
+    [InlineData($$"""{"amount":1,"note":0,"correlationId":"{{Id}}","amount":2}""", "amount")]
+    [InlineData($$"""{"correlationId":"{{Id}}","correlationId":"{{Id}}","amount":1}""", "correlationId")]
+    public void A_repeated_member_is_refused_by_name(string body, string field)
+    {
+        var parsed = Parse(body);
+
+        Assert.False(parsed.Valid);
+        Assert.Equal((field, "is given more than once"), (parsed.Field, parsed.Reason));
     }
 
     [Theory]

@@ -3,7 +3,9 @@ using System.Text.RegularExpressions;
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Answering;
 using PaymentGateway.Hosting;
+using PaymentGateway.Querying;
 using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Documenting;
 
@@ -99,6 +101,51 @@ public sealed partial class OpenApiTests
     public void Every_503_says_when_to_come_back() => Assert.All(
         Document.Operations,
         operation => Assert.True(operation.Responses[503]["headers"]!["Retry-After"] is not null, $"{operation}"));
+
+    [Theory]
+    [InlineData("2025-07-15")]
+    [InlineData("2024-02-29")]
+    [InlineData("2000-02-29T23:59")]
+    [InlineData("9998-12-31T23:59:59.9999999Z")]
+    [InlineData("2025-07-15T12:34:56.1-13:59")]
+    [InlineData("2025-07-15T12:34+14:00")]
+    [InlineData("2025-02-29")]
+    [InlineData("1900-02-29")]
+    [InlineData("2025-04-31")]
+    [InlineData("2025-13-01")]
+    [InlineData("2025-00-10")]
+    [InlineData("0000-01-01")]
+    [InlineData("9999-01-01")]
+    [InlineData("2025-07-15T24:00")]
+    [InlineData("2025-07-15T12:60")]
+    [InlineData("2025-07-15T12:34:60Z")]
+    [InlineData("2025-07-15T12:34:56.12345678Z")]
+    [InlineData("2025-07-15T12:34+14:01")]
+    [InlineData("2025-07-15T12:34+13:60")]
+    public void Pattern_of_a_bound_matches_what_is_accepted(string text) => Assert.Equal(
+        Timestamps.TryParse(text, out _), Document.FaultsOf(Document.Schemas["Bound"]!, text).Count == 0);
+
+    [Fact]
+    public void Pattern_of_a_cursor_matches_what_is_accepted()
+    {
+        var cursors = Document["listPayments"].Parameters.Single(one => $"{one["name"]}" == "after");
+
+        Assert.All(
+            "ABZ_",
+            letter => Assert.True(
+                CursorText.TryRead($"A{letter}{new string('_', 30)}") is not null
+                || Document.FaultsOf(cursors["schema"]!, $"A{letter}{new string('_', 30)}").Count > 0));
+        Assert.NotEmpty(Document.FaultsOf(cursors["schema"]!, new string('_', 31) + "8"));
+        // A cursor of the past makes an example that finds nothing, because the list goes back in time.
+        Assert.True(CursorText.TryRead($"{cursors["example"]}")!.AcceptedAt > DateTime.UtcNow);
+    }
+
+    [Fact]
+    public void Calls_that_need_the_token_need_none_where_none_is_set() => Assert.All(
+        Document.Operations.Where(operation => operation.NeedsToken),
+        operation => Assert.Empty(
+            Document.Root["paths"]![operation.Path]![operation.Method.ToLowerInvariant()]!["security"]!
+                .AsArray()[^1]!.AsObject()));
 
     private static async Task<List<(string Call, bool OfOperator)>> RoutesAsync()
     {

@@ -42,6 +42,7 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
         ("""{"correlationId":"4a7901b8-7d26-4d9d-aa19-4dc1c7cf\ud800","amount":19.90}""", "correlationId"),
         ("""{"correlationId":["4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3"],"amount":19.90}""", "correlationId"),
         ($$"""{"correlationId":"{{Id}}"}""", "amount"),
+        ($$"""{"correlationId":"{{Id}}","amount":1,"amount":2}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":null}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":"19.90"}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":"NaN"}""", "amount"),
@@ -129,16 +130,16 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     [InlineData("PUT", "payments", "GET, POST")]
     [InlineData("DELETE", "payments", "GET, POST")]
     [InlineData("OPTIONS", "payments", "GET, POST")]
-    [InlineData("POST", "payments/17", "GET")]
-    [InlineData("DELETE", $"payments/{Id}", "GET")]
-    [InlineData("POST", "payments-summary", "GET")]
-    [InlineData("DELETE", "payments-summary", "GET")]
+    [InlineData("POST", "payments/17", "GET, HEAD")]
+    [InlineData("DELETE", $"payments/{Id}", "GET, HEAD")]
+    [InlineData("POST", "payments-summary", "GET, HEAD")]
+    [InlineData("DELETE", "payments-summary", "GET, HEAD")]
     [InlineData("GET", "purge-payments", "POST")]
     [InlineData("PUT", "admin/parked", "GET")]
     [InlineData("GET", "admin/parked/replay", "POST")]
     [InlineData("GET", $"admin/parked/{Id}/replay", "POST")]
-    [InlineData("POST", "healthz", "GET")]
-    [InlineData("POST", "readyz", "GET")]
+    [InlineData("POST", "healthz", "GET, HEAD")]
+    [InlineData("POST", "readyz", "GET, HEAD")]
     public async Task A_wrong_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
     {
         using var request = new HttpRequestMessage(new HttpMethod(method), path);

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Net;
+using System.Net.Http.Headers;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using PaymentGateway.Tests.Support;
@@ -97,6 +98,23 @@ public sealed partial class ParkedEndpointsTests() : OneGateway("Settling:CallTi
         using var answer = await Gateway.PostAsync(path);
 
         await AssertNamesAsync(answer, field);
+        Assert.Single((await FollowAsync("admin/parked")).Single());
+    }
+
+    [PostgresTheory]
+    [InlineData("application/json", "{\"reason\":\"none has it\"}")]
+    [InlineData("application/x-www-form-urlencoded", "reason=none+has+it")]
+    public async Task Replay_with_a_body_is_refused_and_replays_nothing(string mediaType, string body)
+    {
+        await ParkAsync(1, Refused);
+        using var content = new StringContent(body, new MediaTypeHeaderValue(mediaType));
+
+        using var answer = await Gateway.PostAsync("admin/parked/replay", content);
+
+        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
+        Assert.Contains(
+            "urn:problem:payment-gateway:invalid-query", await answer.Content.ReadAsStringAsync(),
+            StringComparison.Ordinal);
         Assert.Single((await FollowAsync("admin/parked")).Single());
     }
 

@@ -98,7 +98,7 @@ internal sealed class GatewayHost : IAsyncDisposable
         return await _client.SendAsync(request);
     }
 
-    public Task<HttpResponseMessage> PostAsync(string path) => _client.PostAsync(path, null);
+    public Task<HttpResponseMessage> PostAsync(string path, HttpContent? body = null) => _client.PostAsync(path, body);
 
     public Task<HttpResponseMessage> PutAsync(string path, HttpContent body) => _client.PutAsync(path, body);
 

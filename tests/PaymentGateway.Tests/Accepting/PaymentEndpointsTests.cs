@@ -1,0 +1,68 @@
+using System.Net;
+using System.Net.Http.Headers;
+using System.Text;
+using System.Text.Json;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Accepting;
+
+/// <summary>The headers of POST /payments.</summary>
+public sealed class PaymentEndpointsTests() : OneGateway
+{
+    [PostgresTheory]
+    [InlineData("application/json")]
+    [InlineData("Application/JSON;charset=UTF-8")]
+    [InlineData("application/json; charset=utf-8")]
+    [InlineData("application/json; charset=\"utf-8\"")]
+    [InlineData("application/json; version=1")]
+    public async Task Body_in_UTF_8_is_accepted(string mediaType)
+    {
+        using var answer = await PostAsync(mediaType);
+
+        Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
+    }
+
+    [PostgresTheory]
+    [InlineData("application/json; charset=utf-16")]
+    [InlineData("application/json;charset=iso-8859-1")]
+    [InlineData("application/json; version=1; charset=\"utf-7\"")]
+    [InlineData("application/json; charset=nonsense")]
+    public async Task Body_in_another_charset_is_refused(string mediaType)
+    {
+        using var answer = await PostAsync(mediaType);
+
+        await AssertRefusedAsync(answer, "Content-Type");
+    }
+
+    [PostgresTheory]
+    [InlineData("gzip", false)]
+    [InlineData("identity, br", false)]
+    [InlineData("identity", true)]
+    public async Task Encoded_body_is_refused(string encoding, bool isTaken)
+    {
+        using var answer = await PostAsync("application/json", encoding);
+
+        if (isTaken)
+            Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
+        else
+            await AssertRefusedAsync(answer, "Content-Encoding");
+    }
+
+    private async Task<HttpResponseMessage> PostAsync(string mediaType, string? encoding = null)
+    {
+        var payment = $$"""{"correlationId":"{{Guid.NewGuid()}}","amount":1}""";
+        using var body = new ByteArrayContent(Encoding.UTF8.GetBytes(payment));
+        body.Headers.ContentType = MediaTypeHeaderValue.Parse(mediaType);
+        if (encoding is not null)
+            body.Headers.TryAddWithoutValidation("Content-Encoding", encoding);
+        return await Gateway.PostAsync("payments", body);
+    }
+
+    private async Task AssertRefusedAsync(HttpResponseMessage answer, string field)
+    {
+        Assert.Equal(HttpStatusCode.UnsupportedMediaType, answer.StatusCode);
+        using var problem = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
+        Assert.Equal(field, problem.RootElement.GetProperty("field").GetString());
+        Assert.Equal(0, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+    }
+}

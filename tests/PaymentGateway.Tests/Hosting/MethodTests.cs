@@ -1,0 +1,73 @@
+using System.Net;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Hosting;
+
+/// <summary>Methods as RFC 9110 has them: HEAD beside GET, and an Allow that names what is there.</summary>
+public sealed class MethodTests() : OneGateway
+{
+    [PostgresTheory]
+    [InlineData("healthz")]
+    [InlineData("readyz")]
+    [InlineData("payments/{id}")]
+    [InlineData("payments-summary")]
+    [InlineData("metrics")]
+    public async Task Head_answers_as_Get_without_a_body(string path)
+    {
+        path = path.Replace("{id}", $"{await Gateway.PayAsync()}", StringComparison.Ordinal);
+
+        using var got = await Gateway.AskAsync(path);
+        using var headed = await Gateway.SendAsync(HttpMethod.Head, path);
+
+        Assert.Equal((HttpStatusCode.OK, HttpStatusCode.OK), (got.StatusCode, headed.StatusCode));
+        Assert.Equal(got.Content.Headers.ContentType, headed.Content.Headers.ContentType);
+        Assert.Equal("", await headed.Content.ReadAsStringAsync());
+    }
+
+    [PostgresFact]
+    public async Task Head_of_a_payment_that_is_not_there_is_404()
+    {
+        using var answer = await Gateway.SendAsync(HttpMethod.Head, $"payments/{Guid.NewGuid()}");
+
+        Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
+    }
+
+    [PostgresTheory]
+    [InlineData("PUT", "payments", "POST")]
+    [InlineData("HEAD", "payments", "POST")]
+    [InlineData("TRACE", "payments", "POST")]
+    [InlineData("PUT", "Payments/", "POST")]
+    [InlineData("TRACE", "payments-summary", "GET, HEAD")]
+    [InlineData("DELETE", "healthz", "GET, HEAD")]
+    public async Task Allow_names_only_what_this_listener_answers(string method, string path, string allowed)
+    {
+        var gateway = await Rig.StartGatewayAsync("Admin:Urls=");
+
+        using var answer = await gateway.SendAsync(new HttpMethod(method), path);
+
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, answer.StatusCode);
+        Assert.Equal(allowed, string.Join(", ", answer.Content.Headers.Allow));
+    }
+
+    [PostgresFact]
+    public async Task Allow_names_the_list_for_an_operator()
+    {
+        using var answer = await Gateway.SendAsync(HttpMethod.Put, "payments");
+
+        Assert.Equal(["GET", "POST"], answer.Content.Headers.Allow);
+    }
+
+    [PostgresTheory]
+    [InlineData("metrics")]
+    [InlineData("payments/17")]
+    [InlineData("ops/parked")]
+    public async Task A_401_names_the_scheme(string path)
+    {
+        var guarded = await Rig.StartGatewayAsync("Admin:Token=secret");
+
+        using var answer = await guarded.AskAsync(path);
+
+        Assert.Equal(HttpStatusCode.Unauthorized, answer.StatusCode);
+        Assert.Equal("Bearer", $"{answer.Headers.WwwAuthenticate}");
+    }
+}
