@@ -109,7 +109,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     private Availability Availability_NeedsLock(long now, TimeSpan expected)
     {
-        if (!Fails_NeedsLock(now) && expected <= options.MaxLatency && now >= _leftAloneUntil)
+        if (!Fails_NeedsLock(now) && expected <= options.MaxLatency)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
@@ -123,7 +123,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     // A health report counts only while no call of ours is newer.
     private bool Fails_NeedsLock(long now) =>
-        Circuit.CircuitState != CircuitState.Closed || _toldToWait
+        Circuit.CircuitState != CircuitState.Closed || _toldToWait || now < _leftAloneUntil
         || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
 
     // A slow success is stored after the audit has closed its window, so a processor that reports itself slow is not

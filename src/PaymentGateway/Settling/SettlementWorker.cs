@@ -80,7 +80,8 @@ internal sealed partial class SettlementWorker(
                     if (lanes.Default.TryAcquire())
                         return lanes.Default;
 
-                    route = Choose(payment, isFull: true);
+                    // A doubt about an earlier charge can end only here, and permits are free again soon.
+                    route = payment.InDoubt ? RouteChoice.Wait : Choose(payment, isFull: true);
                 }
 
                 if (route == RouteChoice.Fallback)

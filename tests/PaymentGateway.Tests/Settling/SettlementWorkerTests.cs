@@ -120,7 +120,8 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
     public async Task After_the_fallback_delay_a_payment_goes_to_fallback_once_the_mark_is_committed()
     {
         await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
-        Stages.Part<ProcessorLanes>().Default.Health.End(probe: false, latency: null, retryAfter: TimeSpan.FromMinutes(1));
+        Stages.Part<ProcessorLanes>().Default.Health.End(
+            probe: false, latency: null, retryAfter: TimeSpan.FromMinutes(1));
         var payment = _rig.Pay();
         await _rig.CheckAsync(times: 59);
         Assert.False(Stages.Lease.FallbackRequested);
