@@ -128,6 +128,45 @@ public sealed partial class ServedConfigurationTests : IDisposable
         Assert.Equal(false, await rights.ExecuteScalarAsync());
     }
 
+    [PostgresFact]
+    public async Task Containers_that_reach_the_socket_cannot_log_in_as_the_superuser()
+    {
+        var postgres = ComposeProject.Challenge["postgres"];
+        var file = Assert.Single(postgres.Mounts, mount => mount.Target == "/etc/postgresql/pg_hba.conf");
+        Assert.Contains($"hba_file={file.Target}", postgres.Command!);
+
+        await using var server = await PostgresServer.StartAsync();
+        await server.ExecuteAsync("CREATE ROLE gateway LOGIN");
+        await server.ExecuteAsync("CREATE DATABASE gateway OWNER gateway");
+        // Written over, the file stays the server's.
+        await File.WriteAllTextAsync(
+            Path.Combine(server.Directory, "data", "pg_hba.conf"),
+            await File.ReadAllTextAsync(Repository.PathOf(file.Source)));
+        await server.ExecuteAsync("SELECT pg_reload_conf()");
+
+        await Eventually.HoldsAsync(
+            async () => !await LogsInAsync(server, "postgres", "postgres"), "the server has read the file");
+        Assert.True(await LogsInAsync(server, "gateway", "gateway"));
+        Assert.False(await LogsInAsync(server, "postgres", "gateway"));
+        Assert.False(await LogsInAsync(server, "gateway", "postgres"));
+    }
+
+    private static async Task<bool> LogsInAsync(PostgresServer server, string user, string database)
+    {
+        await using var connection = new NpgsqlConnection(
+            $"Host={server.Directory};Username={user};Database={database};Pooling=false");
+        try
+        {
+            await connection.OpenAsync();
+            return true;
+        }
+        catch (PostgresException refused)
+            when (refused.SqlState == PostgresErrorCodes.InvalidAuthorizationSpecification)
+        {
+            return false;
+        }
+    }
+
     private static async Task<Dictionary<string, string>> AskAsync(ComposeService postgres)
     {
         var etc = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
