@@ -79,7 +79,8 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
     /// <exception cref="UriFormatException">It is none.</exception>
     public static HttpClient Open(string url, TimeSpan limit)
     {
-        var handler = new SocketsHttpHandler { UseProxy = false };
+        // A redirection would take the token elsewhere.
+        var handler = new SocketsHttpHandler { UseProxy = false, AllowAutoRedirect = false };
         // Kestrel's notations for every address.
         var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
             .Replace("//*", "//localhost", StringComparison.Ordinal);

@@ -40,8 +40,7 @@ internal static partial class GatewayApp
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
     public static WebApplication Create(string[] args, TimeProvider? clock = null)
     {
-        // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
-        var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
+        var builder = CreateBuilder(args);
         var options = GatewayOptions.Read(builder.Configuration);
         var instance = InstanceLock.Take(
             builder.Configuration["urls"], options.InstanceName, options.Urls.AdminOnly);
@@ -73,6 +72,20 @@ internal static partial class GatewayApp
         if (options.Intake.Acknowledge == Acknowledge.Received)
             Log.Received(app.Logger);
         return app;
+    }
+
+    private static WebApplicationBuilder CreateBuilder(string[] args)
+    {
+        try
+        {
+            // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
+            return WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
+        }
+        catch (InvalidDataException malformed)
+        {
+            throw new ConfigurationException(
+                "appsettings.json", malformed.GetBaseException().Message.ReplaceLineEndings(" "));
+        }
     }
 
     private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)

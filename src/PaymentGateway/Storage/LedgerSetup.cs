@@ -142,6 +142,7 @@ internal static partial class LedgerSetup
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
+            builder.EnableTransportSecurity();
             return several ? SeveralHosts.Build(builder) : builder.Build();
         }
         catch (ArgumentException wrong)

@@ -80,10 +80,14 @@ public sealed partial class ComposeFileTests
             Assert.Equal(Ours.Contains(service.Name), service.Networks.Contains("backend"));
         }
 
-        // The network reaches the payments alone; an operator's ports are this machine's.
+        // The network reaches the payments alone; the ports of an operator and of the simulators are this machine's.
         Assert.Equal(
-            [("api1", "127.0.0.1:9101:9101"), ("api2", "127.0.0.1:9102:9101"), ("nginx", "9999:9999")],
-            challenge.Services.SelectMany(one => (one.Node["ports"]?.AsArray() ?? [])
+            [
+                ("api1", "127.0.0.1:9101:9101"), ("api2", "127.0.0.1:9102:9101"), ("nginx", "9999:9999"),
+                ("payment-processor-default", "127.0.0.1:8001:8080"),
+                ("payment-processor-fallback", "127.0.0.1:8002:8080"),
+            ],
+            ComposeProject.WithSimulators.Services.SelectMany(one => (one.Node["ports"]?.AsArray() ?? [])
                 .Select(port => (one.Name, Port: port!.ToString()))).Order());
     }
 

@@ -1,3 +1,4 @@
+using System.Text.RegularExpressions;
 using Npgsql;
 using PaymentGateway.Tests.Support;
 
@@ -7,22 +8,34 @@ namespace PaymentGateway.Tests.Compose;
 /// The very files of `make run`, given to nginx and PostgreSQL by the command lines of the compose file, with paths of
 /// this machine instead of the containers'.
 /// </summary>
-public sealed class ServedConfigurationTests : IDisposable
+public sealed partial class ServedConfigurationTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    [Fact]
-    public void Pages_that_everybody_may_read_have_a_limit_of_their_own_beside_the_one_of_all()
+    // ASP.NET's routes ignore letter case and a slash at the end. nginx decodes a path before it compares it.
+    [Theory]
+    [InlineData("/docs", "limit_conn docs 32;")]
+    [InlineData("/Docs/Swagger-ui.css", "limit_conn docs 32;")]
+    [InlineData("/openapi.json", "limit_conn docs 32;")]
+    [InlineData("/OpenAPI.json/", "limit_conn docs 32;")]
+    [InlineData("/purge-payments", "proxy_next_upstream error timeout non_idempotent;")]
+    [InlineData("/Purge-Payments/", "proxy_next_upstream error timeout non_idempotent;")]
+    [InlineData("/docsier", null)]
+    [InlineData("/openapi-json", null)]
+    [InlineData("/purge-payments/all", null)]
+    public void Nginx_limits_hold_for_every_spelling_that_a_route_matches(string path, string? limit)
     {
         var text = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
-        var from = text.IndexOf("location /docs {", StringComparison.Ordinal);
-        var docs = text[from..text.IndexOf('}', from)];
+        var location = Locations().Matches(text)
+            .SingleOrDefault(one => Regex.IsMatch(path, one.Groups["path"].Value, RegexOptions.IgnoreCase));
 
-        Assert.Contains("limit_conn docs 32;", docs, StringComparison.Ordinal);
-        // One that a location has of its own takes the place of all above it.
-        Assert.Contains("limit_conn in_flight 1024;", docs, StringComparison.Ordinal);
+        Assert.Equal(limit is not null, location is not null);
+        Assert.Contains(limit ?? "", location?.Value ?? "", StringComparison.Ordinal);
+        // A limit of a location's own replaces all that are above it.
+        if (limit?.StartsWith("limit_conn", StringComparison.Ordinal) == true)
+            Assert.Contains("limit_conn in_flight 1024;", location!.Value, StringComparison.Ordinal);
     }
 
     [GatewaySystemFact]
@@ -115,6 +128,45 @@ public sealed class ServedConfigurationTests : IDisposable
         Assert.Equal(false, await rights.ExecuteScalarAsync());
     }
 
+    [PostgresFact]
+    public async Task Containers_that_reach_the_socket_cannot_log_in_as_the_superuser()
+    {
+        var postgres = ComposeProject.Challenge["postgres"];
+        var file = Assert.Single(postgres.Mounts, mount => mount.Target == "/etc/postgresql/pg_hba.conf");
+        Assert.Contains($"hba_file={file.Target}", postgres.Command!);
+
+        await using var server = await PostgresServer.StartAsync();
+        await server.ExecuteAsync("CREATE ROLE gateway LOGIN");
+        await server.ExecuteAsync("CREATE DATABASE gateway OWNER gateway");
+        // Written over, the file stays the server's.
+        await File.WriteAllTextAsync(
+            Path.Combine(server.Directory, "data", "pg_hba.conf"),
+            await File.ReadAllTextAsync(Repository.PathOf(file.Source)));
+        await server.ExecuteAsync("SELECT pg_reload_conf()");
+
+        await Eventually.HoldsAsync(
+            async () => !await LogsInAsync(server, "postgres", "postgres"), "the server has read the file");
+        Assert.True(await LogsInAsync(server, "gateway", "gateway"));
+        Assert.False(await LogsInAsync(server, "postgres", "gateway"));
+        Assert.False(await LogsInAsync(server, "gateway", "postgres"));
+    }
+
+    private static async Task<bool> LogsInAsync(PostgresServer server, string user, string database)
+    {
+        await using var connection = new NpgsqlConnection(
+            $"Host={server.Directory};Username={user};Database={database};Pooling=false");
+        try
+        {
+            await connection.OpenAsync();
+            return true;
+        }
+        catch (PostgresException refused)
+            when (refused.SqlState == PostgresErrorCodes.InvalidAuthorizationSpecification)
+        {
+            return false;
+        }
+    }
+
     private static async Task<Dictionary<string, string>> AskAsync(ComposeService postgres)
     {
         var etc = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;
@@ -151,4 +203,7 @@ public sealed class ServedConfigurationTests : IDisposable
         if (Environment.UserName == "root")
             await ProgramRun.RunAsync(["chown", "-R", user, _folder]);
     }
+
+    [GeneratedRegex(@"location ~\* (?<path>\S+) \{[^}]*\}")]
+    private static partial Regex Locations();
 }

@@ -14,7 +14,7 @@ public sealed class PostgresServer : IAsyncDisposable
     // The end of standard input is the end of the tests. A frozen server has to be thawed before it can stop.
     private const string Watch = """
         set -u
-        bin=$1 conf=$2 more=$3 server=
+        bin=$1 conf=$2 more=$3 listen=$4 server=
         dir=$(mktemp -d /tmp/payment-gateway-tests.XXXXXX)
         as=
         if [ "$(id -u)" = 0 ]; then
@@ -22,7 +22,7 @@ public sealed class PostgresServer : IAsyncDisposable
           as='setpriv --reuid=postgres --regid=postgres --init-groups --'
         fi
         start() {
-          $as "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c max_connections=100 \
+          $as "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses="$listen" -c max_connections=100 \
             -c deadlock_timeout=200ms </dev/null >>"$dir/log" 2>&1 &
           server=$!
         }
@@ -86,7 +86,9 @@ public sealed class PostgresServer : IAsyncDisposable
     public string ConnectionString(string database) =>
         $"Host={Directory};Username=postgres;Database={database};{Pool}";
 
-    public static async Task<PostgresServer> StartAsync(bool durable = false)
+    /// <param name="durable">With the durable profile's settings.</param>
+    /// <param name="listen">An address for TCP beside the socket, at PostgreSQL's own port.</param>
+    public static async Task<PostgresServer> StartAsync(bool durable = false, string listen = "")
     {
         var bash = new ProcessStartInfo("bash")
         {
@@ -97,7 +99,7 @@ public sealed class PostgresServer : IAsyncDisposable
         string[] arguments =
         [
             "-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf"),
-            durable ? Repository.PathOf("postgres", "durable.conf") : "",
+            durable ? Repository.PathOf("postgres", "durable.conf") : "", listen,
         ];
         foreach (var argument in arguments)
             bash.ArgumentList.Add(argument);
@@ -108,6 +110,15 @@ public sealed class PostgresServer : IAsyncDisposable
         var server = new PostgresServer(watcher, directory);
         await server.ReadProcessIdAsync();
         return server;
+    }
+
+    /// <summary>Executes a statement as the superuser.</summary>
+    public async Task ExecuteAsync(string sql)
+    {
+        await using var connection = new NpgsqlConnection($"{ConnectionString("postgres")};Pooling=false");
+        await connection.OpenAsync();
+        await using var command = new NpgsqlCommand(sql, connection);
+        await command.ExecuteNonQueryAsync();
     }
 
     /// <summary>Stops it as an operator would; connections end.</summary>
