@@ -101,7 +101,9 @@ public sealed partial class TidyTests
     private static bool HasSummary(string[] lines, int at)
     {
         var above = at - 1;
+        // An attribute may have two lines.
         while (above >= 0 && (lines[above].TrimStart().StartsWith('[')
+            || lines[above].EndsWith(")]", StringComparison.Ordinal)
             || lines[above].TrimStart().StartsWith("///", StringComparison.Ordinal)))
         {
             if (lines[above].Contains("<summary>", StringComparison.Ordinal))

@@ -123,7 +123,13 @@ public sealed class ProcessorHealthTests
         _health.Observe(Slow);
         Assert.False(_health.Read().Fails);
 
+        _health.End(probe: true, null, null);
+        Assert.True(_health.Read().Fails);
+        _clock.Advance(ProbeInterval);
+        Assert.False(_health.Read().Fails);
+
         _health.End(false, null, TimeSpan.FromSeconds(1));
+        _clock.Advance(TimeSpan.FromSeconds(1));
         Assert.True(_health.Read().Fails);
         _health.End(false, TimeSpan.FromMilliseconds(5), null);
         Assert.False(_health.Read().Fails);

@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Settling;
 /// <summary>How often a processor is asked for its health, whatever it says.</summary>
 public sealed class HealthMonitorTests : IAsyncLifetime
 {
-    private const string NotDue = "now() + interval '1 hour'";
+    private const string NotDue = "now() + interval '5 seconds'";
     private const string Due = "now() - interval '5.2 seconds'";
 
     private readonly TestDatabase _database = new();
