@@ -101,9 +101,9 @@ public sealed partial class TidyTests
     private static bool HasSummary(string[] lines, int at)
     {
         var above = at - 1;
-        // An attribute may have two lines.
+        // An attribute of a type that is not nested may have several lines.
         while (above >= 0 && (lines[above].TrimStart().StartsWith('[')
-            || lines[above].EndsWith(")]", StringComparison.Ordinal)
+            || (!lines[at].StartsWith(' ') && lines[above].StartsWith("    ", StringComparison.Ordinal))
             || lines[above].TrimStart().StartsWith("///", StringComparison.Ordinal)))
         {
             if (lines[above].Contains("<summary>", StringComparison.Ordinal))

@@ -21,7 +21,14 @@ internal enum Availability
 /// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
 /// <param name="For">How long it has been usable or, otherwise, not usable.</param>
 internal readonly record struct ProcessorState(
-    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For);
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For)
+{
+    /// <summary>The same while as many charges are in flight as may be: a probe that is due cannot be sent.</summary>
+    public ProcessorState WithoutPermit() => this with
+    {
+        Availability = Availability == Availability.Usable ? Availability.Full : Availability.Unusable,
+    };
+}
 
 /// <summary>Where a payment goes.</summary>
 internal enum RouteChoice

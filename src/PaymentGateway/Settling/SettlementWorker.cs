@@ -116,7 +116,7 @@ internal sealed partial class SettlementWorker(
         var atDefault = lanes.Default.Health.Read();
         var atFallback = lanes.Fallback.Health.Read();
         var route = ProcessorRouter.Choose(
-            isFull ? atDefault with { Availability = Availability.Full } : atDefault, atFallback,
+            isFull ? atDefault.WithoutPermit() : atDefault, atFallback,
             now - payment.AcceptedAt, options.Routing.FallbackAfter);
         if (route == RouteChoice.Default)
             payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;

@@ -115,7 +115,7 @@ internal sealed class RoutingRun
                 return _default;
 
             route = ProcessorRouter.Choose(
-                atDefault with { Availability = Availability.Full }, atFallback, age, _options.FallbackAfter);
+                atDefault.WithoutPermit(), atFallback, age, _options.FallbackAfter);
         }
 
         return route == RouteChoice.Fallback && _fallback.Limit.TryAcquire() ? _fallback : null;

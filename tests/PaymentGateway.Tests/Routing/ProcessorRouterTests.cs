@@ -58,6 +58,16 @@ public sealed class ProcessorRouterTests
         Assert.Equal(expected, choice.ToString());
     }
 
+    [Theory]
+    [InlineData("Usable", "Full")]
+    [InlineData("Probe", "Unusable")]
+    public void Without_a_permit_a_usable_processor_is_full_and_a_probe_is_not_sent(string before, string expected)
+    {
+        var state = Usable with { Availability = Enum.Parse<Availability>(before) };
+
+        Assert.Equal(expected, state.WithoutPermit().Availability.ToString());
+    }
+
     [Fact]
     public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot()
     {
