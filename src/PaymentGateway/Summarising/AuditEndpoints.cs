@@ -12,6 +12,8 @@ internal static class AuditEndpoints
     public const string SummaryPath = "/payments-summary";
     public const string PurgePath = "/purge-payments";
 
+    private static readonly TimeSpan HangUpNoticed = TimeSpan.FromMilliseconds(100);
+
     /// <param name="routes">For everybody.</param>
     /// <param name="purgers">The group of those who may purge.</param>
     public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder purgers)
@@ -23,7 +25,7 @@ internal static class AuditEndpoints
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
         routes.MapGetAndHead(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
             .AnswersWithoutDatabase();
-        purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease));
+        purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease, clock));
     }
 
     private static async Task SummariseAsync(
@@ -73,7 +75,8 @@ internal static class AuditEndpoints
             : context.Response.WriteAsJsonAsync(summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
-    private static async Task PurgeAsync(HttpContext context, LedgerStateStore ledger, Lease lease)
+    private static async Task PurgeAsync(
+        HttpContext context, LedgerStateStore ledger, Lease lease, TimeProvider clock)
     {
         // The request may have lain in the socket of a frozen instance, while another one acknowledged payments.
         if (!lease.IsHeld)
@@ -83,6 +86,8 @@ internal static class AuditEndpoints
             return;
         }
 
+        // Kestrel notices a caller that has gone when it reads the socket again, after the request.
+        await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(context.RequestAborted);
         // What waits in memory is looked up in the new ledger at once; other instances find out within a renewal.
         lease.CheckSoon.Set();
