@@ -35,7 +35,7 @@ internal static class ProcessorRouter
     };
 
     // A processor that fails is likely to recover soon, until its outage has lasted longer than a payment would wait.
-    // One that is slow but works gives no such sign, and one without a permit left has them again when calls end.
+    // A processor that is slow but works gives no such sign. A full processor has permits again when calls end.
     private static bool IsWorthWaiting(ProcessorState atDefault, TimeSpan age, TimeSpan fallbackAfter) =>
         age < fallbackAfter && (atDefault.Availability == Availability.Full
             || (atDefault.Fails && atDefault.For <= fallbackAfter));
