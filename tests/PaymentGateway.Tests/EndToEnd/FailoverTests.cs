@@ -3,6 +3,7 @@ using Npgsql;
 using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
 using Xunit.Abstractions;
+using Xunit.Sdk;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
@@ -71,7 +72,16 @@ public sealed class FailoverTests(ITestOutputHelper output)
         };
         foreach (var fault in Table is null ? Faults[..2] : Faults)
         {
-            lines.Add(await PlayAsync(cluster, system, fault));
+            try
+            {
+                lines.Add(await PlayAsync(cluster, system, fault));
+            }
+            catch (Exception red)
+            {
+                // Last, because CI shows the end of a message.
+                throw new XunitException($"{red.Message}\n{fault.Name}:\n{await cluster.EventsAsync()}", red);
+            }
+
             output.WriteLine(lines[^1]);
             if (Table is not null)
                 await File.WriteAllLinesAsync(Table, lines);

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Npgsql;
 
 namespace PaymentGateway.Tests.Support;
@@ -11,11 +10,13 @@ public sealed class FailoverCluster : IAsyncDisposable
 {
     private readonly ClusterScript _script;
     private readonly string _clients;
+    private readonly string _monitorPort;
 
-    private FailoverCluster(ClusterScript script, string clients)
+    private FailoverCluster(ClusterScript script, string clients, string monitorPort)
     {
         _script = script;
         _clients = clients;
+        _monitorPort = monitorPort;
     }
 
     /// <summary>
@@ -36,10 +37,11 @@ public sealed class FailoverCluster : IAsyncDisposable
     {
         var number = Environment.ProcessId % 250;
         var clients = $"10.230.{number}";
+        var monitorPort = GatewaySystemSettings.FreePort();
         var script = await ClusterScript.StartAsync(
             "failover-cluster", PostgresServer.Binaries!, $"10.231.{number}", clients,
-            GatewaySystemSettings.FreePort(), $"pgha{Environment.ProcessId % 100_000}");
-        return new FailoverCluster(script, clients);
+            monitorPort, $"pgha{Environment.ProcessId % 100_000}");
+        return new FailoverCluster(script, clients, monitorPort);
     }
 
     public static int Other(int node) => 3 - node;
@@ -108,13 +110,26 @@ public sealed class FailoverCluster : IAsyncDisposable
         return (T)(await command.ExecuteScalarAsync())!;
     }
 
+    /// <summary>The last state changes that the monitor noted, a line each.</summary>
+    public async Task<string> EventsAsync()
+    {
+        await using var connection = await OpenAsync(_monitorPort, "pg_auto_failover");
+        await using var command = new NpgsqlCommand(
+            "SELECT string_agg(concat_ws(' ', eventtime, nodename, reportedstate, goalstate, description), E'\\n' "
+            + "ORDER BY eventid) FROM (SELECT * FROM pgautofailover.event ORDER BY eventid DESC LIMIT 40) AS last",
+            connection);
+        return (string)(await command.ExecuteScalarAsync())!;
+    }
+
     public ValueTask DisposeAsync() => _script.DisposeAsync();
 
-    private async Task<NpgsqlConnection> OpenAsync(int node)
+    private Task<NpgsqlConnection> OpenAsync(int node) => OpenAsync($"500{node}", "gateway");
+
+    private async Task<NpgsqlConnection> OpenAsync(string port, string database)
     {
-        var connection = new NpgsqlConnection(string.Create(
-            CultureInfo.InvariantCulture, $"Host={_script.Directory};Port=500{node};Username=postgres;")
-            + "Database=gateway;Pooling=false;Command Timeout=0");
+        var connection = new NpgsqlConnection(
+            $"Host={_script.Directory};Port={port};Username=postgres;Database={database};Pooling=false;"
+            + "Command Timeout=0");
         await connection.OpenAsync();
         return connection;
     }
