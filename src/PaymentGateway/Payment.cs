@@ -20,6 +20,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
 
     public int Epoch { get; } = epoch;
 
+    /// <summary>Monotonic timestamp of the moment at which this instance took it.</summary>
+    public long TakenAt { get; set; }
+
     /// <summary>A charge was sent, here or by a terminated owner, and nobody knows yet what came of it.</summary>
     public bool InDoubt { get; set; }
 

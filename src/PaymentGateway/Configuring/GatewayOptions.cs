@@ -137,7 +137,7 @@ internal sealed record RoutingOptions(
 internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBuffered)
 {
     public static RecordingOptions Read(SettingsReader settings) => new(
-        settings.Duration("Gateway:Recording:Linger", "150ms", "0s", "1s"),
+        settings.Duration("Gateway:Recording:Linger", "50ms", "0s", "1s"),
         settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }

@@ -5,7 +5,7 @@ namespace PaymentGateway.Leasing;
 /// <summary>
 /// The payments in this instance's memory that are not in the ledger yet, in whatever stage. Safe from any thread.
 /// </summary>
-internal sealed class UnsettledPayments
+internal sealed class UnsettledPayments(TimeProvider clock)
 {
     private readonly ConcurrentDictionary<Payment, bool> _unsettled = new(ReferenceEqualityComparer.Instance);
 
@@ -42,7 +42,11 @@ internal sealed class UnsettledPayments
         return Snapshot();
     }
 
-    public void Add(Payment payment) => _unsettled.TryAdd(payment, true);
+    public void Add(Payment payment)
+    {
+        payment.TakenAt = clock.GetTimestamp();
+        _unsettled.TryAdd(payment, true);
+    }
 
     /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
     public void Remove(Payment payment) => _unsettled.TryRemove(payment, out _);

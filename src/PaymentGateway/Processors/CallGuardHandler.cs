@@ -68,8 +68,9 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
         {
             ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
                 .Handle<Exception>()
-                // Only these say that the processor itself is at work; 404 or 401 come from something in between.
-                .HandleResult(response => (int)response.StatusCode is not (200 or 400 or 422)),
+                // Only these say that the processor itself is at work; 404 or 401 come from something in between. A
+                // single 400 is its payment's fault, many are the processor's.
+                .HandleResult(response => (int)response.StatusCode is not (200 or 422)),
             SamplingDuration = TimeSpan.FromSeconds(1),
             MinimumThroughput = 4,
             FailureRatio = 0.25,
@@ -109,6 +110,11 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
             response = await base.SendAsync(request, token);
             using var plain = response.Content;
             response.Content = new Answer(await ReadAsync(plain, token));
+            // The circuit must see it: a page of something in between answers 200, and charges nothing.
+            if (response.StatusCode == HttpStatusCode.OK && request.Method == HttpMethod.Post
+                && ProcessorClient.Read(response, ProcessorJsonContext.Default.ChargeAnswer) is null)
+                throw new InvalidDataException("200 with a body that is no answer");
+
             return Outcome.FromResult(response);
         }
         catch (Exception failed)

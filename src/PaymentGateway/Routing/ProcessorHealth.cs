@@ -26,8 +26,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private long _measuredAt = long.MinValue;
     private HealthReport _report;
     private long _reportedAt = long.MinValue;
-    private bool _usable = true;
-    private long _changedAt = long.MinValue;   // When it became usable or stopped to be; at the start it always was.
+    private bool _failed;
+    private long _changedAt = long.MinValue;   // When it last began or ceased to fail; at the start it never failed.
 
     /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
@@ -39,12 +39,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         {
             var now = clock.GetTimestamp();
             var expected = ExpectedLatency_NeedsLock(now);
-            var availability = Availability_NeedsLock(now, expected);
-            if (availability == Availability.Usable != _usable)
-                (_usable, _changedAt) = (!_usable, now);
+            var fails = Fails_NeedsLock(now);
+            if (fails != _failed)
+                (_failed, _changedAt) = (fails, now);
 
             var duration = _changedAt == long.MinValue ? TimeSpan.MaxValue : clock.GetElapsedTime(_changedAt, now);
-            return new ProcessorState(availability, expected, Fails_NeedsLock(now), duration);
+            return new ProcessorState(Availability_NeedsLock(now, expected), expected, fails, duration);
         }
     }
 
@@ -127,20 +127,24 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
 
     // A slow success is stored after the audit has closed its window, so a processor that reports itself slow is not
-    // probed unless it fails, too: what fails stores nothing. Only a newer call that was quick knows better. A report
-    // has had its time when the one after it is missing too.
+    // probed unless it fails, too: what fails stores nothing.
     private bool ReportsSlow_NeedsLock(long now) =>
-        !_report.Failing && _report.MinResponse > options.MaxLatency && IsFresh_NeedsLock(now)
-        && !(_measuredAt > _reportedAt && _latencyMs <= options.MaxLatency.TotalMilliseconds);
+        !_report.Failing && _report.MinResponse > options.MaxLatency && ReportCounts_NeedsLock(now);
 
     private TimeSpan ExpectedLatency_NeedsLock(long now)
     {
         if (_measuredAt != long.MinValue && clock.GetElapsedTime(_measuredAt, now) < LatencyKept)
             return TimeSpan.FromMilliseconds(_latencyMs);
 
-        return IsFresh_NeedsLock(now) ? _report.MinResponse : TimeSpan.Zero;
+        return ReportCounts_NeedsLock(now) ? _report.MinResponse : TimeSpan.Zero;
     }
 
+    // Only a newer call that was quick knows better.
+    private bool ReportCounts_NeedsLock(long now) =>
+        IsFresh_NeedsLock(now)
+        && !(_measuredAt > _reportedAt && _latencyMs <= options.MaxLatency.TotalMilliseconds);
+
+    // A report has had its time when the one after it is missing too.
     private bool IsFresh_NeedsLock(long now) =>
         _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.HealthInterval * 2;
 }

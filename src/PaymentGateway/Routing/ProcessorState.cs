@@ -19,7 +19,7 @@ internal enum Availability
 /// <summary>What routing knows of one processor at one moment.</summary>
 /// <param name="ExpectedLatency">How long a charge is expected to take.</param>
 /// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
-/// <param name="For">How long it has been usable or, otherwise, not usable.</param>
+/// <param name="For">How long it has failed or, otherwise, not failed.</param>
 internal readonly record struct ProcessorState(
     Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For)
 {

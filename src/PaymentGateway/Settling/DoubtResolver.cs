@@ -39,6 +39,7 @@ internal sealed partial class DoubtResolver(
 
     private async Task ResolveAsync(Payment payment)
     {
+        var chargedAt = payment.ChargedAt;
         try
         {
             var backoff = new Backoff(BackoffInitial);
@@ -64,7 +65,7 @@ internal sealed partial class DoubtResolver(
         }
         finally
         {
-            doubts.Leave();
+            doubts.Leave(chargedAt);
         }
     }
 

@@ -16,6 +16,10 @@ internal sealed partial class SettlementWorker(
     UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
+    // A processor with more payments in doubt is charged no more until look-ups have resolved some: each waits in
+    // memory, and asks again and again.
+    private const int DoubtsMax = 8_000;
+
     // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
@@ -75,26 +79,25 @@ internal sealed partial class SettlementWorker(
             if (lease.IsHeld && writer.HasCapacity)
             {
                 var route = Choose(payment, isFull: false);
-                if (route == RouteChoice.Default)
-                {
-                    if (lanes.Default.TryAcquire())
-                        return lanes.Default;
+                if (route == RouteChoice.Default && TryAcquire(lanes.Default))
+                    return lanes.Default;
 
-                    // A doubt about an earlier charge can end only here, and permits are free again soon.
-                    route = payment.InDoubt ? RouteChoice.Wait : Choose(payment, isFull: true);
-                }
-
-                if (route == RouteChoice.Fallback)
+                if (payment.InDoubt)
                 {
-                    if (payment.InDoubt)
+                    // A terminated owner may have charged it at default: only there can the doubt end, by a charge once
+                    // a permit is free, or by a look-up.
+                    if (route != RouteChoice.Default)
                     {
-                        // A terminated owner may have charged it at default: only there can the doubt end.
                         payment.RequestedAt = clock.UtcMicroseconds();
                         doubts.Add(payment);
                         return null;
                     }
-
-                    if (lease.MayUseFallback(payment) && lanes.Fallback.TryAcquire())
+                }
+                else
+                {
+                    if (route == RouteChoice.Default)
+                        route = Choose(payment, isFull: true);
+                    if (route == RouteChoice.Fallback && lease.MayUseFallback(payment) && TryAcquire(lanes.Fallback))
                         return lanes.Fallback;
                 }
             }
@@ -110,14 +113,19 @@ internal sealed partial class SettlementWorker(
         return null;
     }
 
+    private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
+
     private RouteChoice Choose(Payment payment, bool isFull)
     {
         var now = clock.GetUtcNow().UtcDateTime;
+        // A wall clock that went ahead and back has accepted payments in the future: they wait no longer than others.
+        var here = clock.GetElapsedTime(payment.TakenAt);
+        var age = now - payment.AcceptedAt;
         var atDefault = lanes.Default.Health.Read();
         var atFallback = lanes.Fallback.Health.Read();
         var route = ProcessorRouter.Choose(
             isFull ? atDefault.WithoutPermit() : atDefault, atFallback,
-            now - payment.AcceptedAt, options.Routing.FallbackAfter);
+            age > here ? age : here, options.Routing.FallbackAfter);
         if (route == RouteChoice.Default)
             payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
         else if (route == RouteChoice.Wait && atFallback.Availability == Availability.Usable)

@@ -15,7 +15,7 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
 
     private readonly TestDatabase _database = new();
     private readonly IntakeOptions _options = TestSettings.Read().Intake;
-    private readonly UnsettledPayments _unsettled = new();
+    private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
     private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
     private readonly StoredBacklog _backlog = new(TimeProvider.System);
     private BrokenInserts _broken = null!;

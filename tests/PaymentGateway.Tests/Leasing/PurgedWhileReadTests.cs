@@ -14,7 +14,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
 {
     private readonly TestDatabase _database = new();
     private readonly IntakeOptions _options = TestSettings.Read().Intake;
-    private readonly UnsettledPayments _unsettled = new();
+    private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
     private readonly StoredBacklog _backlog = new(TimeProvider.System);
     private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
     private AnswerRelay _relay = null!;

@@ -6,7 +6,7 @@ public sealed class UnsettledPaymentsTests
 {
     private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    private readonly UnsettledPayments _unsettled = new();
+    private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
 
     [Fact]
     public void The_oldest_unsettled_payment_is_known_by_its_acceptance_time()

@@ -149,12 +149,14 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Theory]
+    [InlineData(null)]  // 200 with a page.
+    [InlineData(400)]   // One is its payment's fault, many are the processor's.
     [InlineData(401)]
     [InlineData(404)]
     [InlineData(408)]
-    public async Task Answers_of_an_intermediary_open_the_circuit(int status)
+    public async Task Answers_that_are_no_processors_open_the_circuit(int? status)
     {
-        await _processor.SetFaultsAsync(new { status });
+        await _processor.SetFaultsAsync(new { status, garbage = status is null });
 
         var results = await ChargeManyAsync(10);
 
@@ -164,11 +166,12 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_400_does_not_count_as_a_failure_of_the_processor()
+    public async Task A_single_400_leaves_the_circuit_closed()
     {
-        await _processor.SetFaultsAsync(new { status = 400 });
+        await ChargeManyAsync(5);
+        await _processor.SetFaultsAsync(new { status = 400, times = 1 });
 
-        Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Rejected, result));
+        Assert.Equal(ChargeResult.Rejected, await ChargeAsync(Lanes.NewPayment()));
 
         Assert.Equal(Availability.Usable, Now);
     }

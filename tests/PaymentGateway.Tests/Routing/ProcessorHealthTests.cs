@@ -97,7 +97,7 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void The_state_says_for_how_long_a_processor_has_been_usable_or_not()
+    public void The_state_says_for_how_long_a_processor_has_failed_or_not()
     {
         OpenCircuit();
         Assert.Equal(TimeSpan.Zero, _health.Read().For);
@@ -108,6 +108,9 @@ public sealed class ProcessorHealthTests
         Succeed();
         Assert.Equal(TimeSpan.Zero, _health.Read().For);
         _clock.Advance(TimeSpan.FromSeconds(3));
+        // What is slow does not fail.
+        _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
+        Assert.Equal(Availability.Probe, Now);
         Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().For);
     }
 
@@ -298,17 +301,21 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Probe, Now);
     }
 
-    [Fact]
-    public void A_newer_quick_call_outweighs_the_report_of_being_slow()
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void A_newer_quick_call_outweighs_the_report_of_being_slow_until_the_next_report(bool failing)
     {
-        _health.Observe(Slow);
+        _health.Observe(Slow with { Failing = failing });
         _clock.Advance(Millisecond);
 
         _health.End(false, TimeSpan.FromMilliseconds(20), null);
 
         Assert.Equal(Availability.Usable, Now);
-        _clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more: it may be tried.
-        Assert.Equal(Availability.Probe, Now);
+        _clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more, nor does what is older.
+        Assert.Equal(Availability.Usable, Now);
+        _health.Observe(Slow);
+        Assert.Equal(Availability.Unusable, Now);
     }
 
     private void OpenCircuit()

@@ -42,7 +42,7 @@ public sealed class LastingDoubtTests
         using var metrics = new GatewayMetrics(options);
         var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, _clock.GetTimestamp());
-        var unsettled = new UnsettledPayments();
+        var unsettled = new UnsettledPayments(_clock);
         using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
         using var writer = new SettlementWriter(
             null!, null!, outcomes, unsettled, lease, metrics, _clock, NullLogger<SettlementWriter>.Instance);

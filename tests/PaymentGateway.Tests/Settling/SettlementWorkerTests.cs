@@ -2,6 +2,7 @@ using PaymentGateway.Processors;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Tests.Support;
+using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -116,13 +117,17 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.Equal((4, 0), await _rig.PostsAsync());
     }
 
-    [PostgresFact]
-    public async Task After_the_fallback_delay_a_payment_goes_to_fallback_once_the_mark_is_committed()
+    [PostgresTheory]
+    [InlineData(0)]
+    [InlineData(3600)]   // The wall clock was that far ahead when the payment was accepted.
+    public async Task After_the_fallback_delay_a_payment_goes_to_fallback_once_the_mark_is_committed(int aheadSeconds)
     {
         await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "3s"));
         Stages.Part<ProcessorLanes>().Default.Health.End(
             probe: false, latency: null, retryAfter: TimeSpan.FromMinutes(1));
-        var payment = _rig.Pay();
+        var acceptedAt = Timestamps.Truncate(_rig.Clock.GetUtcNow().UtcDateTime.AddSeconds(aheadSeconds));
+        var payment = new Payment(Guid.NewGuid(), 1990, acceptedAt, Epoch);
+        _rig.Add(payment);
         await _rig.CheckAsync(times: 59);
         Assert.False(Stages.Lease.FallbackRequested);
 
@@ -137,12 +142,17 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.Equal((0, 1), await _rig.PostsAsync());
     }
 
-    [PostgresFact]
-    public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback()
+    [PostgresTheory]
+    [InlineData(false)]   // Another payment would take fallback.
+    [InlineData(true)]    // Another payment would wait.
+    public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback(bool defaultFails)
     {
-        await _rig.StartAsync(("Gateway:Routing:FallbackAfter", "0s"));
+        await _rig.StartAsync();
         Stages.Lease.FallbackMarked(Epoch);
-        _rig.DefaultSaysSlow();
+        if (defaultFails)
+            Stages.Part<ProcessorLanes>().Default.Health.End(probe: true, latency: null, retryAfter: null);
+        else
+            _rig.DefaultSaysSlow();
         var adopted = _rig.NewPayment();
         (adopted.InDoubt, adopted.ChargedAt, adopted.DoubtSince) = (true, Processor.Default, _rig.Clock.GetTimestamp());
 
@@ -153,6 +163,34 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.Equal(1, Stages.Doubts.Count);
         Assert.Equal((0, 0), await _rig.PostsAsync());
         Assert.Equal((0, 0), (Stages.Queue.Count, Stages.Outcomes.Count));
+    }
+
+    [PostgresFact]
+    public async Task A_processor_with_8000_payments_in_doubt_is_charged_no_more_until_some_are_resolved()
+    {
+        await _rig.StartAsync();
+        await _rig.Default.SetFaultsAsync(new { lookUp = "hang" });
+        for (var doubt = 0; doubt < 8_000; doubt++)
+        {
+            var payment = _rig.NewPayment();
+            (payment.InDoubt, payment.ChargedAt) = (true, Processor.Default);
+            Stages.Doubts.Add(payment);
+        }
+
+        _rig.Pay();
+        for (var look = 0; look < 5; look++)
+            await _rig.AdvanceAsync(WorkerRig.PollInterval, armed: 17);   // 16 look-ups, and the worker.
+        Assert.Equal((0, 0), await _rig.PostsAsync());
+
+        await _rig.Default.ClearFaultsAsync();
+
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                _rig.Clock.Advance(WorkerRig.PollInterval);
+                return Stages.Outcomes.Count > 0;
+            },
+            "it is charged again");
     }
 
     [PostgresFact]

@@ -31,7 +31,7 @@ internal sealed class IntakeFixture : IDisposable
 
     public PaymentQueue Queue { get; }
 
-    public UnsettledPayments Unsettled { get; } = new();
+    public UnsettledPayments Unsettled { get; } = new(TimeProvider.System);
 
     public static async Task<IntakeFixture> StartAsync(
         TestDatabase database, TimeProvider clock, params (string Key, string? Value)[] settings)
