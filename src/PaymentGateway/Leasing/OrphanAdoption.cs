@@ -59,12 +59,11 @@ internal sealed partial class OrphanAdoption(
             _closedSince.TryAdd(epoch, now);
             // Asked before the search that may be the last. What clean stops released is always searched.
             var isLast = epoch != PaymentStates.Nobody && await _earlier.AreOverAsync(epoch);
-            var search = _searches.GetValueOrDefault(epoch)
-                ?? new Search(orphaned.LowWaterMark, orphaned.LowWaterMark, isLast);
+            var search = _searches.GetValueOrDefault(epoch) ?? new Search(orphaned.LowWaterMark, isLast);
             try
             {
                 if (await AdoptAsync(orphaned, search) && search.IsLast)
-                    await leases.MarkAdoptedAsync(epoch, search.Began, search.From);
+                    await leases.MarkAdoptedAsync(epoch, search.From);
                 _refused.Remove(epoch);
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
@@ -168,10 +167,9 @@ internal sealed partial class OrphanAdoption(
     }
 
     /// <summary>Where the search in an epoch goes on.</summary>
-    /// <param name="Began">The low-water mark with which the search began.</param>
-    /// <param name="From">Everything between that and this is settled or adopted.</param>
+    /// <param name="From">Everything before it is settled or adopted.</param>
     /// <param name="IsLast">Every statement of the epoch was over when the search began: it finds all payments.</param>
-    private sealed record Search(DateTime Began, DateTime From, bool IsLast);
+    private sealed record Search(DateTime From, bool IsLast);
 
     private static partial class Log
     {
