@@ -129,7 +129,7 @@ internal sealed partial class IntakeWriter(
     /// </summary>
     private async Task<StoredBatch> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
     {
-        var known = (await store.FindRepeatedAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
+        var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var mine = new bool[batch.Count];
         var results = new AcceptResult[batch.Count];
         var missing = false;

@@ -8,7 +8,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
-    private readonly EarlierWriters _earlier = new(leases);
+    private readonly EarlierWriters _earlier = new();
     private (int Epoch, DateTime Until)? _asked;
 
     /// <summary>Checks once; to be called after a renewal.</summary>
@@ -24,7 +24,7 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
             _earlier.KeepOnly([]);
         }
 
-        if (_asked is not { } question || !await _earlier.AreOverAsync(epoch))
+        if (_asked is not { } question || !_earlier.AreOver(epoch, await leases.WritersAsync()))
             return;
 
         backlog.MakeCertain(question.Until);

@@ -22,7 +22,7 @@ internal sealed partial class OrphanAdoption(
     // Those that wait for fallback's answer leave capacity for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
-    private readonly EarlierWriters _earlier = new(leases);
+    private readonly EarlierWriters _earlier = new();
 
     // Monotonic timestamps from after the first search that found an epoch closed.
     private readonly Dictionary<int, long> _closedSince = [];
@@ -48,6 +48,9 @@ internal sealed partial class OrphanAdoption(
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
         var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
+        // One query for all of them: after each was read as closed, and before each search that may be the last. What
+        // clean stops released is always searched.
+        var writers = epochs.Exists(epoch => epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
         _earlier.KeepOnly(epochs);
         foreach (var ended in _closedSince.Keys.Except(epochs).ToList())
             _closedSince.Remove(ended);
@@ -57,14 +60,12 @@ internal sealed partial class OrphanAdoption(
         {
             var epoch = orphaned.Epoch;
             _closedSince.TryAdd(epoch, now);
-            // Asked before the search that may be the last. What clean stops released is always searched.
-            var isLast = epoch != PaymentStates.Nobody && await _earlier.AreOverAsync(epoch);
-            var search = _searches.GetValueOrDefault(epoch)
-                ?? new Search(orphaned.LowWaterMark, orphaned.LowWaterMark, isLast);
+            var isLast = epoch != PaymentStates.Nobody && _earlier.AreOver(epoch, writers);
+            var search = _searches.GetValueOrDefault(epoch) ?? new Search(orphaned.LowWaterMark, isLast);
             try
             {
                 if (await AdoptAsync(orphaned, search) && search.IsLast)
-                    await leases.MarkAdoptedAsync(epoch, search.Began, search.From);
+                    await leases.MarkAdoptedAsync(epoch, search.From);
                 _refused.Remove(epoch);
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
@@ -168,10 +169,9 @@ internal sealed partial class OrphanAdoption(
     }
 
     /// <summary>Where the search in an epoch goes on.</summary>
-    /// <param name="Began">The low-water mark with which the search began.</param>
-    /// <param name="From">Everything between that and this is settled or adopted.</param>
+    /// <param name="From">Everything before it is settled or adopted.</param>
     /// <param name="IsLast">Every statement of the epoch was over when the search began: it finds all payments.</param>
-    private sealed record Search(DateTime Began, DateTime From, bool IsLast);
+    private sealed record Search(DateTime From, bool IsLast);
 
     private static partial class Log
     {

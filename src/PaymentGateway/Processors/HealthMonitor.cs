@@ -51,6 +51,7 @@ internal sealed partial class HealthMonitor(
             if (await lane.AskHealthAsync() is not { } report)
                 return;
 
+            // The record is read a second later: until then a probe could go to a processor that reports itself slow.
             lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
                 (int)lane.Processor, report.Failing, (int)report.MinResponse.TotalMilliseconds));

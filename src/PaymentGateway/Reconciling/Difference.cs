@@ -95,9 +95,6 @@ internal sealed record Difference(DifferenceKind Kind, PaymentSides? Payment, Di
     /// <summary>Of a window: what the processor holds beyond the ledger.</summary>
     public Sums Excess { get; init; }
 
-    /// <summary>When it was asked for a second time: a timestamp of the clock.</summary>
-    public long ConfirmedAt { get; init; }
-
     /// <summary>It was another kind of difference when it was named.</summary>
     public bool HasChanged { get; init; }
 

@@ -13,11 +13,8 @@ namespace PaymentGateway.Reconciling;
 /// </summary>
 internal sealed partial class DifferenceRepair(
     ReconciliationStore ledger, BothSides sides, ProcessorLanes lanes, Lease lease, int generation,
-    ReconciliationReport report, TimeProvider clock, ILogger log)
+    ReconciliationReport report, ILogger log)
 {
-    // An instance that was frozen after it had asked asks again.
-    private static readonly TimeSpan ConfirmedWithin = TimeSpan.FromSeconds(10);
-
     private (Comparison Default, Comparison Fallback) _now;
 
     /// <summary>Repairs what can be repaired, where the ledger still is as it was read.</summary>
@@ -75,7 +72,7 @@ internal sealed partial class DifferenceRepair(
 
     private async Task<Difference> PutBackAsync(Difference difference, PaymentRow row)
     {
-        if (WhyNotAbsent(difference, row) is { } why)
+        if (WhyNotAbsent(row) is { } why)
             return Left(difference, why);
 
         return await LedgerCorrections.PutBackAsync(ledger.Connection, new PutBackArgs(
@@ -110,8 +107,9 @@ internal sealed partial class DifferenceRepair(
             : Left(difference, "It changed meanwhile.");
     }
 
-    // A payment that is put back is charged anew, so a 404 must be beyond doubt.
-    private string? WhyNotAbsent(Difference difference, PaymentRow row)
+    // A payment that is put back is charged anew, so a 404 must be beyond doubt. How long ago the processors were asked
+    // does not matter: whoever adopts the payment asks both again.
+    private string? WhyNotAbsent(PaymentRow row)
     {
         if (report.IsTruncated)
             return "Too much differs to charge anything anew: find out why.";
@@ -121,10 +119,8 @@ internal sealed partial class DifferenceRepair(
             return "A processor holds less than it did a moment ago: find out why.";
         if (!IsUsable(lanes.Default) || !IsUsable(lanes.Fallback))
             return "A processor is not healthy: what it does not find may be there.";
-        if (report.Differences.Exists(other => MayHold(other, row)))
-            return "A processor counts more payments than it finds: this may be one of them.";
-        return clock.GetElapsedTime(difference.ConfirmedAt) > ConfirmedWithin
-            ? "The processors were asked too long ago: try again."
+        return report.Differences.Exists(other => MayHold(other, row))
+            ? "A processor counts more payments than it finds: this may be one of them."
             : null;
     }
 

@@ -118,7 +118,7 @@ internal sealed partial class Reconciliation(
         if (query.Repair)
         {
             progress.Phase = "repairing";
-            var repair = new DifferenceRepair(ledger, sides, lanes, lease, state.Generation, report, clock, log);
+            var repair = new DifferenceRepair(ledger, sides, lanes, lease, state.Generation, report, log);
             await repair.RepairAllAsync(cancellation);
         }
 
@@ -128,9 +128,8 @@ internal sealed partial class Reconciliation(
     private AuditClient Client(Processor processor) => new(processor, options, lease, metrics, clock, calls);
 
     // Asked for a second time, some seconds later.
-    private async Task ConfirmAsync(BothSides sides, Difference difference, ReconciliationReport report)
+    private static async Task ConfirmAsync(BothSides sides, Difference difference, ReconciliationReport report)
     {
-        var confirmed = difference with { ConfirmedAt = clock.GetTimestamp() };
         if (difference.Window is { } differing)
         {
             var again = await sides.CompareAsync(differing.Processor, differing.Window);
@@ -139,11 +138,11 @@ internal sealed partial class Reconciliation(
 
             // It differs in another way by now, and nobody has looked into that.
             report.IsTruncated |= again != differing.Compared;
-            report.Differences.Add(confirmed);
+            report.Differences.Add(difference);
         }
         else if (await sides.FindAsync(difference.Payment!.Row.CorrelationId) is { } again
             && again.Compare() is { } kind)
-            report.Differences.Add(confirmed with
+            report.Differences.Add(difference with
             {
                 Kind = kind,
                 Payment = again,

@@ -100,6 +100,8 @@ internal sealed partial class DoubtResolver(
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
     private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane)
     {
+        // A purge or the lease's end may have come during the look-up. ChargeContent would send nothing either, but its
+        // exception counts as a failed call: four payments would open the circuit of a healthy processor.
         if (payment.Purged || !lease.IsHeld || !lease.Owns(payment)
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);

@@ -52,8 +52,8 @@ internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next)
 /// <summary>An epoch.</summary>
 internal sealed record EpochArgs(int Epoch);
 
-/// <summary>A closed epoch that is searched to its end: where that began, and the beginning of its last page.</summary>
-internal sealed record SearchedArgs(int Epoch, DateTime Began, DateTime LastPage);
+/// <summary>A closed epoch that is searched to its end, and the beginning of its last page.</summary>
+internal sealed record SearchedArgs(int Epoch, DateTime LastPage);
 
 /// <summary>What a clean stop hands over; Rows are read by one statement.</summary>
 internal sealed record ReleaseArgs(

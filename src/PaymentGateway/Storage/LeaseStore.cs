@@ -92,11 +92,10 @@ internal sealed class LeaseStore(
     /// began.
     /// </summary>
     /// <param name="epoch">It has nothing unsettled before its last page.</param>
-    /// <param name="began">Where the search began. A client's repetition may have lowered the mark since.</param>
-    /// <param name="lastPage">Where the last page begins; it is looked through once more.</param>
-    public Task MarkAdoptedAsync(int epoch, DateTime began, DateTime lastPage) =>
+    /// <param name="lastPage">Where that begins; it is looked through once more.</param>
+    public Task MarkAdoptedAsync(int epoch, DateTime lastPage) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
-            MarkAdoptedSql, new SearchedArgs(epoch, began, lastPage), commandTimeout: connection.CommandTimeout));
+            MarkAdoptedSql, new SearchedArgs(epoch, lastPage), commandTimeout: connection.CommandTimeout));
 
     /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
     public Task CloseAsync(int epoch) =>

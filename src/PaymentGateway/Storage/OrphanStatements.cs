@@ -64,9 +64,8 @@ internal static class OrphanStatements
         FROM lowered LEFT JOIN moved ON true
         """;
 
-    // A mark that was lowered since the search began (FindRepeatedSql) needs another search. A search ends rarely, so
-    // this statement also deletes leases that are over for good. One that still owns payments stays, because a
-    // reconciliation finds payments by their owners.
+    // A search ends rarely, so this statement also deletes leases that are over for good. One that still owns payments
+    // stays, because a reconciliation finds payments by their owners.
     public const string MarkAdoptedSql = $"""
         WITH deleted AS (
             DELETE FROM leases
@@ -75,7 +74,6 @@ internal static class OrphanStatements
         )
         UPDATE leases SET adopted_at = now()
         WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
-          AND low_water_mark >= @Began
           AND NOT EXISTS (
               SELECT 1 FROM payments
               WHERE owner_epoch = @Epoch AND accepted_at >= @LastPage AND {PaymentStore.IsUnsettled})

@@ -54,21 +54,6 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         WHERE correlation_id = ANY(@Ids)
         """;
 
-    // Its own search is over, or began after it: the closed epoch is searched again from there, and what is found comes
-    // in doubt. No such row is known to come about, but a client that repeats its payment is told that it will settle.
-    private const string FindRepeatedSql = $"""
-        WITH forgotten AS (
-            SELECT owner_epoch, min(accepted_at) AS accepted_at FROM payments
-            WHERE correlation_id = ANY(@Ids) AND owner_epoch > {Sql.Nobody} AND {IsUnsettled} GROUP BY owner_epoch
-        ), searched_again AS (
-            UPDATE leases SET adopted_at = NULL, low_water_mark = least(low_water_mark, forgotten.accepted_at)
-            FROM forgotten
-            WHERE epoch = forgotten.owner_epoch AND closed_at IS NOT NULL
-              AND (adopted_at IS NOT NULL OR low_water_mark > forgotten.accepted_at)
-        )
-        {FindSql}
-        """;
-
     private const string UnsettledPageSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
         WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
@@ -118,12 +103,6 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
             static async (connection, args) => (await connection.QueryAsync<StoredPayment>(
                 FindSql, args, commandTimeout: connection.CommandTimeout)).AsList(),
             new FindArgs(ids)));
-
-    /// <summary>The same for ids that a client repeats; one that nobody looks after is put back in doubt.</summary>
-    public Task<List<StoredPayment>> FindRepeatedAsync(Guid[] ids) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(
-                FindRepeatedSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>

@@ -99,8 +99,7 @@ public sealed class ReconcileTests
     }
 
     private static bool IsLeftForNow(JsonElement one) => one.Text("why") is { } why
-        && (why.StartsWith("A processor is not healthy", StringComparison.Ordinal)
-            || why.StartsWith("The processors were asked too long ago", StringComparison.Ordinal));
+        && why.StartsWith("A processor is not healthy", StringComparison.Ordinal);
 
     // Nobody but the processors can say whose these are, or give money back; and no payment says why a total is wrong.
     private static void AssertLeft(JsonElement report, PlantedLedgers planted, List<string> repairedLater)

@@ -115,23 +115,6 @@ public sealed class OrphanPageTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_low_water_mark_that_is_lowered_while_pages_are_read_is_searched_from()
-    {
-        await StoreAsync(1, Batches.Noon.AddSeconds(-1));
-        await SettleAsync(RowsMax, Batches.Noon.AddSeconds(1));
-        await _database.Leases.CloseAsync(_owner);
-        await LowerAsync(Batches.Noon);
-        await Adoption.AdoptAllAsync();
-        // As a client's repetition of the older payment does.
-        await LowerAsync(Batches.Noon.AddSeconds(-1));
-
-        while (!await IsSearchedAsync())
-            await Adoption.AdoptAllAsync();
-
-        Assert.Equal(1, Adopted);
-    }
-
-    [PostgresFact]
     public async Task A_release_commits_a_page_of_payments_at_a_time()
     {
         await StoreAsync(1, Batches.Noon);
@@ -171,9 +154,6 @@ public sealed class OrphanPageTests : IAsyncLifetime
         await command.ExecuteNonQueryAsync();
         return connection;
     }
-
-    private Task LowerAsync(DateTime mark) => _database.ExecuteAsync(
-        $"UPDATE leases SET low_water_mark = '{mark:O}' WHERE epoch = {_owner}");
 
     private Task<bool> IsSearchedAsync() =>
         _database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {_owner}");

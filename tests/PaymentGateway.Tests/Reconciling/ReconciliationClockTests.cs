@@ -68,36 +68,21 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         Assert.Equal(Start.AddSeconds(-53), reconciliation.ClosedUntil);
     }
 
-    // The instance may have been frozen between the second look and the repair.
-    [PostgresTheory]
-    [InlineData(9, true)]
-    [InlineData(11, false)]
-    public async Task Nothing_is_put_back_when_the_processors_were_asked_too_long_ago(int seconds, bool isPutBack)
-    {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Fallback);
-
-        var repaired = await RepairAsync(Gateway.Part<Lease>(), TimeSpan.FromSeconds(seconds));
-
-        Assert.Equal(isPutBack ? RepairResult.PutBack : RepairResult.Left, repaired.Repair);
-        Assert.Equal(isPutBack ? null : "The processors were asked too long ago: try again.", repaired.Why);
-    }
-
     [PostgresFact]
     public async Task An_instance_without_a_lease_records_nothing()
     {
         _planted.Agreeing(20);
         _planted.Unrecorded(Processor.Default);
 
-        var left = await RepairAsync(new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing), TimeSpan.Zero);
+        var left = await RepairAsync(new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing));
 
         Assert.Equal(
             (RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
         Assert.Equal(20, await Rig.CountSettledAsync());
     }
 
-    // The difference that was planted, repaired so long after it was confirmed.
-    private async Task<Difference> RepairAsync(Lease lease, TimeSpan later)
+    // The difference that was planted.
+    private async Task<Difference> RepairAsync(Lease lease)
     {
         await _planted.WriteAsync(Rig);
         var options = Gateway.Part<GatewayOptions>();
@@ -115,12 +100,9 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
             Fallback = await sides.CompareAsync(Processor.Fallback, all),
         };
         var payment = (await sides.FindAsync(_planted.Kinds.Keys.Single()))!;
-        report.Differences.Add(
-            new Difference(payment.Compare()!.Value, payment, null) { ConfirmedAt = _clock.GetTimestamp() });
-        _clock.Advance(later);
+        report.Differences.Add(new Difference(payment.Compare()!.Value, payment, null));
         var repair = new DifferenceRepair(
-            ledger, sides, Gateway.Part<ProcessorLanes>(), lease, (await ledger.StateAsync()).Generation, report,
-            _clock, _log);
+            ledger, sides, Gateway.Part<ProcessorLanes>(), lease, (await ledger.StateAsync()).Generation, report, _log);
         await repair.RepairAllAsync(CancellationToken.None);
         return report.Differences.Single();
     }

@@ -1,7 +1,9 @@
 using System.Net;
 using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Tests.Support;
+using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -121,6 +123,31 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         var id = await gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
         Assert.Equal(id, Assert.Single(await _rig.Default.PaymentsAsync()).Key);
+    }
+
+    // The charge's own check would send nothing either, but four such exceptions open the circuit.
+    [PostgresFact]
+    public async Task Payments_that_are_purged_before_their_look_ups_end_leave_the_circuit_closed()
+    {
+        await _rig.Default.SetFaultsAsync(new { lookUp = "hang" });
+        // The first look-up hangs, and the others wait for its permit.
+        var gateway = await _rig.StartGatewayAsync("Settling:LookupConcurrency=1");
+        var (clock, epoch) = (gateway.Part<TimeProvider>(), gateway.Part<Lease>().Epoch);
+        var payments = Enumerable.Range(0, 7).Select(_ => new Payment(Guid.NewGuid(), 1990, DateTime.UtcNow, epoch)
+        {
+            InDoubt = true,
+            ChargedAt = Processor.Default,
+            DoubtSince = clock.GetTimestamp(),
+        }).ToList();
+        payments.ForEach(gateway.Part<DoubtQueue>().Add);
+        await _rig.Default.HoldsAsync(1);
+
+        payments.ForEach(payment => payment.Purged = true);
+        await _rig.Default.ClearFaultsAsync();
+
+        await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "they are given up");
+        Assert.Equal(CircuitState.Closed, gateway.Part<ProcessorLanes>().Default.Health.Circuit.CircuitState);
+        Assert.Equal(0, (await _rig.Default.CallsAsync()).Posts);
     }
 
     [PostgresFact]

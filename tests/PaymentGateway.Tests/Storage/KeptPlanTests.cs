@@ -33,7 +33,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
         {
             await _database.ExecuteAsync(
                 $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
-            await _database.Leases.MarkAdoptedAsync(dead, Batches.Earliest, Batches.Noon);
+            await _database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
         }
 
         // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.

@@ -51,7 +51,7 @@ public sealed class LeaseReleaseTests : IAsyncLifetime
         var dead = await _database.OpenEpochAsync();
         await _database.Leases.CloseAsync(dead);
 
-        await _database.Leases.MarkAdoptedAsync(dead, Batches.Earliest, Batches.Noon);
+        await _database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
 
         Assert.Equal(
             $"0,{owner},{young},{open},{dead}",

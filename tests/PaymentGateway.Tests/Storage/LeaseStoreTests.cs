@@ -272,7 +272,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.CloseAsync(dead);
 
         // By an adopter whose page was empty, because another one had the claim.
-        await Leases.MarkAdoptedAsync(dead, Earliest, Earliest);
+        await Leases.MarkAdoptedAsync(dead, Earliest);
 
         Assert.Contains(await ClosedAsync(), orphaned => orphaned.Epoch == dead);
     }
@@ -325,11 +325,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task The_search_in_a_closed_epoch_ends_when_it_has_nothing_unsettled()
     {
         var (dead, _) = await DeadAndAdopterAsync();
-        await Leases.MarkAdoptedAsync(dead, Earliest, Earliest);
+        await Leases.MarkAdoptedAsync(dead, Earliest);
         await Leases.CloseAsync(dead);
         Assert.Single(await ClosedAsync());
 
-        await Leases.MarkAdoptedAsync(dead, Earliest, Earliest);
+        await Leases.MarkAdoptedAsync(dead, Earliest);
 
         Assert.Empty(await ClosedAsync());
     }

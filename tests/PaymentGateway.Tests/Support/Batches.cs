@@ -7,9 +7,6 @@ internal static class Batches
 {
     public static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
-    /// <summary>The low-water mark of an epoch that has not told of one: PostgreSQL's -infinity.</summary>
-    public static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
     public static Guid[] SortedIds(int count)
     {
         var ids = new Guid[count];
