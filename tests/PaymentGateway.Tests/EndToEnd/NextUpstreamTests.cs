@@ -18,7 +18,7 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
     private const string Mute = "?mute";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
-    // As long as the payers of the chaos runs wait.
+    // As long as payers wait in the chaos runs.
     private static readonly TimeSpan ClientLimit = TimeSpan.FromSeconds(5);
 
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
@@ -67,6 +67,9 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
 
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
         Assert.Equal(["/payments", "/payments"], _asked);
+        // By nginx, as the instances do.
+        Assert.Equal("no-store", answer.Headers.CacheControl?.ToString());
+        Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
     }
 
     /// <exception cref="TaskCanceledException">No answer within the client's limit.</exception>
