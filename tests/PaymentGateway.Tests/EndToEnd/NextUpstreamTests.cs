@@ -18,7 +18,7 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
     private const string Mute = "?mute";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
-    // As long as payers wait in the chaos runs.
+    // A client's own: two mute instances take 4.4 s of it.
     private static readonly TimeSpan ClientLimit = TimeSpan.FromSeconds(5);
 
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
