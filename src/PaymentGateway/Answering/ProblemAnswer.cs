@@ -29,9 +29,8 @@ internal sealed record ProblemAnswer(
         if (retryAfterSeconds is { } seconds)
             context.Response.Headers.RetryAfter = seconds.ToString(CultureInfo.InvariantCulture);
         var type = TypePrefix + title.ToLowerInvariant().Replace(' ', '-');
-        return context.Response.WriteAsJsonAsync(
-            new ProblemAnswer(type, title, status, detail, field),
-            GatewayJsonContext.Default.ProblemAnswer,
+        return JsonAnswer.WriteAsync(
+            context, new ProblemAnswer(type, title, status, detail, field), GatewayJsonContext.Default.ProblemAnswer,
             "application/problem+json");
     }
 

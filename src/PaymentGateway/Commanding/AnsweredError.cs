@@ -7,12 +7,18 @@ namespace PaymentGateway.Commanding;
 /// <summary>What an error that was answered means for a verb; only a gateway's own says what it is about.</summary>
 internal static class AnsweredError
 {
+    private const string NoPath = ProblemAnswer.TypePrefix + "not-found";
+
     /// <param name="url">Who was asked.</param>
     /// <param name="status">No success.</param>
     /// <param name="body">Whatever came with it.</param>
     public static VerbException Of(string url, int status, string body)
     {
         var (type, detail) = Problem(body);
+        // A 404 of a call itself has a type of its own; this one says that the listener does not have the path.
+        if (status == 404 && type == NoPath)
+            return new VerbException(
+                ExitCodes.Usage, $"--url: {url} is not an operator's listener; use one of Gateway__Admin__Urls");
         var exitCode = status switch
         {
             // These a proxy says as well, for a gateway behind it.

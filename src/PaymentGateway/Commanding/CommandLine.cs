@@ -42,8 +42,8 @@ internal static class CommandLine
         var parsed = Create().Parse(args);
         if (parsed.Action is ParseErrorAction)
         {
-            foreach (var wrong in parsed.Errors)
-                await error.WriteLineAsync(wrong.Message);
+            await error.WriteLineAsync(string.Join("; ", parsed.Errors.Select(wrong => wrong.Message))
+                .ReplaceLineEndings(" "));
             return ExitCodes.Usage;
         }
 

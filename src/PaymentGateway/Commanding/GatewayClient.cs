@@ -18,6 +18,9 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
 
     private readonly HttpClient _http = TryOpen(url);
 
+    /// <summary>Whether calls carry an admin token.</summary>
+    public bool HasToken => token is not null;
+
     /// <summary>GET of an object.</summary>
     /// <param name="path">With its query.</param>
     /// <param name="members">What a gateway's answer always has.</param>
@@ -117,6 +120,8 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
     private HttpRequestMessage Request(HttpMethod method, string path)
     {
         var request = new HttpRequestMessage(method, path.TrimStart('/'));
+        if (token?.IndexOfAny(['\r', '\n']) >= 0)
+            throw new VerbException(ExitCodes.Usage, "--token: has a line break");
         if (token is not null)
             request.Headers.Add("X-Rinha-Token", token);
         return request;

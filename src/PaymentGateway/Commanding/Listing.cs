@@ -32,21 +32,19 @@ internal static class Listing
         return new Report(all, Note: more ? $"more follow: --limit is {limit}" : null);
     }
 
-    private static Option<int> Create()
+    private static Option<int> Create() => new("--limit")
     {
-        var limit = new Option<int>("--limit")
+        Description = $"How many at most, from 1 to {LimitMax}.",
+        HelpName = "count",
+        DefaultValueFactory = static _ => 100,
+        CustomParser = static given =>
         {
-            Description = $"How many at most, from 1 to {LimitMax}.",
-            HelpName = "count",
-            DefaultValueFactory = static _ => 100,
-        };
-        limit.Validators.Add(static given =>
-        {
-            if (given.Tokens is [var token] && (!int.TryParse(
-                    token.Value, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
-                || count is < 1 or > LimitMax))
-                given.AddError($"--limit must be a whole number from 1 to {LimitMax}");
-        });
-        return limit;
-    }
+            if (given.Tokens is [var token]
+                && int.TryParse(token.Value, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
+                && count is >= 1 and <= LimitMax)
+                return count;
+            given.AddError($"--limit must be a whole number from 1 to {LimitMax}");
+            return 0;
+        },
+    };
 }

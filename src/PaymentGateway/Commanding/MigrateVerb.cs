@@ -4,6 +4,7 @@ using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
 using Npgsql;
 using PaymentGateway.Configuring;
+using PaymentGateway.Hosting;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Commanding;
@@ -18,13 +19,13 @@ internal static class MigrateVerb
 
     private static readonly Option<string> Ledger = new("--ledger")
     {
-        Description = "The connection string; ConnectionStrings__Ledger.",
+        Description = "The connection string; the setting ConnectionStrings__Ledger.",
         HelpName = "string",
     };
 
     private static readonly Option<string> Profile = new("--profile")
     {
-        Description = "Unlogged or Durable; Gateway__Storage__Profile, or Unlogged.",
+        Description = "Unlogged or Durable; the setting Gateway__Storage__Profile, or Unlogged.",
         HelpName = "profile",
     };
 
@@ -41,14 +42,13 @@ internal static class MigrateVerb
 
     private static async Task<Report> RunAsync(ParseResult parsed)
     {
-        var given = new Dictionary<string, string?>();
+        var given = new List<string>();
         if (parsed.GetValue(Ledger) is { } ledger)
-            given["ConnectionStrings:Ledger"] = ledger;
+            given.Add($"--ConnectionStrings:Ledger={ledger}");
         if (parsed.GetValue(Profile) is { } profile)
-            given["Gateway:Storage:Profile"] = profile;
-        var settings = new SettingsReader(
-            new ConfigurationBuilder().AddEnvironmentVariables().AddInMemoryCollection(given).Build(), "Gateway");
-        var (connectionString, durable) = GatewayOptions.ReadStorage(settings);
+            given.Add($"--Gateway:Storage:Profile={profile}");
+        var (connectionString, durable) = GatewayOptions.ReadStorage(
+            new SettingsReader(GatewayApp.ReadSettings([.. given]), "Gateway"));
 
         await using var connections = LedgerSetup.Shared(
             LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),

@@ -20,6 +20,7 @@ internal static class ParkedVerb
     {
         Description = "The correlationId of the one to replay.",
         Arity = ArgumentArity.ZeroOrOne,
+        CustomParser = PaymentsVerb.ParseId,
     };
 
     private static readonly Option<bool> All = new("--all") { Description = "Replay all of them." };

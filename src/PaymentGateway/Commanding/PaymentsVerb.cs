@@ -1,4 +1,5 @@
 using System.CommandLine;
+using System.CommandLine.Parsing;
 using System.Text.Json.Nodes;
 using PaymentGateway.Accepting;
 
@@ -10,7 +11,12 @@ internal static class PaymentsVerb
     // The most that the gateway gives at once.
     private const int PageMax = 200;
 
-    private static readonly Argument<Guid> Id = new("id") { Description = "The correlationId." };
+    private static readonly Argument<Guid?> Id = new("id")
+    {
+        Description = "The correlationId.",
+        Arity = ArgumentArity.ExactlyOne,
+        CustomParser = ParseId,
+    };
 
     // The gateway checks these and says what they may be.
     private static readonly Option<string>[] Filters =
@@ -34,6 +40,17 @@ internal static class PaymentsVerb
             list.Add(filter);
         list.Add(Listing.Limit);
         return new Command("payments", "Finds payments.") { show, list };
+    }
+
+    /// <summary>Reads a correlationId; System.CommandLine's own error names the type, not the mistake.</summary>
+    public static Guid? ParseId(ArgumentResult given)
+    {
+        if (given.Tokens is not [var token])
+            return null;
+        if (Guid.TryParse(token.Value, out var id))
+            return id;
+        given.AddError($"'{token.Value}' is not a correlationId, which is a UUID");
+        return null;
     }
 
     private static Task<Report> ListAsync(GatewayClient gateway, ParseResult parsed)

@@ -13,7 +13,7 @@ internal static class StatusVerb
 
     public static Command Create() => GatewayVerb.Create(
         "status", "Says whether the gateway takes payments, what is settled and what is parked.",
-        static (gateway, _) => AskAsync(gateway));
+        static (gateway, _) => AskAsync(gateway), asksNext: true);
 
     // One that is not ready throws 503: nothing else is worth asking then.
     private static async Task<Report> AskAsync(GatewayClient gateway)
@@ -29,9 +29,11 @@ internal static class StatusVerb
         }
         catch (VerbException refused) when (refused.ExitCode == ExitCodes.NotPermitted)
         {
-            return new Report(status, Note: $"what is parked needs --token: {refused.Message}");
+            return new Report(
+                status, gateway.HasToken ? ExitCodes.NotPermitted : ExitCodes.Ok,
+                $"what is parked needs --token: {refused.Message}");
         }
-        catch (VerbException hidden) when (hidden.ExitCode == ExitCodes.No)
+        catch (VerbException hidden) when (hidden.ExitCode == ExitCodes.Usage)
         {
             return new Report(status, Note: "what is parked is told on an operator's listener only");
         }

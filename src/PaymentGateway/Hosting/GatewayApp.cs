@@ -74,6 +74,10 @@ internal static partial class GatewayApp
         return app;
     }
 
+    /// <summary>The settings of a start: appsettings.json, the environment, the arguments.</summary>
+    /// <exception cref="ConfigurationException">The file is malformed.</exception>
+    public static IConfiguration ReadSettings(string[] args) => CreateBuilder(args).Configuration;
+
     private static WebApplicationBuilder CreateBuilder(string[] args)
     {
         try

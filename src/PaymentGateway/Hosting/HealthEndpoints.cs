@@ -24,8 +24,8 @@ internal static class HealthEndpoints
             // The lease is renewed in the database; a dead processor is none of our readiness.
             var resetAt = ledger.ResetAt;
             return lease.IsHeld
-                ? context.Response.WriteAsJsonAsync(
-                    new ReadyAnswer(resetAt is null ? "kept" : "reset", resetAt),
+                ? JsonAnswer.WriteAsync(
+                    context, new ReadyAnswer(resetAt is null ? "kept" : "reset", resetAt),
                     HealthJsonContext.Default.ReadyAnswer)
                 : ProblemAnswer.WriteUnavailableAsync(context);
         });

@@ -114,8 +114,8 @@ internal static partial class LoggingEndpoints
                 categories[category] = $"{rule.LogLevel}";
             else
                 everything = rule.LogLevel ?? everything;
-        return context.Response.WriteAsJsonAsync(
-            new LogLevelsAnswer(options.InstanceName, $"{everything}", categories),
+        return JsonAnswer.WriteAsync(
+            context, new LogLevelsAnswer(options.InstanceName, $"{everything}", categories),
             LoggingJsonContext.Default.LogLevelsAnswer);
     }
 

@@ -30,7 +30,7 @@ internal static class QueryEndpoints
 
         var (admitted, payment) = await search.FindAsync(id);
         await (payment is not null
-            ? context.Response.WriteAsJsonAsync(PaymentAnswer.Of(payment), QueryJsonContext.Default.PaymentAnswer)
+            ? JsonAnswer.WriteAsync(context, PaymentAnswer.Of(payment), QueryJsonContext.Default.PaymentAnswer)
             : !admitted
                 ? QueryLimit.RefuseAsync(context)
                 : ProblemAnswer.WriteAsync(
@@ -45,8 +45,8 @@ internal static class QueryEndpoints
         var (_, page) = await search.FindAsync(query);
         await (page is null
             ? QueryLimit.RefuseAsync(context)
-            : context.Response.WriteAsJsonAsync(
-                new PaymentList(
+            : JsonAnswer.WriteAsync(
+                context, new PaymentList(
                     page.Payments.ConvertAll(PaymentAnswer.Of), page.Next is { } next ? CursorText.Write(next) : null),
                 QueryJsonContext.Default.PaymentList));
     }

@@ -85,6 +85,7 @@ internal static class ReconciliationEndpoint
         // The beats must reach the client through nginx, which would buffer them.
         context.Response.Headers["X-Accel-Buffering"] = "no";
         context.Response.ContentType = "application/json; charset=utf-8";
+        JsonAnswer.SetHeaders(context.Response);
         await WriteAsync(context, Begin);
         for (var beats = 0; !run.IsCompleted; beats++)
         {

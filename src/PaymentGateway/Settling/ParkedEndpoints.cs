@@ -48,8 +48,8 @@ internal static class ParkedEndpoints
             context.Response.Headers.Link = $"<{context.Request.Path}{query.Following(rows[^1].Cursor)}>; rel=\"next\"";
         }
 
-        await context.Response.WriteAsJsonAsync(
-            rows.ConvertAll(row => new ParkedPayment(
+        await JsonAnswer.WriteAsync(
+            context, rows.ConvertAll(row => new ParkedPayment(
                 row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
             ParkedJsonContext.Default.ListParkedPayment);
     }
@@ -80,8 +80,8 @@ internal static class ParkedEndpoints
         }
 
         context.Response.StatusCode = 202;
-        await context.Response.WriteAsJsonAsync(
-            new ParkedReplay(replayed, complete), ParkedJsonContext.Default.ParkedReplay);
+        await JsonAnswer.WriteAsync(
+            context, new ParkedReplay(replayed, complete), ParkedJsonContext.Default.ParkedReplay);
     }
 
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)

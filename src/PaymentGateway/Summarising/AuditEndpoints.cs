@@ -72,7 +72,7 @@ internal static class AuditEndpoints
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, 503, "Overloaded", "Too many summaries are being asked for. Ask again.", null, 1)
-            : context.Response.WriteAsJsonAsync(summary, SummaryJsonContext.Default.PaymentsSummary));
+            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
     private static async Task PurgeAsync(

@@ -29,13 +29,28 @@ public sealed class GatewayVerbTests() : OneGateway(
     }
 
     [PostgresFact]
-    public async Task Status_without_the_token_says_the_rest()
+    public async Task Status_says_the_rest_without_the_token_and_a_wrong_one_ends_with_77()
     {
-        var status = await Verb.RunAsync("status", "--url", Gateway.Url, "--token", "wrong");
+        var without = await Verb.RunAsync("status", "--url", Gateway.Url);
+        var wrong = await Verb.RunAsync("status", "--url", Gateway.Url, "--token", "wrong");
 
-        Assert.Equal(0, status.ExitCode);
-        Assert.Contains("ready", status.Output, StringComparison.Ordinal);
-        Assert.Contains("--token", status.Error, StringComparison.Ordinal);
+        Assert.Equal((0, 77), (without.ExitCode, wrong.ExitCode));
+        foreach (var status in new[] { without, wrong })
+        {
+            Assert.Contains("ready", status.Output, StringComparison.Ordinal);
+            Assert.Contains("--token", status.Error, StringComparison.Ordinal);
+        }
+    }
+
+    [PostgresFact]
+    public async Task Status_asks_the_next_instance_when_the_first_does_not_answer()
+    {
+        var next = await Verb.RunAsync("status", "--url", $"http://127.0.0.1:9;{Gateway.Url}", "--token", Token);
+        var none = await Verb.RunAsync("status", "--url", "http://127.0.0.1:9;http://unix:/nowhere");
+
+        Assert.Equal((0, ""), (next.ExitCode, next.Error));
+        none.AssertFailed(69, "127.0.0.1:9");
+        Assert.Contains("/nowhere", none.Error, StringComparison.Ordinal);
     }
 
     [PostgresFact]

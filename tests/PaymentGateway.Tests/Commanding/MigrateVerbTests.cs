@@ -1,4 +1,5 @@
 using PaymentGateway.Storage;
+using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Commanding;
@@ -63,6 +64,23 @@ public sealed class MigrateVerbTests : IAsyncLifetime
         (await Verb.RunAsync("migrate", "--ledger", "Host=/nowhere;Database=none")).AssertFailed(69, "PostgreSQL: ");
         (await Verb.RunAsync("migrate", "--ledger", "Nonsense=1")).AssertFailed(78, "ConnectionStrings__Ledger");
         (await Verb.RunAsync("migrate")).AssertFailed(78, "ConnectionStrings__Ledger: is required");
+    }
+
+    [Theory]
+    [InlineData("{ \"ConnectionStrings\": { \"Ledger\": \"Host=/nowhere;Database=none\" } }", 69, "PostgreSQL: ")]
+    [InlineData("{ \"ConnectionStrings\": ", 78, "appsettings.json: ")]
+    public async Task Appsettings_are_read_as_by_a_start(string file, int exitCode, string why)
+    {
+        // A process, because the file is that of the working directory.
+        var folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+        await File.WriteAllTextAsync(Path.Combine(folder.FullName, "appsettings.json"), file);
+
+        var run = await ProgramRun.RunAsync(
+            ["dotnet", Path.Combine(AppContext.BaseDirectory, "PaymentGateway.dll"), "migrate"], folder.FullName,
+            [("DOTNET_ROLL_FORWARD", "Major")]);
+
+        folder.Delete(recursive: true);
+        new Verb(run.ExitCode, run.Output.TrimEnd(), run.Errors.TrimEnd()).AssertFailed(exitCode, why);
     }
 
     private Task<Verb> MigrateAsync(params string[] more) =>

@@ -32,6 +32,8 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
             _ => Results.Problem("Come back later.", statusCode: 503),
         });
         _gateway.MapPost("/admin/parked/replay", () => Results.Json(new { accepted = true }));
+        _gateway.MapPost("/admin/reconciliations", () => Results.Problem(
+            "There is nothing at this path.", statusCode: 404, type: "urn:problem:payment-gateway:not-found"));
         _gateway.MapGet("/payments", (HttpRequest request) =>
         {
             _asked.Add(request.QueryString.Value!);
@@ -68,6 +70,14 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     [Fact]
     public async Task An_unknown_payment_ends_with_1() =>
         (await AskAsync("payments", "show", Unknown)).AssertFailed(1, "No accepted payment");
+
+    [Fact]
+    public async Task An_operators_verb_at_a_listener_of_payments_ends_with_64_and_names_the_setting() =>
+        (await AskAsync("reconcile")).AssertFailed(64, "Gateway__Admin__Urls");
+
+    [Fact]
+    public async Task A_token_of_two_lines_is_a_wrong_argument() =>
+        (await AskAsync("payments", "list", "--token", "a\nb")).AssertFailed(64, "--token");
 
     [Fact]
     public async Task The_list_follows_its_cursors_up_to_the_limit_and_keeps_its_filters()

@@ -10,11 +10,16 @@ using PaymentGateway.Tests.Support;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
-/// To how many instances a real nginx, with the files of the repository, takes a request that each answers with 503.
+/// To how many instances a real nginx, with the files of the repository, takes a request that each answers with 503,
+/// or does not answer.
 /// </summary>
 public sealed partial class NextUpstreamTests : IAsyncLifetime
 {
+    private const string Mute = "?mute";
+
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
+    // A client's own: two mute instances take 4.4 s of it.
+    private static readonly TimeSpan ClientLimit = TimeSpan.FromSeconds(5);
 
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
     private readonly ConcurrentQueue<string> _asked = new();
@@ -27,7 +32,9 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
         {
             _asked.Enqueue(context.Request.Path);
             context.Response.StatusCode = 503;
-            return Task.CompletedTask;
+            return context.Request.QueryString.Value == Mute
+                ? Task.Delay(Limit, context.RequestAborted)
+                : Task.CompletedTask;
         });
         return _refusing.StartAsync();
     }
@@ -45,19 +52,39 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
     [InlineData("one-machine.conf", "/purge-payments", 1)]
     public async Task A_503_goes_to_another_host_and_that_of_a_purge_never(string upstreams, string path, int asked)
     {
+        using var answer = await PostAsync(upstreams, path);
+
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+        Assert.Equal(Enumerable.Repeat(path, asked), _asked);
+    }
+
+    [GatewaySystemTheory]
+    [InlineData("hosts.conf")]
+    [InlineData("one-machine.conf")]
+    public async Task A_payment_at_two_mute_instances_is_answered_before_its_client_gives_up(string upstreams)
+    {
+        using var answer = await PostAsync(upstreams, "/payments" + Mute);
+
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
+        Assert.Equal(["/payments", "/payments"], _asked);
+        // By nginx, as the instances do.
+        Assert.Equal("no-store", answer.Headers.CacheControl?.ToString());
+        Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
+    }
+
+    /// <exception cref="TaskCanceledException">No answer within the client's limit.</exception>
+    private async Task<HttpResponseMessage> PostAsync(string upstreams, string path)
+    {
         using var nginx = Start(upstreams);
         try
         {
             using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
             {
                 BaseAddress = new Uri($"http://127.0.0.1:{_port}"),
+                Timeout = ClientLimit,
             };
             await Eventually.HoldsAsync(() => !GatewaySystemSettings.IsFree(int.Parse(_port)), "nginx listens");
-
-            using var answer = await client.PostAsync(path, null);
-
-            Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
-            Assert.Equal(Enumerable.Repeat(path, asked), _asked);
+            return await client.PostAsync(path, null);
         }
         finally
         {
