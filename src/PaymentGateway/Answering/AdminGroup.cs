@@ -26,7 +26,7 @@ internal static class AdminGroup
 
     /// <summary>
     /// Where calls are mapped that need the token, on every listener: 401 without it, 503 while PostgreSQL is
-    /// unavailable. Pages of other hosts may not post, also where no token is set.
+    /// unavailable. Pages of other hosts may not post, and by an operator's port not read, also where no token is set.
     /// </summary>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes)
     {
@@ -53,13 +53,23 @@ internal static class AdminGroup
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
         routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
 
-    // Browsers send any page's POST without asking first; PUT and DELETE they ask about, and nobody says yes.
-    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes) =>
-        routes.Around(next => context =>
-            HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request)
-                ? ProblemAnswer.WriteAsync(
-                    context, 403, "Cross-site request", "A page of another host may not do this.", "Origin")
-                : next(context));
+    // Browsers send any page's POST without asking first; PUT and DELETE they ask about, and nobody says yes. A page
+    // that they take for one of the gateway's own may send everything, and read the answer.
+    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes)
+    {
+        var listener = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<AdminListener>();
+        return routes.Around(next => context =>
+        {
+            if (HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request))
+                return RefuseAsync(context, "A page of another host may not do this.", "Origin");
+            if (listener.IsOfUnknownHost(context))
+                return RefuseAsync(context, "Use localhost or an IP address, or set Gateway__Admin__Token.", "Host");
+            return next(context);
+        });
+    }
+
+    private static Task RefuseAsync(HttpContext context, string detail, string header) =>
+        ProblemAnswer.WriteAsync(context, 403, "Cross-site request", detail, header);
 
     /// <summary>Maps GET and HEAD; Kestrel sends the headers alone to a HEAD.</summary>
     public static IEndpointConventionBuilder MapGetAndHead(

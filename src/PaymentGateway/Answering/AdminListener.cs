@@ -34,7 +34,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     /// <summary>Whether a request came by such a listener.</summary>
     public bool Accepted(HttpContext context)
     {
-        var local = context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
+        var local = LocalOf(context);
         return options.Urls.Admin.Any(admin => local switch
         {
             UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
@@ -42,6 +42,25 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
             _ => false,
         });
     }
+
+    /// <summary>
+    /// Whether a request came by an operator's port for a host that the gateway does not know. Then a page may have its
+    /// own name resolve to this port (DNS rebinding), and the browser takes the gateway for the page's own host. Where
+    /// a token is set, that page would need it, so every host is known.
+    /// </summary>
+    /// <remarks>AllowedHosts of ASP.NET holds for nginx's listener too, and has no pattern for IP addresses.</remarks>
+    public bool IsOfUnknownHost(HttpContext context) =>
+        options.AdminToken is null && LocalOf(context) is IPEndPoint && Accepted(context)
+        && !IsKnown(context.Request.Host.Host ?? "");
+
+    // An address needs no resolving, and every browser names a host.
+    private bool IsKnown(string host) =>
+        host.Length == 0 || IPAddress.TryParse(host, out _)
+        || options.Urls.Admin.Select(admin => admin.Host).Append("localhost")
+            .Contains(host, StringComparer.OrdinalIgnoreCase);
+
+    private static EndPoint? LocalOf(HttpContext context) =>
+        context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
 
     private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
         edges.Single(edge => isAdmin.Equals(edge.State)).Destination;

@@ -55,6 +55,9 @@ internal sealed record GatewayOptions(
             RecordingOptions.Read(settings),
             LeasingOptions.Read(settings),
             ReconcilingOptions.Read(settings));
+        var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
+        if (options.AdminToken is null && tokenless == Tokenless.Loopback)
+            options.Urls.RequireLoopback();
         settings.RefuseUnknown();
         return options;
     }

@@ -1,3 +1,5 @@
+using System.Net;
+
 namespace PaymentGateway.Configuring;
 
 /// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
@@ -37,6 +39,21 @@ internal sealed record ListenUrls(
         return new ListenUrls(string.Join(';', added.Prepend(urls)), admin, admin.Except(main).ToList());
     }
 
+    /// <summary>Refuses an operator's port that other hosts reach.</summary>
+    /// <exception cref="ConfigurationException">There is one.</exception>
+    public void RequireLoopback()
+    {
+        if (Admin.FirstOrDefault(address => !IsLoopback(address)) is { } open)
+            throw SettingsReader.Wrong(
+                AdminKey, $"{open} is reached by other hosts: set Gateway__Admin__Token, or "
+                    + $"Gateway__Admin__WithoutToken={Tokenless.Anywhere}");
+    }
+
+    // Kestrel listens on every address for each name but localhost.
+    private static bool IsLoopback(BindingAddress address) => address.IsUnixPipe
+        || address.Host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+        || (IPAddress.TryParse(address.Host, out var ip) && IPAddress.IsLoopback(ip));
+
     private static string[] Split(string urls) =>
         urls.Split(';', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
 
@@ -54,4 +71,14 @@ internal sealed record ListenUrls(
             return null;
         }
     }
+}
+
+/// <summary>On which of an operator's listeners no token is required.</summary>
+internal enum Tokenless
+{
+    /// <summary>On Unix sockets and on ports of a loopback address.</summary>
+    Loopback,
+
+    /// <summary>On all of them: a firewall, or the publishing of ports, keeps other hosts away.</summary>
+    Anywhere,
 }

@@ -80,7 +80,8 @@ internal sealed partial class LedgerWatch(
 
     private static partial class Log
     {
-        [LoggerMessage(216, LogLevel.Error, "Ledger reset: a crash of the database emptied its tables, noticed {At}")]
+        [LoggerMessage(216, LogLevel.Error,
+            "Ledger reset: a crash of the database emptied its tables, noticed {At:yyyy-MM-dd'T'HH:mm:ss'Z'}")]
         public static partial void LedgerReset(ILogger log, DateTime? at);
 
         [LoggerMessage(217, LogLevel.Error,

@@ -78,7 +78,8 @@ internal sealed partial class SettlementWriter(
                 var wait = backoff.Next(RetryMaximum);
                 // A change of state once, and the tries for whoever asks for them.
                 Log.RecordingFailed(
-                    log, _failing ? LogLevel.Debug : LogLevel.Warning, batch.Count, wait, unavailable.Message);
+                    log, _failing ? LogLevel.Debug : LogLevel.Warning, batch.Count,
+                    (long)wait.TotalMilliseconds, unavailable.Message);
                 _failing = true;
                 await Task.Delay(wait, clock, stopping);
             }
@@ -144,9 +145,10 @@ internal sealed partial class SettlementWriter(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 500, Message = "{Count} outcomes could not be written, next try in {Wait}: {Reason}")]
+        [LoggerMessage(
+            EventId = 500, Message = "{Count} outcomes could not be written, next try in {WaitMs} ms: {Reason}")]
         public static partial void RecordingFailed(
-            ILogger log, LogLevel level, int count, TimeSpan wait, string reason);
+            ILogger log, LogLevel level, int count, long waitMs, string reason);
 
         [LoggerMessage(501, LogLevel.Information, "Outcomes are written again")]
         public static partial void RecordsAgain(ILogger log);

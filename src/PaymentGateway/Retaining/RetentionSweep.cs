@@ -72,7 +72,8 @@ internal sealed partial class RetentionSweep(
 
     private static partial class Log
     {
-        [LoggerMessage(230, LogLevel.Information, "Settled payments that were requested before {KeptFrom} leave")]
+        [LoggerMessage(230, LogLevel.Information,
+            "Settled payments that were requested before {KeptFrom:yyyy-MM-dd'T'HH:mm:ss'Z'} leave")]
         public static partial void Advanced(ILogger log, DateTime keptFrom);
 
         [LoggerMessage(231, LogLevel.Information, "{Count} settled payments have left the ledger")]

@@ -36,7 +36,7 @@ internal sealed partial class DoubtMarking(
             {
                 marks.Return(changes);
                 if (!_fails)
-                    Log.MarkingFailed(log, changes.Count, failed.Message);
+                    Log.MarkingFailed(log, failed.Message);
                 _fails = true;
                 await Task.Delay(RetryAfter, clock, stoppingToken);
                 marks.Changed.Set();
@@ -64,7 +64,7 @@ internal sealed partial class DoubtMarking(
 
     private static partial class Log
     {
-        [LoggerMessage(415, LogLevel.Warning, "{Count} changes of doubt could not be told to the database: {Reason}")]
-        public static partial void MarkingFailed(ILogger log, int count, string reason);
+        [LoggerMessage(415, LogLevel.Warning, "Failed to save in-doubt changes: {Reason}")]
+        public static partial void MarkingFailed(ILogger log, string reason);
     }
 }

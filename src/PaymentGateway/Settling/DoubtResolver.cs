@@ -169,7 +169,9 @@ internal sealed partial class DoubtResolver(
             return;
 
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
-            Log.DoubtLasts(log, doubts.Count, payment, payment.ChargedAt?.ToString() ?? "either processor", age);
+            Log.DoubtLasts(
+                log, doubts.Count, payment, payment.ChargedAt?.ToString() ?? "either processor",
+                (long)age.TotalSeconds);
     }
 
     private static partial class Log
@@ -181,9 +183,10 @@ internal sealed partial class DoubtResolver(
             "Payment {CorrelationId}: {Processor} has stored another amount than was accepted")]
         public static partial void AmountDiffers(ILogger log, Payment correlationId, Processor processor);
 
-        [LoggerMessage(412, LogLevel.Warning, "{Count} payments are in doubt, {CorrelationId} at {Where} for {Age}")]
+        [LoggerMessage(412, LogLevel.Warning,
+            "{Count} payments are in doubt, {CorrelationId} at {Where} for {AgeSeconds} s")]
         public static partial void DoubtLasts(
-            ILogger log, int count, Payment correlationId, string where, TimeSpan age);
+            ILogger log, int count, Payment correlationId, string where, long ageSeconds);
 
         [LoggerMessage(413, LogLevel.Debug, "Payment {CorrelationId} is in doubt no more: {Found}")]
         public static partial void Resolved(ILogger log, Payment correlationId, string found);

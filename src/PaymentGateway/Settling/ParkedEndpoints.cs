@@ -50,7 +50,7 @@ internal static class ParkedEndpoints
 
         await JsonAnswer.WriteAsync(
             context, rows.ConvertAll(row => new ParkedPayment(
-                row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.Reason)),
+                row.CorrelationId, Money.FromCents(row.AmountCents), row.AcceptedAt, row.ParkedAt, row.Reason)),
             ParkedJsonContext.Default.ListParkedPayment);
     }
 
@@ -96,8 +96,9 @@ internal static class ParkedEndpoints
     }
 }
 
-/// <summary>A parked payment as an operator sees it; acceptedAt is UTC.</summary>
-internal sealed record ParkedPayment(Guid CorrelationId, decimal Amount, DateTime AcceptedAt, string Reason);
+/// <summary>A parked payment as an operator sees it; times are UTC.</summary>
+internal sealed record ParkedPayment(
+    Guid CorrelationId, decimal Amount, DateTime AcceptedAt, DateTime? ParkedAt, string Reason);
 
 /// <summary>How many were given back; not complete when the time was over before the last one.</summary>
 internal sealed record ParkedReplay(int Replayed, bool Complete);

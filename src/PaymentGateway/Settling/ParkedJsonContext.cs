@@ -5,7 +5,8 @@ namespace PaymentGateway.Settling;
 
 /// <summary>The answers to an operator, for the serializer.</summary>
 [JsonSourceGenerationOptions(
-    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase,
+    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull, Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(List<ParkedPayment>))]
 [JsonSerializable(typeof(ParkedReplay))]
 internal sealed partial class ParkedJsonContext : JsonSerializerContext;

@@ -13,7 +13,7 @@ internal sealed class ParkedStore(SharedConnections connections)
         """;
 
     private const string PageSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, parked_reason AS reason FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, parked_at, parked_reason AS reason FROM payments
         WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
           AND (@Reason::text IS NULL OR parked_reason = @Reason)
         ORDER BY accepted_at, correlation_id LIMIT @Limit
@@ -97,8 +97,9 @@ internal sealed record ParkedCountArgs(int Limit);
 /// <summary>How many are parked for a reason.</summary>
 internal sealed record ParkedCountRow(string Reason, long Payments);
 
-/// <summary>A parked payment.</summary>
-internal sealed record ParkedRow(Guid CorrelationId, long AmountCents, DateTime AcceptedAt, string Reason)
+/// <summary>A parked payment; without ParkedAt where a version before migration 2 parked it.</summary>
+internal sealed record ParkedRow(
+    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, DateTime? ParkedAt, string Reason)
 {
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }

@@ -86,6 +86,56 @@ public sealed class AdminListenerTests : IAsyncLifetime
     }
 
     [PostgresTheory]
+    [InlineData("evil.example", false)]
+    [InlineData("evil.example:9101", false)]
+    [InlineData("127.0.0.1.evil.example", false)]
+    [InlineData("LOCALHOST", true)]
+    [InlineData("localhost:9101", true)]
+    [InlineData("10.0.0.11:9101", true)]
+    [InlineData("[::1]:9101", true)]
+    public async Task An_unknown_host_is_refused_on_a_port_without_a_token(string host, bool isKnown)
+    {
+        var port = FreePort();
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Purge=Everyone");
+        var id = await gateway.PayAsync();
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+        var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
+
+        foreach (var path in new[] { "ops", "admin/parked", "payments", $"payments/{id}", "metrics" })
+            Assert.Equal((path, expected), (path, await StatusAsync(admin, HttpMethod.Get, path, host)));
+        Assert.Equal(expected, await StatusAsync(admin, HttpMethod.Post, "purge-payments", host));
+        // By the payments' socket nginx asks, and names itself.
+        using var client = UnixHttp.To(gateway.Socket);
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(client, HttpMethod.Post, "purge-payments", host));
+    }
+
+    [PostgresFact]
+    public async Task The_host_of_the_setting_is_known()
+    {
+        var port = FreePort();
+        await _rig.StartGatewayAsync($"Admin:Urls=http://gateway.example:{port}", "Admin:WithoutToken=Anywhere");
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+
+        Assert.Equal(
+            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", $"Gateway.example:{port}"));
+        Assert.Equal(
+            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "other.example"));
+    }
+
+    [PostgresFact]
+    public async Task Every_host_is_known_where_a_token_is_set()
+    {
+        var port = FreePort();
+        await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Token=secret");
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+
+        Assert.Equal(
+            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+    }
+
+    [PostgresTheory]
     [InlineData(true)]
     [InlineData(false)]
     public async Task All_payments_are_listed_there_only_and_one_is_shown_to_whoever_knows_its_id(bool hasListener)
@@ -153,6 +203,18 @@ public sealed class AdminListenerTests : IAsyncLifetime
         return (
             answer.StatusCode, await answer.Content.ReadAsStringAsync(),
             string.Join(",", answer.Content.Headers.Allow));
+    }
+
+    private static async Task<HttpStatusCode> StatusAsync(
+        HttpClient client, HttpMethod method, string path, string host)
+    {
+        using var request = new HttpRequestMessage(method, path);
+        request.Headers.Host = host;
+        // As a browser sends it for a page that has this host.
+        if (method == HttpMethod.Post)
+            request.Headers.Add("Origin", $"http://{host}");
+        using var answer = await client.SendAsync(request);
+        return answer.StatusCode;
     }
 
     private static async Task AreAnsweredAsync(HttpClient admin)

@@ -7,6 +7,8 @@ namespace PaymentGateway.Tests.Configuring;
 public sealed class ListenUrlsTests
 {
     private const string Admin = "Gateway:Admin:Urls";
+    private const string Token = "Gateway:Admin:Token";
+    private const string Main = "http://unix:/run/api1.sock";
 
     [Fact]
     public void Without_the_setting_nothing_is_an_operators()
@@ -35,7 +37,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://0.0.0.0:8080")]
     public void One_that_both_settings_name_is_shared(string url)
     {
-        var urls = TestSettings.Read(("urls", url), (Admin, url)).Urls;
+        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, "secret")).Urls;
 
         Assert.Equal(url, urls.All);
         Assert.Single(urls.Admin);
@@ -55,6 +57,30 @@ public sealed class ListenUrlsTests
         Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', wrong.Message);
     }
+
+    [Theory]
+    [InlineData("http://0.0.0.0:9101")]
+    [InlineData("http://[::]:9101")]
+    [InlineData("http://*:9101")]
+    [InlineData("http://10.0.0.11:9101")]
+    [InlineData("http://gateway.example:9101")]
+    [InlineData("http://127.0.0.1:9101;http://0.0.0.0:9102")]
+    public void A_port_that_other_hosts_reach_requires_a_token_or_the_setting(string admin)
+    {
+        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read(("urls", Main), (Admin, admin)));
+
+        Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
+        Assert.Contains("Gateway__Admin__WithoutToken=Anywhere", wrong.Message, StringComparison.Ordinal);
+        TestSettings.Read(("urls", Main), (Admin, admin), (Token, "secret"));
+        TestSettings.Read(("urls", Main), (Admin, admin), ("Gateway:Admin:WithoutToken", "Anywhere"));
+    }
+
+    [Theory]
+    [InlineData("http://localhost:9101")]
+    [InlineData("http://127.0.0.2:9101")]
+    [InlineData("http://[::1]:9101")]
+    public void A_port_of_this_host_alone_requires_no_token(string admin) =>
+        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Urls.Admin);
 
     [Fact]
     public void An_operators_listener_alone_is_refused()

@@ -79,7 +79,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         Assert.True(_faults.Count == 0, string.Join('\n', _faults));
         var lacking = Document.Operations.SelectMany(
                 operation => operation.Responses.Keys, (operation, status) => (operation.Id, Status: status))
-            .Where(answer => !NotMade.Contains(answer.Status)).Except(_seen);
+            .Where(answer => !NotMade.Contains(answer.Status) && !IsOfUnknownHost(answer.Id, answer.Status))
+            .Except(_seen);
         Assert.Equal([], lacking);
         Assert.Equal(
             Document.ProblemTypes.Order(),
@@ -182,7 +183,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             await SeeAsync(ListenerOf(operation), again, 304);
         }
 
-        if (operation.Responses.TryGetValue(403, out var refused)
+        if (operation.Responses.TryGetValue(403, out var refused) && !IsOfUnknownHost(operation.Id, 403)
             && refused.ToJsonString().Contains("/CrossSiteRequest\"", StringComparison.Ordinal))
         {
             var foreign = New(operation);
@@ -190,6 +191,9 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             await SeeAsync(_admin, foreign, 403);
         }
     });
+
+    // Needs an operator's port without a token (AdminListenerTests). Only a POST is refused for its Origin, too.
+    private static bool IsOfUnknownHost(string id, int status) => status == 403 && Document[id].Method != "POST";
 
     // It runs once at a time, with tokens that the processors take.
     private async Task ReconcileAsync()

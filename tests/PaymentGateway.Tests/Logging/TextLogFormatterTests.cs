@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using System.Reflection;
 using Microsoft.Extensions.Logging;
 using PaymentGateway.Logging;
 using PaymentGateway.Tests.Support;
@@ -46,6 +47,24 @@ public sealed partial class TextLogFormatterTests
         Assert.Contains("InvalidOperationException: x 2026", line, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void Times_in_messages_are_ISO_8601_and_durations_are_numbers_with_a_unit()
+    {
+        using var factory = NewFactory();
+        var log = factory.CreateLogger("One");
+        var at = new DateTime(2026, 11, 24, 10, 5, 6, DateTimeKind.Utc);
+        var messages = typeof(Payment).Assembly.GetTypes()
+            .SelectMany(type => type.GetMethods(BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic))
+            .Where(method => method.GetCustomAttribute<LoggerMessageAttribute>() is not null).ToList();
+
+        foreach (var message in messages.Where(message => Has<DateTime>(message) || Has<DateTime?>(message)))
+            message.Invoke(null, [log, at]);
+
+        Assert.Equal(2, _lines.Lines.Count);
+        Assert.All(_lines.Lines, line => Assert.Contains(" 2026-11-24T10:05:06Z", line, StringComparison.Ordinal));
+        Assert.DoesNotContain(messages, Has<TimeSpan>);
+    }
+
     [PostgresFact]
     public async Task No_client_and_no_processor_writes_a_line_of_its_own()
     {
@@ -67,6 +86,9 @@ public sealed partial class TextLogFormatterTests
         Assert.Contains(_lines.Lines, line => line.Contains("fail: forged [2J", StringComparison.Ordinal));
         Assert.All(_lines.Lines, AssertOneLine);
     }
+
+    private static bool Has<T>(MethodInfo message) =>
+        message.GetParameters().Any(parameter => parameter.ParameterType == typeof(T));
 
     private static void AssertOneLine(string line)
     {

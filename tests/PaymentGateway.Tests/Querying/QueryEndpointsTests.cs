@@ -115,6 +115,9 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
 
         Assert.Equal(("Default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
         Assert.True(Time(parked, "parkedAt") >= Time(parked, "acceptedAt"));
+        Assert.Contains(
+            $"\"parkedAt\":\"{parked.Text("parkedAt")}\"", await owner.GetAsync("admin/parked"),
+            StringComparison.Ordinal);
         Assert.Equal([id], (await _asked.FollowAsync("state=parked")).Ids());
         using var replayed = await owner.PostAsync($"admin/parked/{id}/replay");
         var settled = await _asked.BecomesAsync(id, "settled");

@@ -69,6 +69,7 @@ public sealed class LastingDoubtTests
         Assert.InRange(_log.Told().Count, 3, took.TotalMinutes);
         Assert.All(_log.Told(), line => Assert.StartsWith(
             $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
+        Assert.All(_log.Told(), line => Assert.Matches(" for [0-9]+ s$", line));
         await resolver.StopAsync(CancellationToken.None);
     }
 

@@ -23,7 +23,11 @@ public sealed class ParkedStoreTests : IAsyncLifetime
         await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
 
         var parked = Assert.Single(await ListAsync());
-        Assert.Equal(new ParkedRow(batch.Ids[0], 1990, batch.AcceptedAts[0], "because"), parked);
+        Assert.Equal(
+            new ParkedRow(batch.Ids[0], 1990, batch.AcceptedAts[0], parked.ParkedAt, "because"), parked);
+        Assert.Equal(
+            await _database.ScalarAsync<DateTime>("SELECT parked_at FROM payments WHERE parked_at IS NOT NULL"),
+            parked.ParkedAt);
         var adopter = await _database.OpenEpochAsync();
         var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Earliest, 100));
         Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
