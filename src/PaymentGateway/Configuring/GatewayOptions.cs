@@ -128,6 +128,9 @@ internal sealed record IntakeOptions(
 internal sealed record RoutingOptions(
     TimeSpan FallbackAfter, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
 {
+    /// <summary>An older health report says nothing of now: the report after it is missing.</summary>
+    public TimeSpan ReportOverdueAfter => HealthInterval * 2;
+
     public static RoutingOptions Read(SettingsReader settings) => new(
         settings.Duration("Gateway:Routing:FallbackAfter", "10s", "0s", "1440m"),
         settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),

@@ -53,7 +53,12 @@ internal sealed class GatewayState(
             },
             state.Availability switch
             {
-                Availability.Usable => "usable",
+                Availability.Usable => lane.Health.ReadLiveness() switch
+                {
+                    Liveness.Alive => "usable",
+                    Liveness.Unknown => "unknown",
+                    _ => "unusable",
+                },
                 Availability.Probe => "probe",
                 _ => "unusable",
             },

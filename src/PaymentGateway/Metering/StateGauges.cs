@@ -8,8 +8,8 @@ internal static class StateGauges
     /// <summary>The states of a circuit breaker.</summary>
     public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
 
-    /// <summary>What routing may do with a processor.</summary>
-    public static readonly string[] Availabilities = ["usable", "probe", "unusable"];
+    /// <summary>What routing may do with a processor; of an idle one, whether its health calls are answered.</summary>
+    public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
 
     private static readonly Processor[] Both = Enum.GetValues<Processor>();
 
@@ -41,7 +41,7 @@ internal static class StateGauges
             reading => reading.Limit);
         meter.StateSet(state, "circuit", "1 for the state of the circuit breaker, 0 for the others.", Circuits,
             reading => reading.Circuit);
-        meter.StateSet(state, "availability", "1 for what routing may do with it, 0 for the others.",
+        meter.StateSet(state, "availability", "1 for whether it can be used, 0 for the others.",
             Availabilities, reading => reading.Availability);
     }
 

@@ -18,7 +18,11 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // A slow probe must not hide for long that newer calls would be quick again.
     private static readonly TimeSpan ProbeAlone = TimeSpan.FromSeconds(1);
 
+    // Three health calls in a row have failed by then.
+    private const int DeadAfterIntervals = 4;
+
     private readonly object _gate = new();
+    private readonly long _startedAt = clock.GetTimestamp();
     private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
     private bool _toldToWait;       // And nothing has been charged since: the first call afterwards goes alone.
     private long? _probeSince;
@@ -26,6 +30,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private long _measuredAt = long.MinValue;
     private HealthReport _report;
     private long _reportedAt = long.MinValue;
+    private long _observedAt = long.MinValue;   // When the shared record was last read.
     private bool _failed;
     private long _changedAt = long.MinValue;   // When it last began or ceased to fail; at the start it never failed.
 
@@ -45,6 +50,26 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
             var duration = _changedAt == long.MinValue ? TimeSpan.MaxValue : clock.GetElapsedTime(_changedAt, now);
             return new ProcessorState(Availability_NeedsLock(now, expected), expected, fails, duration);
+        }
+    }
+
+    /// <summary>
+    /// Whether the processor answers, for display and alerts. Routing learns it by the charge that fails; an idle
+    /// processor gets no charge.
+    /// </summary>
+    /// <remarks>
+    /// While the shared record cannot be read nobody makes a health call, so the processor stays unknown.
+    /// </remarks>
+    public Liveness ReadLiveness()
+    {
+        lock (_gate)
+        {
+            var answeredAt = Math.Max(_startedAt, Math.Max(_reportedAt, _measuredAt));
+            if (_observedAt > answeredAt
+                && clock.GetElapsedTime(answeredAt, _observedAt) >= options.HealthInterval * DeadAfterIntervals)
+                return Liveness.Dead;
+
+            return clock.GetElapsedTime(answeredAt) >= options.ReportOverdueAfter ? Liveness.Unknown : Liveness.Alive;
         }
     }
 
@@ -103,7 +128,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (_gate)
         {
             _report = newest;
-            _reportedAt = clock.GetTimestamp() - clock.TicksOf(newest.Age);
+            _observedAt = clock.GetTimestamp();
+            _reportedAt = _observedAt - clock.TicksOf(newest.Age);
         }
     }
 
@@ -146,5 +172,5 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     // A report has had its time when the one after it is missing too.
     private bool IsFresh_NeedsLock(long now) =>
-        _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.HealthInterval * 2;
+        _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.ReportOverdueAfter;
 }

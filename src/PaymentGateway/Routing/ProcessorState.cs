@@ -16,6 +16,19 @@ internal enum Availability
     Unusable,
 }
 
+/// <summary>Whether a processor answers, by the age of its last answer to a charge or a health call.</summary>
+internal enum Liveness
+{
+    /// <summary>It answered lately.</summary>
+    Alive,
+
+    /// <summary>Its health report is overdue.</summary>
+    Unknown,
+
+    /// <summary>Several health calls in a row failed.</summary>
+    Dead,
+}
+
 /// <summary>What routing knows of one processor at one moment.</summary>
 /// <param name="ExpectedLatency">How long a charge is expected to take.</param>
 /// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>

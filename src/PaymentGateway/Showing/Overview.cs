@@ -32,7 +32,8 @@ internal sealed record ProcessorView(
     double CallsPerSecond, Durations Calls, ReportView? Report, SettledView? Settled);
 
 /// <summary>A processor's own health report.</summary>
-internal sealed record ReportView(bool Failing, int MinResponseMilliseconds, double AgeSeconds);
+/// <param name="IsOverdue">The report after it is missing, so it says nothing of now.</param>
+internal sealed record ReportView(bool Failing, int MinResponseMilliseconds, double AgeSeconds, bool IsOverdue);
 
 /// <summary>
 /// What a processor has settled of this ledger, and its fees. Money is text, so that no digit is lost on the way.

@@ -18,7 +18,7 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
 
     // The worst first: what one instance that calls has found out, the others will.
     private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
-    private static readonly string[] Availabilities = ["unusable", "probe", "usable"];
+    private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
 
     /// <param name="at">UTC.</param>
     /// <param name="epoch">Of this instance.</param>
@@ -82,7 +82,9 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
             speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
-            report is null ? null : new ReportView(report.Failing, report.MinResponseMs, report.AgeSeconds),
+            report is null ? null : new ReportView(
+                report.Failing, report.MinResponseMs, report.AgeSeconds,
+                report.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds),
             shared is null ? null : SettledOf(processor, shared.Totals));
     }
 

@@ -133,6 +133,28 @@ public sealed class MetricsTests : IAsyncLifetime
             await ReadUntilAsync(instance, samples => samples["parked_payments"] == 0, "nothing is parked");
     }
 
+    [PostgresFact]
+    public async Task An_idle_processor_that_is_killed_is_unknown_and_then_unusable_here_and_in_the_overview()
+    {
+        await using var fallback = await SimulatedProcessor.StartAsync();
+        var gateway = await _rig.StartGatewayAsync(
+            $"Processors:Fallback:BaseUrl={fallback.BaseAddress}", "Routing:HealthInterval=5s");
+        await ReadUntilAsync(gateway, Call("fallback", "health", "reported"), atLeast: 1);
+
+        await fallback.DisposeAsync();
+
+        await ReadUntilAsync(gateway, StateOf("fallback", "unknown"), atLeast: 1);
+        var samples = await ReadUntilAsync(gateway, StateOf("fallback", "unusable"), atLeast: 1);
+        Assert.Equal(0, samples[StateOf("fallback", "usable")]);
+        Assert.Equal(1, samples[StateOf("default", "usable")]);
+        using var client = UnixHttp.To(gateway.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        var view = await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
+        var shown = view.GetProperty("processors")[1];
+        Assert.Equal("unusable", shown.GetProperty("availability").GetString());
+        Assert.True(shown.GetProperty("report").GetProperty("isOverdue").GetBoolean());
+    }
+
     [PrometheusFact]
     public async Task Promtool_finds_nothing_to_say()
     {
@@ -157,6 +179,9 @@ public sealed class MetricsTests : IAsyncLifetime
             [HttpStatusCode.Unauthorized, HttpStatusCode.Unauthorized, HttpStatusCode.OK, HttpStatusCode.OK],
             new[] { refused, wrong, bearer, header }.Select(answer => answer.StatusCode));
     }
+
+    private static string StateOf(string processor, string state) =>
+        $"processor_availability{{processor=\"{processor}\",state=\"{state}\"}}";
 
     private static string Call(string processor, string call, string outcome) =>
         $"processor_calls_total{{processor=\"{processor}\",call=\"{call}\",outcome=\"{outcome}\"}}";

@@ -318,6 +318,37 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Unusable, Now);
     }
 
+    [Fact]
+    public void A_processor_without_health_reports_is_unknown_and_then_dead_and_routing_takes_it_as_before()
+    {
+        Assert.Equal(Liveness.Alive, _health.ReadLiveness());
+        _clock.Advance(HealthInterval * 2);
+        Observe(age: HealthInterval * 100); // The last report is older than this instance.
+        Assert.Equal(Liveness.Unknown, _health.ReadLiveness());
+        _clock.Advance(HealthInterval * 2);
+        Assert.Equal(Liveness.Unknown, _health.ReadLiveness()); // The record was not read since.
+        Observe(age: HealthInterval * 102);
+        Assert.Equal(Liveness.Dead, _health.ReadLiveness());
+        Assert.Equal(Availability.Usable, Now);
+
+        Observe(age: TimeSpan.Zero);
+        Assert.Equal(Liveness.Alive, _health.ReadLiveness());
+    }
+
+    [Fact]
+    public void A_processor_that_answers_charges_is_alive_without_health_reports()
+    {
+        _clock.Advance(HealthInterval * 4);
+        Observe(age: HealthInterval * 4);
+        Assert.Equal(Liveness.Dead, _health.ReadLiveness());
+
+        Succeed();
+
+        Assert.Equal(Liveness.Alive, _health.ReadLiveness());
+    }
+
+    private void Observe(TimeSpan age) => _health.Observe(new HealthReport(false, TimeSpan.Zero, age));
+
     private void OpenCircuit()
     {
         Fail();

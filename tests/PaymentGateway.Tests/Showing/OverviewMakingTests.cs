@@ -127,7 +127,7 @@ public sealed class OverviewMakingTests
         Assert.Equal(
             new SettledView(3, "1234567890123456.78", "61728394506172.84", 0.05m), view.Processors[0].Settled);
         Assert.Equal("2.99", view.Processors[1].Settled!.Fees);
-        Assert.Equal(new ReportView(true, 30, 2.5), view.Processors[0].Report);
+        Assert.Equal(new ReportView(true, 30, 2.5, IsOverdue: false), view.Processors[0].Report);
         Assert.Null(view.Processors[1].Report);
         Assert.Equal((7, false), (view.Parked!.Payments, view.Parked.IsMore));
         Assert.Equal("Default answered 400", view.Parked.Reasons[0].Reason);
@@ -136,6 +136,20 @@ public sealed class OverviewMakingTests
         {
             Parked = [new ParkedCountRow("Default answered 400", ParkedCount.CountMax)],
         }).Parked!.IsMore);
+    }
+
+    [Fact]
+    public void An_overdue_report_is_marked_and_the_state_unknown_is_worse_than_usable()
+    {
+        var unsure = Own with { Lanes = [Own.Lanes[0], Idle with { Availability = "unknown" }] };
+        var shared = new SharedFacts(
+            [Row("api2", 8, 0.1, unsure)], [],
+            [new HealthRow(1, false, 0, 10.3), new HealthRow(2, false, 0, 10.4)], []);
+
+        var view = _making.Make(Now, Epoch, Own, isReset: false, shared);
+
+        Assert.Equal([false, true], view.Processors.Select(processor => processor.Report!.IsOverdue));
+        Assert.Equal(["usable", "unknown"], view.Processors.Select(processor => processor.Availability));
     }
 
     [Theory]

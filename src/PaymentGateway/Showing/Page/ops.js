@@ -17,8 +17,12 @@ const duration = ms => ms === null ? "–" : ms < 1000 ? number(ms) + " ms" : nu
 const age = seconds => seconds < 60 ? number(seconds) + " s"
   : seconds < 3600 ? Math.floor(seconds / 60) + " min " + Math.floor(seconds % 60) + " s"
   : Math.floor(seconds / 3600) + " h " + Math.floor(seconds % 3600 / 60) + " min";
-const words = { usable: "Usable", probe: "Being probed", unusable: "Not usable", half_open: "half open" };
-const states = { usable: "good", probe: "warn", unusable: "bad", closed: "", half_open: "warn", open: "bad" };
+const words = {
+  usable: "Usable", unknown: "Unknown", probe: "Being probed", unusable: "Not usable", half_open: "half open",
+};
+const states = {
+  usable: "good", unknown: "warn", probe: "warn", unusable: "bad", closed: "", half_open: "warn", open: "bad",
+};
 
 // Writes only what has changed, so that nothing is read out or painted again for nothing.
 function put(element, text, state) {
@@ -62,10 +66,11 @@ function showProcessor(view) {
   put(parts.circuit, words[view.circuit] || view.circuit);
   parts.circuit.className = states[view.circuit] || "";
   put(parts.inFlight, count(view.inFlight));
-  put(parts.report, !view.report ? "none yet" : (view.report.failing ? "failing" : "fine")
+  put(parts.report, !view.report ? "none yet" : (view.report.isOverdue ? "overdue; last " : "")
+    + (view.report.failing ? "failing" : "fine")
     + (view.report.minResponseMilliseconds ? ", at least " + duration(view.report.minResponseMilliseconds) : "")
     + ", " + age(Math.round(view.report.ageSeconds)) + " ago");
-  parts.report.className = view.report && view.report.failing ? "bad" : "";
+  parts.report.className = view.report && (view.report.failing || view.report.isOverdue) ? "bad" : "";
 }
 
 // Charts: columns of samples, the newest last.
@@ -223,6 +228,8 @@ function showNotices(view) {
       notices.set("Processor " + processor.name + " fails: payments wait for it, or take the other one.", "bad");
     else if (processor.availability === "probe")
       notices.set("Processor " + processor.name + " is slow or fails: single payments try it.", "warn");
+    else if (processor.availability === "unknown")
+      notices.set("Processor " + processor.name + " is idle and its health report is overdue.", "warn");
   }
   for (const instance of view.instances)
     if (instance.isSilent) notices.set("Instance " + instance.name + " is silent.", "bad");
