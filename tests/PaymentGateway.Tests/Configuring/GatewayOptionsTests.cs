@@ -31,7 +31,7 @@ public sealed class GatewayOptionsTests
                 TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(2), TimeSpan.FromMilliseconds(50), 256, 2_000, 16,
                 TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(5)),
             options.Settling);
-        Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(150), 1_000, 20_000), options.Recording);
+        Assert.Equal(new RecordingOptions(TimeSpan.FromMilliseconds(50), 1_000, 20_000), options.Recording);
         Assert.Equal(new LeasingOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), options.Leasing);
     }
 
