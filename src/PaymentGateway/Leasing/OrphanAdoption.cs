@@ -48,8 +48,8 @@ internal sealed partial class OrphanAdoption(
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
         var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
-        // One query for all of them: after each was read as closed, and before each search that may be the last. What
-        // clean stops released is always searched.
+        // The running statements are read once for all epochs, after the epochs were read as closed, because no new
+        // INSERT can begin for a closed epoch. What clean stops released is always searched.
         var writers = epochs.Exists(epoch => epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
         _earlier.KeepOnly(epochs);
         foreach (var ended in _closedSince.Keys.Except(epochs).ToList())

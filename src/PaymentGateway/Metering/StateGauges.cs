@@ -8,7 +8,7 @@ internal static class StateGauges
     /// <summary>The states of a circuit breaker.</summary>
     public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
 
-    /// <summary>What routing may do with a processor; of an idle one, whether its health calls are answered.</summary>
+    /// <summary>The state of a processor: usable, unknown, probe or unusable.</summary>
     public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
 
     private static readonly Processor[] Both = Enum.GetValues<Processor>();

@@ -68,8 +68,8 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
         {
             ShouldHandle = new PredicateBuilder<HttpResponseMessage>()
                 .Handle<Exception>()
-                // Only these say that the processor itself is at work; 404 or 401 come from something in between. A
-                // single 400 is its payment's fault, many are the processor's.
+                // Only these show that the processor itself works; 401 and 404 come from a proxy. One 400 is its
+                // payment's fault, many are the processor's.
                 .HandleResult(response => (int)response.StatusCode is not (200 or 422)),
             SamplingDuration = TimeSpan.FromSeconds(1),
             MinimumThroughput = 4,
@@ -110,7 +110,8 @@ internal sealed partial class CallGuardHandler : DelegatingHandler
             response = await base.SendAsync(request, token);
             using var plain = response.Content;
             response.Content = new Answer(await ReadAsync(plain, token));
-            // The circuit must see it: a page of something in between answers 200, and charges nothing.
+            // A proxy may answer 200 with a page. The exception counts as a failure, otherwise the circuit stays closed
+            // while nothing is charged.
             if (response.StatusCode == HttpStatusCode.OK && request.Method == HttpMethod.Post
                 && ProcessorClient.Read(response, ProcessorJsonContext.Default.ChargeAnswer) is null)
                 throw new InvalidDataException("200 with a body that is no answer");

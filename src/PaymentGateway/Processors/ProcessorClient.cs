@@ -141,7 +141,8 @@ internal sealed class ProcessorClient(
         }
     }
 
-    /// <summary>What an answer's body says; null when it is no such answer.</summary>
+    /// <summary>Parses an answer's body.</summary>
+    /// <returns>Null when the body is not JSON of this type.</returns>
     public static T? Read<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
     {
         try

@@ -165,12 +165,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         return ReportCounts_NeedsLock(now) ? _report.MinResponse : TimeSpan.Zero;
     }
 
-    // Only a newer call that was quick knows better.
+    // A newer quick call outweighs the report.
     private bool ReportCounts_NeedsLock(long now) =>
         IsFresh_NeedsLock(now)
         && !(_measuredAt > _reportedAt && _latencyMs <= options.MaxLatency.TotalMilliseconds);
 
-    // A report has had its time when the one after it is missing too.
+    // A report is too old when the report after it is missing too.
     private bool IsFresh_NeedsLock(long now) =>
         _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.ReportOverdueAfter;
 }

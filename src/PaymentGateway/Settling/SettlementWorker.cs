@@ -16,8 +16,8 @@ internal sealed partial class SettlementWorker(
     UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
-    // A processor with more payments in doubt is charged no more until look-ups have resolved some: each waits in
-    // memory, and asks again and again.
+    // A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each doubt
+    // takes memory and repeats its look-up.
     private const int DoubtsMax = 8_000;
 
     // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
@@ -84,8 +84,8 @@ internal sealed partial class SettlementWorker(
 
                 if (payment.InDoubt)
                 {
-                    // A terminated owner may have charged it at default: only there can the doubt end, by a charge once
-                    // a permit is free, or by a look-up.
+                    // A terminated owner may have charged it at default. Only default can end the doubt: by a charge
+                    // when a permit is free, or by a look-up.
                     if (route != RouteChoice.Default)
                     {
                         payment.RequestedAt = clock.UtcMicroseconds();
@@ -118,7 +118,8 @@ internal sealed partial class SettlementWorker(
     private RouteChoice Choose(Payment payment, bool isFull)
     {
         var now = clock.GetUtcNow().UtcDateTime;
-        // A wall clock that went ahead and back has accepted payments in the future: they wait no longer than others.
+        // A payment may have been accepted in the future, by a wall clock that was ahead. The monotonic time bounds its
+        // wait, otherwise it would keep later payments waiting too.
         var here = clock.GetElapsedTime(payment.TakenAt);
         var age = now - payment.AcceptedAt;
         var atDefault = lanes.Default.Health.Read();

@@ -2,7 +2,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 
-/// <summary>What every answer in JSON has in its head.</summary>
+/// <summary>The headers of JSON answers.</summary>
 public sealed class JsonAnswerTests() : OneGateway
 {
     [PostgresTheory]

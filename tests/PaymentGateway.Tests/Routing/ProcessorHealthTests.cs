@@ -108,7 +108,7 @@ public sealed class ProcessorHealthTests
         Succeed();
         Assert.Equal(TimeSpan.Zero, _health.Read().For);
         _clock.Advance(TimeSpan.FromSeconds(3));
-        // What is slow does not fail.
+        // A slow processor does not fail.
         _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Probe, Now);
         Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().For);
