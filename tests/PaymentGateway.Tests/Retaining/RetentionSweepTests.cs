@@ -60,7 +60,9 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         await _rig.Database.ExecuteAsync(Age);
         await _rig.Database.ExecuteAsync(PassedHours.Sql(Month));
 
-        await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 0, "both have left");
+        // An interval of 10 s passes before the hours are counted, and perhaps another one before the removal.
+        await Eventually.HoldsAsync(
+            async () => await _rig.CountStoredAsync() == 0, "both have left", TimeSpan.FromMinutes(1));
 
         Assert.Equal(0, await _rig.CountSettledAsync());
         await Eventually.HoldsAsync(

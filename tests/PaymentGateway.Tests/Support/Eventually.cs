@@ -11,12 +11,13 @@ public static class Eventually
     public static Task HoldsAsync(Func<bool> condition, string what) =>
         HoldsAsync(() => Task.FromResult(condition()), what);
 
-    public static async Task HoldsAsync(Func<Task<bool>> condition, string what)
+    public static async Task HoldsAsync(Func<Task<bool>> condition, string what, TimeSpan? within = null)
     {
+        var limit = within ?? Deadline;
         var waited = Stopwatch.StartNew();
         while (!await condition())
         {
-            Assert.True(waited.Elapsed < Deadline, $"Waited {Deadline.TotalSeconds} s in vain for: {what}");
+            Assert.True(waited.Elapsed < limit, $"Waited {limit.TotalSeconds} s in vain for: {what}");
             await Task.Delay(5);
         }
     }
