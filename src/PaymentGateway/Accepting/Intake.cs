@@ -5,8 +5,7 @@ namespace PaymentGateway.Accepting;
 
 /// <summary>
 /// Takes payments in by group commit: one INSERT is in flight, what comes meanwhile goes into the next one together,
-/// and a lone payment goes at once. A slow one lets the next ones pass. Acknowledged means stored (or received, where
-/// that is set). Safe from any thread.
+/// and a lone payment goes at once. A slow one lets the next ones pass. Safe from any thread.
 /// </summary>
 internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock)
     : IHostedService, IDisposable
@@ -21,8 +20,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    private readonly BatchTimer _batchTimer = new(
-        options.Acknowledge == Acknowledge.Received ? options.ReceivedLinger : options.Linger, "acceptances");
+    private readonly BatchTimer _batchTimer = new(options.Linger, "acceptances");
 
     private readonly object _gate = new();
     private List<PendingAcceptance> _waiting = [];
@@ -30,8 +28,6 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private bool _isStoring;
     private bool _isStuck;
     private bool _inBurst;
-
-    private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
     public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
@@ -45,9 +41,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     public void Dispose() => _batchTimer.Dispose();
 
     /// <summary>Takes one payment in.</summary>
-    /// <returns>
-    /// Within StoreTimeout; Accepted only when the row is committed (Stored) or held in memory (Received).
-    /// </returns>
+    /// <returns>Within StoreTimeout; Accepted only when the row is committed.</returns>
     public ValueTask<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null)
     {
         var acceptance = new PendingAcceptance(id, amountCents, clock.GetTimestamp()) { Trace = trace };
@@ -59,13 +53,13 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 
             _waiting.Add(acceptance);
             if (_isStoring)
-                return Answer(acceptance);
+                return acceptance.Result;
 
             _isStoring = true;
         }
 
         _ = StoreWaitingAsync();
-        return Answer(acceptance);
+        return acceptance.Result;
     }
 
     private bool IsIdle
@@ -76,9 +70,6 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
                 return _waiting.Count == 0 && !_isStoring && _slow.TrueForAll(storing => storing.IsCompleted);
         }
     }
-
-    private ValueTask<AcceptResult> Answer(PendingAcceptance acceptance) =>
-        AcknowledgesReceived ? new ValueTask<AcceptResult>(AcceptResult.Accepted) : acceptance.Result;
 
     private async Task StoreWaitingAsync()
     {
@@ -96,7 +87,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         lock (_gate)
         {
             _isStoring = _waiting.Count > 0;
-            lingers = (AcknowledgesReceived || _inBurst) && _waiting.Count < options.MaxBatch;
+            lingers = _inBurst && _waiting.Count < options.MaxBatch;
             return _isStoring;
         }
     }
@@ -136,15 +127,12 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         lock (_gate)
         {
             _slow.RemoveAll(other => other.IsCompleted);
-            _slow.Add(AcknowledgesReceived ? storing : AnswerInTimeAsync(batch, storing, arrivedAt));
+            _slow.Add(AnswerInTimeAsync(batch, storing, arrivedAt));
             if (_slow.Count < SlowMax)
                 return;
         }
 
         var free = Task.WhenAny(_slow);
-        // Received payments are acknowledged already: they wait for as long as it takes.
-        if (AcknowledgesReceived)
-            await free;
         if (await EndsAsync(free, RestOf(arrivedAt)))
             return;
 

@@ -1,5 +1,4 @@
 using Npgsql;
-using PaymentGateway.Configuring;
 using PaymentGateway.Leasing;
 using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
@@ -13,17 +12,12 @@ namespace PaymentGateway.Accepting;
 /// </summary>
 internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
-    UnsettledPayments unsettled, IntakeOptions options, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<IntakeWriter> log)
+    UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
 {
     // For the parts of a batch that was held up by an id: each has waited for it already.
     private const string ShortLockTimeout = "10ms";
 
-    private static readonly TimeSpan RetryReceived = TimeSpan.FromMilliseconds(200);
-
     private volatile bool _failing;
-
-    private bool AcknowledgesReceived => options.Acknowledge == Acknowledge.Received;
 
     /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
     public Task StoreAsync(List<PendingAcceptance> batch)
@@ -43,7 +37,7 @@ internal sealed partial class IntakeWriter(
         StoredBatch? stored = null;
         try
         {
-            stored = AcknowledgesReceived ? await StoreUntilDoneAsync(batch, args) : await StoreOnceAsync(batch, args);
+            stored = await StoreOnceAsync(batch, args);
         }
         catch (PostgresException blocked) when (IsBlocked(blocked))
         {
@@ -100,30 +94,6 @@ internal sealed partial class IntakeWriter(
         return await SortOutKnownAsync(batch, args);
     }
 
-    // Acknowledged already, so there is no giving up; the bound on what waits says no to newer ones meanwhile.
-    private async Task<StoredBatch> StoreUntilDoneAsync(List<PendingAcceptance> batch, StoreArgs args)
-    {
-        for (var isFirst = true; ; isFirst = false)
-        {
-            try
-            {
-                var stored = await StoreOnceAsync(batch, args with { OwnerEpoch = lease.Epoch });
-                if (!stored.IsMissing)
-                    return stored;
-            }
-            catch (Exception unavailable) when (
-                unavailable is not OperationCanceledException
-                    && (batch.Count == 1 || !isFirst || !IsBlocked(unavailable)))
-            {
-                // After the first try the id may be held by that one itself. Under other acceptance times nobody would
-                // take what it commits for ours, so the batch keeps them and stays whole.
-                ReportFailed(batch.Count, unavailable.Message);
-            }
-
-            await Task.Delay(RetryReceived, clock);
-        }
-    }
-
     /// <summary>
     /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
     /// </summary>
@@ -144,14 +114,12 @@ internal sealed partial class IntakeWriter(
 
             mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch;
             var same = row.AmountCents == batch[i].AmountCents;
-            if (!same && AcknowledgesReceived)
-                Log.AmountConflict(log, batch[i].Id);
             results[i] = same ? AcceptResult.Accepted : AcceptResult.Conflict;
         }
 
         if (missing)
             lease.CheckSoon.Set();
-        return new StoredBatch(args, mine, results, missing && Array.IndexOf(mine, true) < 0);
+        return new StoredBatch(args, mine, results);
     }
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
@@ -159,7 +127,7 @@ internal sealed partial class IntakeWriter(
     private void Enqueue(
         List<PendingAcceptance> batch, StoredBatch stored, AcceptanceBatch times, int generation)
     {
-        var (args, mine, _, _) = stored;
+        var (args, mine, _) = stored;
         stored.CountIn(metrics);
         var payments = new List<Payment>(args.Ids.Length);
         for (var i = 0; i < args.Ids.Length; i++)
@@ -191,9 +159,5 @@ internal sealed partial class IntakeWriter(
     {
         [LoggerMessage(EventId = 100, Message = "{Count} payments could not be stored: {Reason}")]
         public static partial void StoringFailed(ILogger log, LogLevel level, int count, string reason);
-
-        [LoggerMessage(101, LogLevel.Error,
-            "Payment {CorrelationId} was received again with another amount; it keeps the one that is stored")]
-        public static partial void AmountConflict(ILogger log, Guid correlationId);
     }
 }

@@ -7,9 +7,7 @@ namespace PaymentGateway.Accepting;
 /// <param name="Args">As it was stored.</param>
 /// <param name="Mine">Which of it is new, and so ours to settle; null when all is.</param>
 /// <param name="Known">What each of it is answered; null when all is accepted.</param>
-/// <param name="IsMissing">Nothing is ours, and some of it is not stored at all.</param>
-internal sealed record StoredBatch(
-    StoreArgs Args, bool[]? Mine = null, AcceptResult[]? Known = null, bool IsMissing = false)
+internal sealed record StoredBatch(StoreArgs Args, bool[]? Mine = null, AcceptResult[]? Known = null)
 {
     /// <summary>Counts what is new, what was known, and what was known with another amount.</summary>
     public void CountIn(GatewayMetrics metrics)

@@ -92,31 +92,17 @@ internal enum LogFormat
     Json,
 }
 
-/// <summary>When a payment is acknowledged (docs/decisions/0001-store-before-acknowledging.md).</summary>
-internal enum Acknowledge
-{
-    /// <summary>When its row is committed.</summary>
-    Stored,
-
-    /// <summary>As soon as it is in memory; a crash loses what was not yet written.</summary>
-    Received,
-}
-
 /// <summary>How payments are taken in.</summary>
 /// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
 /// <param name="Linger">How long payments linger at most while many come at once, before they are stored.</param>
-/// <param name="ReceivedLinger">How long received payments linger before they are written.</param>
 internal sealed record IntakeOptions(
-    Acknowledge Acknowledge, int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger,
-    TimeSpan ReceivedLinger, int QueueCapacity)
+    int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger, int QueueCapacity)
 {
     public static IntakeOptions Read(SettingsReader settings) => new(
-        settings.Choice("Gateway:Intake:Acknowledge", Acknowledge.Stored),
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
         settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
         settings.Duration("Gateway:Intake:Linger", "3ms", "0s", "50ms"),
-        settings.Duration("Gateway:Intake:ReceivedLinger", "20ms", "0s", "1s"),
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 

@@ -69,8 +69,6 @@ internal static partial class GatewayApp
             Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Admin));
         if (options is { Purger: Purger.Everyone, AdminToken: null })
             Log.PurgeOpen(app.Logger);
-        if (options.Intake.Acknowledge == Acknowledge.Received)
-            Log.Received(app.Logger);
         return app;
     }
 
@@ -139,10 +137,6 @@ internal static partial class GatewayApp
         [LoggerMessage(1, LogLevel.Warning,
             "Gateway__Admin__Token is not set: anyone who reaches {Urls} can read and purge the ledger")]
         public static partial void AdminOpen(ILogger log, string urls);
-
-        [LoggerMessage(2, LogLevel.Warning,
-            "Gateway__Intake__Acknowledge is Received: a crash loses payments that were acknowledged")]
-        public static partial void Received(ILogger log);
 
         [LoggerMessage(3, LogLevel.Information,
             "Gateway__Admin__Urls is not set: an operator's calls and the purge are answered nowhere")]

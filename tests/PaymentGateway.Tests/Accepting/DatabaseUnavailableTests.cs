@@ -95,22 +95,6 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
         await _rig.AssertLedgersAgreeAsync();
     }
 
-    [PostgresFact]
-    public async Task Received_payments_are_acknowledged_without_the_database_and_stored_when_it_is_back()
-    {
-        var gateway = await _rig.StartGatewayAsync("Intake:Acknowledge=Received");
-        await _database.Server.StopAsync();
-
-        var ids = new List<Guid>();
-        for (var i = 0; i < 20; i++)
-            ids.Add(await gateway.PayOnceAsync());
-
-        await _database.StartAgainAsync();
-        await _rig.LedgersReachAsync(byDefault: 20);
-        await _rig.AssertLedgersAgreeAsync();
-        Assert.Equal(ids.Order(), (await _rig.Default.PaymentsAsync()).Keys.Order());
-    }
-
     private static void AssertUnavailable(List<HttpStatusCode> answers) =>
         Assert.All(answers, answer => Assert.Equal(HttpStatusCode.ServiceUnavailable, answer));
 

@@ -260,24 +260,6 @@ public sealed class IntakeTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task Received_payments_wait_for_an_id_that_another_transaction_holds_and_others_do_not()
-    {
-        using var rig = await IntakeFixture.StartAsync(
-            _database, TimeProvider.System, ("Gateway:Intake:Acknowledge", "Received"));
-        var ids = Batches.SortedIds(20);
-        await using var held = await HoldIdAsync(ids[3]);
-
-        await rig.AcceptAsync(ids[3]);
-        foreach (var id in ids)
-            await rig.AcceptAsync(id);
-
-        await Eventually.HoldsAsync(() => rig.Queue.Count == 19, "the others are queued");
-        await held.DisposeAsync();
-        await Eventually.HoldsAsync(() => rig.Queue.Count == 20, "it is queued");
-        Assert.Equal(ids, rig.TakeAll().Order());
-    }
-
-    [PostgresFact]
     public async Task A_frozen_server_process_delays_only_its_own_payments()
     {
         // So long Npgsql waits for the INSERT that hangs, however slowly the others come.

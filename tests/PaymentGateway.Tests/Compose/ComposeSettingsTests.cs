@@ -28,7 +28,6 @@ public sealed class ComposeSettingsTests
 
                 Assert.Equal(instance.Name, options.InstanceName);
                 Assert.Equal(project == ComposeProject.Durable, options.Durable);
-                Assert.Equal(Acknowledge.Stored, options.Intake.Acknowledge);
                 Assert.All(instance.Environment.Keys, name => Assert.True(
                     name is Urls or Ledger or Processors or YoungMax
                     || name.StartsWith("Gateway__", StringComparison.Ordinal), name));

@@ -18,8 +18,7 @@ public sealed class GatewayOptionsTests
         Assert.False(options.Durable);
         Assert.Equal(
             new IntakeOptions(
-                Acknowledge.Stored, 2_000, 500, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(3),
-                TimeSpan.FromMilliseconds(20), 20_000),
+                2_000, 500, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(3), 20_000),
             options.Intake);
         Assert.Equal(
             new RoutingOptions(
@@ -58,8 +57,6 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Ledger:Retention", "1439m")]
     [InlineData("Gateway:Ledger:Retention", "0d")]
     [InlineData("Gateway:Ledger:Retention", "3651d")]
-    [InlineData("Gateway:Intake:Acknowledge", "1")]
-    [InlineData("Gateway:Intake:Acknowledge", "Never")]
     [InlineData("Gateway:Intake:MaxWaiting", "0")]
     [InlineData("Gateway:Intake:MaxWaiting", "-1")]
     [InlineData("Gateway:Intake:MaxWaiting", "100001")]
@@ -133,12 +130,10 @@ public sealed class GatewayOptionsTests
     public void Names_of_settings_and_choices_may_be_written_in_any_case()
     {
         var options = TestSettings.Read(
-            ("gateway:ADMIN:purge", "EVERYONE"), ("Gateway:Storage:Profile", "durable"),
-            ("Gateway:Intake:Acknowledge", "received"));
+            ("gateway:ADMIN:purge", "EVERYONE"), ("Gateway:Storage:Profile", "durable"));
 
         Assert.Equal(Purger.Everyone, options.Purger);
         Assert.True(options.Durable);
-        Assert.Equal(Acknowledge.Received, options.Intake.Acknowledge);
     }
 
     [Fact]

@@ -25,7 +25,6 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("ConnectionStrings__Ledger", "Nonsense=1")]
     [InlineData("Gateway__Processors__Default__BaseUrl", "")]
     [InlineData("Gateway__Processors__Fallback__BaseUrl", "fallback:8080")]
-    [InlineData("Gateway__Intake__Acknowledge", "Perhaps")]
     [InlineData("Gateway__Admin__Token", "")]
     [InlineData("Gateway__Admin__Urls", "https://127.0.0.1:9101")]
     [InlineData("Gateway__Admin__Urls", "http://unix:/nowhere/at/all.sock")]
@@ -181,19 +180,6 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 5, payments: 20, TimeSpan.Zero);
         await LedgerCheck.AgreesAsync(system, ledger);
         ledger.NoClientSawAnError();
-    }
-
-    [GatewaySystemFact]
-    public async Task Payments_acknowledged_when_received_are_settled_too_as_long_as_nothing_crashes()
-    {
-        await using var system = await GatewaySystem.UpAsync(("ACKNOWLEDGE", "Received"));
-        var ledger = new LoadLedger();
-
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 20, payments: 2_000, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(system, ledger);
-
-        ledger.NoClientSawAnError();
-        output.WriteLine($"p50 {ledger.Percentile(50).TotalMilliseconds:0.0} ms, p99 {ledger.P99Ms} ms");
     }
 
     // A socket and a database of its own, so that a start that should fail and does not disturbs nobody.

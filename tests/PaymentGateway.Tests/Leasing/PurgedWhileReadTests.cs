@@ -84,7 +84,7 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     {
         using var metrics = new GatewayMetrics(TestSettings.Read());
         var writer = new IntakeWriter(
-            _relayed, _lease, _acceptances, _backlog, _queue, _unsettled, _options, metrics, TimeProvider.System,
+            _relayed, _lease, _acceptances, _backlog, _queue, _unsettled, metrics, TimeProvider.System,
             NullLogger<IntakeWriter>.Instance);
         await writer.StoreAsync([new PendingAcceptance(Guid.NewGuid(), 1990, 0)]);
         Assert.Equal((1, 1), (_queue.Count, _unsettled.Count));

@@ -20,12 +20,10 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
 
     public async Task DisposeAsync() => await _rig.DisposeAsync();
 
-    [PostgresTheory]
-    [InlineData("Stored")]
-    [InlineData("Received")]
-    public async Task Payments_are_answered_charged_and_recorded_though_every_measurement_throws(string acknowledge)
+    [PostgresFact]
+    public async Task Payments_are_answered_charged_and_recorded_though_every_measurement_throws()
     {
-        var gateway = await _rig.StartGatewayAsync($"Intake:Acknowledge={acknowledge}");
+        var gateway = await _rig.StartGatewayAsync();
         // Its first statement may be slow, and no other is.
         await gateway.PayAsync();
         await _rig.LedgersReachAsync(byDefault: 1);
@@ -33,8 +31,7 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
 
         var id = await gateway.PayOnceAsync();
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
-        var conflict = await gateway.PayAsync(id, 20m);
-        Assert.Equal(acknowledge == "Stored" ? HttpStatusCode.Conflict : HttpStatusCode.Accepted, conflict);
+        Assert.Equal(HttpStatusCode.Conflict, await gateway.PayAsync(id, 20m));
         Assert.Equal(HttpStatusCode.BadRequest, await gateway.PayAsync(Guid.NewGuid(), -1m));
         await _rig.LedgersReachAsync(byDefault: 2);
         // Refused, and then in doubt until a look-up finds it.

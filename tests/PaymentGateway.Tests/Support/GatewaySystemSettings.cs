@@ -10,7 +10,7 @@ public static class GatewaySystemSettings
     // What the caller of the tests may have set for a system of their own.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "ACKNOWLEDGE", "LEDGER", "MULTIPLEXING",
+        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "LEDGER", "MULTIPLEXING",
         "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 

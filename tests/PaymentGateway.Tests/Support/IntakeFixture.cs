@@ -18,8 +18,8 @@ internal sealed class IntakeFixture : IDisposable
         Backlog = new StoredBacklog(clock);
         Queue = new PaymentQueue(options.Intake);
         var writer = new IntakeWriter(
-            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Unsettled, options.Intake, _metrics,
-            clock, NullLogger<IntakeWriter>.Instance);
+            database.Payments, Lease, new AcceptanceClock(clock), Backlog, Queue, Unsettled, _metrics, clock,
+            NullLogger<IntakeWriter>.Instance);
         Intake = new Intake(writer, options.Intake, clock);
     }
 

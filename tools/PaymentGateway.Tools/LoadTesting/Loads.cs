@@ -31,5 +31,5 @@ internal static class Loads
 
     private static LoadPlan OfGateway(
         string name, string simulation, IReadOnlyList<string> properties, SystemSettings settings) =>
-        new(name, simulation, settings.Acknowledge, SideKind.Gateway, properties);
+        new(name, simulation, settings.Profile, SideKind.Gateway, properties);
 }

@@ -18,7 +18,7 @@ internal sealed record OfficialLoad(
         new("Final", "0.07", "0.10", ["-Dseconds=60", "-Dusers=121", "-DwarmUpSeconds=3"]);
 
     public LoadPlan OfGateway(string name, IReadOnlyList<string> properties, SystemSettings settings) =>
-        new(name, Simulation, settings.Acknowledge, SideKind.Gateway, properties)
+        new(name, Simulation, settings.Profile, SideKind.Gateway, properties)
         {
             Settings = [("DEFAULT_FEE", DefaultFee), ("FALLBACK_FEE", FallbackFee)],
         };

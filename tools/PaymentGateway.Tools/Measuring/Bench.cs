@@ -69,7 +69,6 @@ internal sealed class Bench(BenchSettings settings, string folder, TextWriter lo
     {
         "nginx-alone" => (SideKind.NginxAlone, Own),
         "stub" => (SideKind.Stub, Own),
-        "received" => (SideKind.Gateway, Own.With(("ACKNOWLEDGE", "Received"))),
         "stored" => (SideKind.Gateway, Own),
         "stored-durable" => (SideKind.Gateway, Own.With(("PROFILE", "durable"))),
         "stored-plain" => (SideKind.Gateway, Own.With(("MULTIPLEXING", "false"))),

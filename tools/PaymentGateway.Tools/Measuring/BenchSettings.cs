@@ -25,7 +25,7 @@ internal sealed class BenchSettings(SystemSettings system)
 
     public bool RefusesBusy => Text("IDLE", "say") == "refuse";
 
-    public string[] Sides => List("SIDES", "nginx-alone stub received stored stored-durable");
+    public string[] Sides => List("SIDES", "nginx-alone stub stored stored-durable");
 
     public int Rate => Number("RATE", 550);
 

@@ -9,14 +9,12 @@ internal static class InstanceEnvironment
     private const string Token = "Gateway__Admin__Token";
     private const string Purge = "Gateway__Admin__Purge";
     private const string Profile = "Gateway__Storage__Profile";
-    private const string Acknowledge = "Gateway__Intake__Acknowledge";
     private const string DefaultUrl = "Gateway__Processors__Default__BaseUrl";
     private const string FallbackUrl = "Gateway__Processors__Fallback__BaseUrl";
 
     private static readonly Dictionary<string, string> Variables = new(StringComparer.OrdinalIgnoreCase)
     {
         [Profile] = "PROFILE=durable or unlogged",
-        [Acknowledge] = "ACKNOWLEDGE=Stored or Received",
         [DefaultUrl] = "DEFAULT_URL",
         [FallbackUrl] = "FALLBACK_URL",
         ["Gateway__Admin__Urls"] = "ADMIN_PORT",
@@ -51,7 +49,6 @@ internal static class InstanceEnvironment
             [DefaultUrl] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,
             [FallbackUrl] = settings["RELAY_FALLBACK_URL"] ?? settings.FallbackUrl,
             [Profile] = settings.Durable ? "Durable" : "Unlogged",
-            [Acknowledge] = settings.Acknowledge,
             // As in a container, where the runtime would count a third of a core as one.
             [Processors] = settings[Processors] ?? "2",
             // Hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.

@@ -14,7 +14,7 @@ public sealed class SystemSettings
     private static readonly string[] Saved =
     [
         "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
-        "FALLBACK_FEE", "PROFILE", "ACKNOWLEDGE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
+        "FALLBACK_FEE", "PROFILE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
         "GATEWAY_BIN", "SIMULATOR_BIN",
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
@@ -66,8 +66,6 @@ public sealed class SystemSettings
     public string Profile => this["PROFILE"] ?? "unlogged";
 
     public bool Durable => Profile == "durable";
-
-    public string Acknowledge => this["ACKNOWLEDGE"] ?? "Stored";
 
     /// <summary>
     /// Whether the ledger starts empty. Simulators forget everything when they stop, so it does with them; outside
@@ -159,7 +157,7 @@ public sealed class SystemSettings
         [
             ("PORT", $"{Port}"), ("DEFAULT_PORT", $"{DefaultPort}"), ("FALLBACK_PORT", $"{FallbackPort}"),
             ("ADMIN_PORT", $"{AdminPort}"),
-            ("PROFILE", Profile), ("ACKNOWLEDGE", Acknowledge), ("FRESH", Fresh ? "1" : "0"),
+            ("PROFILE", Profile), ("FRESH", Fresh ? "1" : "0"),
             ("GATEWAY_BIN", GatewayBinary), ("SIMULATOR_BIN", SimulatorBinary), ("PG_BIN", PostgresBinaries),
         ];
         foreach (var (name, value) in resolved)

@@ -15,7 +15,6 @@ public sealed class SystemSettingsTests
         Assert.Equal((9999, 8001, 8002), (settings.Port, settings.DefaultPort, settings.FallbackPort));
         Assert.Equal("http://127.0.0.1:8001", settings.DefaultUrl);
         Assert.Equal(("unlogged", false), (settings.Profile, settings.Durable));
-        Assert.Equal("Stored", settings.Acknowledge);
         Assert.Equal(TimeSpan.FromSeconds(30), settings.ReadyLimit);
         Assert.Equal(Repository.PathOf(".run"), settings.RunDirectory);
         Assert.Equal(AllParts, settings.Parts);
@@ -90,9 +89,8 @@ public sealed class SystemSettingsTests
 
     [Theory]
     [InlineData("Gateway__Storage__Profile", "PROFILE=durable")]
-    [InlineData("GATEWAY__INTAKE__ACKNOWLEDGE", "ACKNOWLEDGE=Stored")]
+    [InlineData("GATEWAY__ADMIN__URLS", "ADMIN_PORT")]
     [InlineData("Gateway__Processors__Default__BaseUrl", "DEFAULT_URL")]
-    [InlineData("Gateway__Admin__Urls", "ADMIN_PORT")]
     public async Task A_setting_that_would_be_overruled_refuses_a_start_with_what_to_say_and_a_stop_never(
         string name, string variable)
     {
