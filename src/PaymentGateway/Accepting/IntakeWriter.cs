@@ -113,8 +113,7 @@ internal sealed partial class IntakeWriter(
             }
 
             mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch;
-            var same = row.AmountCents == batch[i].AmountCents;
-            results[i] = same ? AcceptResult.Accepted : AcceptResult.Conflict;
+            results[i] = row.AmountCents == batch[i].AmountCents ? AcceptResult.Accepted : AcceptResult.Conflict;
         }
 
         if (missing)

@@ -55,7 +55,6 @@ internal static partial class GatewayApp
         var admin = app.MapAdminGroup();
         app.MapAudit(options.Purger == Purger.Everyone ? app.MapTokenGroup() : admin);
         admin.MapParked();
-        admin.MapLogging();
         admin.MapReconciliations();
         admin.MapMetrics();
         app.MapTokenGroup().MapQueries(app.MapSharedAdminGroup());

@@ -1,17 +1,26 @@
+using Microsoft.Extensions.Configuration.Memory;
 using Microsoft.Extensions.Logging.Console;
 using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Logging;
 
-/// <summary>The log of an instance: lines on the standard output, of levels that can be changed.</summary>
+/// <summary>The log of an instance: lines on the standard output.</summary>
 internal static class LogSetup
 {
+    private static readonly Dictionary<string, string?> DefaultLevels = new()
+    {
+        ["Logging:LogLevel:Microsoft"] = "Warning",
+        ["Logging:LogLevel:System"] = "Warning",
+        // Program says what ends it; the host would add traces of its own.
+        ["Logging:LogLevel:Microsoft.Extensions.Hosting.Internal.Host"] = "None",
+        // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
+        ["Logging:LogLevel:Microsoft.AspNetCore.Hosting.Diagnostics"] = "None",
+    };
+
     public static void AddLog(this WebApplicationBuilder builder, LogFormat format)
     {
-        var levels = new LogLevels(builder.Configuration);
-        builder.Services.AddSingleton(levels);
-        builder.Configuration.Sources.Add(levels);
-
+        // Before all other sources: each of them overrides a level.
+        builder.Configuration.Sources.Insert(0, new MemoryConfigurationSource { InitialData = DefaultLevels });
         builder.Logging.ClearProviders();
         // JsonLogFormatter has the trace beside the message; else it would be a scope.
         builder.Logging.Configure(static log => log.ActivityTrackingOptions = ActivityTrackingOptions.None);

@@ -2,7 +2,6 @@ using System.Net;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using Microsoft.Extensions.Logging;
-using PaymentGateway.Logging;
 using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Logging;
@@ -85,12 +84,11 @@ public sealed partial class LogLineTests : IAsyncLifetime
 
     private async Task<GatewayHost> StartAsync(LogLevel level, params string[] settings)
     {
+        string[] categories = level == LogLevel.Trace ? ["Default", "Microsoft", "System"] : ["Default"];
         var gateway = await _rig.StartGatewayAsync(
-            ["Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s", .. settings]);
+            ["Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s",
+                .. categories.Select(category => $"Logging:LogLevel:{category}={level}"), .. settings]);
         gateway.Part<ILoggerFactory>().AddProvider(_lines.NewProvider());
-        var levels = gateway.Part<LogLevels>();
-        foreach (var category in level == LogLevel.Trace ? ["Default", "Microsoft", "System"] : new[] { "Default" })
-            Assert.True(levels.Change(category, level));
         await Eventually.HoldsAsync(
             async () => await gateway.ReadyAsync() == HttpStatusCode.OK, "the gateway takes payments");
         return gateway;

@@ -4,7 +4,6 @@ using System.Text.Json;
 using Microsoft.Extensions.Logging;
 using Npgsql;
 using PaymentGateway.Leasing;
-using PaymentGateway.Logging;
 using PaymentGateway.Showing;
 using PaymentGateway.Tests.Support;
 
@@ -20,7 +19,8 @@ public sealed class OpsEventsTests : IAsyncLifetime
     public async Task InitializeAsync()
     {
         _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _first = await _rig.StartGatewayAsync("Instance:Name=one", "Leasing:RenewInterval=100ms");
+        _first = await _rig.StartGatewayAsync(
+            "Instance:Name=one", "Leasing:RenewInterval=100ms", "Logging:LogLevel:PaymentGateway.Showing=Error");
         _second = await _rig.StartGatewayAsync("Instance:Name=two", "Leasing:RenewInterval=100ms");
     }
 
@@ -178,7 +178,6 @@ public sealed class OpsEventsTests : IAsyncLifetime
     public async Task A_view_that_cannot_be_made_is_told_once_and_stops_nothing()
     {
         var lines = new GatheredLines();
-        _first.Part<LogLevels>().Change("PaymentGateway.Showing", LogLevel.Error);
         _first.Part<ILoggerFactory>().AddProvider(lines.NewProvider());
         using var client = UnixHttp.To(_first.Socket);
         await using var events = await EventReader.StartAsync(client);

@@ -38,7 +38,9 @@ internal sealed class GatewayHost : IAsyncDisposable
             "--Logging:LogLevel:Default=None",
             // Not even when a test asks for more: it has a provider of its own.
             "--Logging:Console:LogLevel:Default=None",
-            .. settings.Select(setting => "--Gateway:" + setting),
+            .. settings.Select(setting => setting.StartsWith("Logging:LogLevel:", StringComparison.Ordinal)
+                ? "--" + setting
+                : "--Gateway:" + setting),
         ];
         var app = GatewayApp.Create(args, clock);
         await app.StartAsync();
