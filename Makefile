@@ -39,8 +39,8 @@ chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for 
 ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=preview)
 	@eng/tool ha $(ARGS)
 
-bench: ## speed in figures, 12 minutes (ARGS='saturation rate drain summary start', or overload); LIMITS=1
-	@eng/tool bench $(ARGS)
+bench: ## how fast the gateway, the stub and nginx alone can be, by wrk, 3 minutes; LIMITS=1
+	@eng/tool bench
 
 bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
 	@eng/tool bench inner bytes

@@ -17,10 +17,6 @@ public static class Statistics
         return sorted.Length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
     }
 
-    /// <summary>The value that a share of all others is below; 0 where there are none.</summary>
-    public static double Percentile(IReadOnlyList<double> sorted, double share) =>
-        sorted.Count == 0 ? 0 : sorted[Math.Min(sorted.Count - 1, (int)(sorted.Count * share))];
-
     /// <summary>
     /// How much of the base the values are, each pair taken from one round: a round's drift is in both and cancels out.
     /// </summary>

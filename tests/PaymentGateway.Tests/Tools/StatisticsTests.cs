@@ -14,17 +14,6 @@ public sealed class StatisticsTests
     public void The_median_of_no_values_is_undefined() =>
         Assert.Throws<ArgumentException>(() => Statistics.Median([]));
 
-    [Theory]
-    [InlineData(0.50, 51)]
-    [InlineData(0.99, 100)]
-    [InlineData(1, 100)]
-    public void A_percentile_is_one_of_the_values(double share, double expected) =>
-        Assert.Equal(
-            expected, Statistics.Percentile([.. Enumerable.Range(1, 100).Select(each => (double)each)], share));
-
-    [Fact]
-    public void The_percentile_of_nothing_is_zero() => Assert.Equal(0, Statistics.Percentile([], 0.99));
-
     [Fact]
     public void A_ratio_is_taken_round_by_round_so_that_a_drift_of_the_machine_cancels_out()
     {

@@ -17,8 +17,6 @@ internal sealed class Bench(BenchSettings settings, string folder, TextWriter lo
 
     public MachineIdleness Machine { get; } = new(settings.RefusesBusy);
 
-    public TimeSpan SettleLimit { get; } = TimeSpan.FromMinutes(3);
-
     private SystemSettings Own { get; } =
         FreePorts.Added(settings.System.With(("RUN_DIR", Path.Combine(folder, "run"))));
 
@@ -31,18 +29,6 @@ internal sealed class Bench(BenchSettings settings, string folder, TextWriter lo
 
     /// <summary>A gateway of which nothing runs yet.</summary>
     public Side Prepare() => Side.Of(SideKind.Gateway, Own, log);
-
-    /// <summary>Lines of what the parts and the database say.</summary>
-    public void Log(string text) => log.WriteLine(text);
-
-    /// <summary>Open loop at RATE or another rate; ended early it says what came until then.</summary>
-    public static async Task<LoadResult> PayAsync(
-        Side side, int perSecond, int seconds, CancellationToken cancellation)
-    {
-        var result = await FixedRate.RunAsync(side.Url, perSecond, seconds, new PaymentCall(), cancellation);
-        cancellation.ThrowIfCancellationRequested();
-        return result;
-    }
 
     /// <summary>
     /// The machine as a whole is warmed once (page cache, clocks), each side briefly after its start: thirty seconds

@@ -14,17 +14,11 @@ public static class BenchVerb
     private static readonly Dictionary<string, (Func<Bench, CancellationToken, Task> Run, bool Warm)> Sections = new()
     {
         ["saturation"] = (SaturationSection.RunAsync, true),
-        ["rate"] = (RateSection.RunAsync, true),
-        ["drain"] = (DrainSection.RunAsync, true),
-        ["summary"] = (SummarySection.RunAsync, true),
-        ["start"] = (StartSection.RunAsync, false),
-        ["storm"] = (StormSection.RunAsync, false),
-        ["overload"] = (OverloadSection.RunAsync, false),
         ["inner"] = (InnerSections.RunInnerAsync, false),
         ["bytes"] = (InnerSections.RunBytesAsync, false),
     };
 
-    private static readonly string[] Usual = ["saturation", "rate", "drain", "summary", "start"];
+    private static readonly string[] Usual = ["saturation"];
 
     public static Command Create()
     {
@@ -92,11 +86,13 @@ public static class BenchVerb
     private static async Task PrepareAsync(
         SystemSettings settings, string[] sections, CancellationToken cancellation)
     {
-        if (sections.Except(["inner", "bytes"]).Any())
-            Programs.Demand("wrk");
         await Publishing.PrepareAsync(settings, cancellation);
-        if (sections.Intersect(["saturation", "rate"]).Any())
+        if (sections.Contains("saturation"))
+        {
+            Programs.Demand("wrk");
             await TestPrograms.PublishStubAsync(settings, cancellation);
+        }
+
         if (sections.Intersect(["inner", "bytes"]).Any())
             await TestPrograms.PublishBenchmarksAsync(settings, cancellation);
     }

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>CPU and memory of running parts; their limits, when they are asked for, until it is disposed.</summary>
+/// <summary>CPU time of running parts; their limits, when they are asked for, until it is disposed.</summary>
 internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limited) : IDisposable
 {
     private readonly PartLimits? _limits = limited ? PartLimits.Put(pids) : null;
@@ -22,8 +22,6 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
     /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
     public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
         : _limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
-
-    public MemoryUse Memory() => MemoryUse.Of(pids);
 
     public void Dispose() => _limits?.Dispose();
 }

@@ -13,13 +13,6 @@ public static class PartUse
     public static double CpuMs(int pid) => ProcessTree.Of(pid)
         .Sum(each => Read(each, "stat") is { } stat ? TicksOf(stat) * TickMs : 0);
 
-    /// <summary>Shared pages are divided among those who share them, so parts may be added up.</summary>
-    public static long PssKib(int pid) =>
-        ProcessTree.Of(pid).Sum(each => KibOf("Pss:", Read(each, "smaps_rollup") ?? ""));
-
-    /// <summary>Resident memory of the first process alone.</summary>
-    public static long ResidentKib(int pid) => KibOf("VmRSS:", Read(pid, "status") ?? "");
-
     /// <summary>User and system time in ticks, with those of children that were waited for.</summary>
     public static long TicksOf(string stat)
     {
@@ -27,12 +20,6 @@ public static class PartUse
         var fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
         return fields[11..15].Sum(field => long.Parse(field, CultureInfo.InvariantCulture));
     }
-
-    /// <summary>The number behind a name at a line's beginning; 0 where the name is not.</summary>
-    public static long KibOf(string name, string text) => text.Split('\n')
-        .Where(line => line.StartsWith(name, StringComparison.Ordinal))
-        .Select(line => long.Parse(line[name.Length..].Trim().Split(' ')[0], CultureInfo.InvariantCulture))
-        .FirstOrDefault();
 
     // A process that just ended used nothing more; one of another user counts for nothing.
     private static string? Read(int pid, string name)

@@ -36,11 +36,4 @@ internal sealed class Report(string folder)
     }
 
     public void TableRow(params string[] cells) => Tell(Rows.Line(cells));
-
-    /// <summary>For each label once the medians of some columns.</summary>
-    public void MedianRows(string section, IEnumerable<string> labels, Range columns)
-    {
-        foreach (var label in labels.Distinct())
-            TableRow([label, .. Rows.Medians(section, label, columns)]);
-    }
 }

@@ -4,7 +4,7 @@ using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>A running system of one's own with its limits, its CPU and its memory, until it is disposed.</summary>
+/// <summary>A running system of one's own with its limits and its CPU, until it is disposed.</summary>
 internal sealed class Side : IAsyncDisposable
 {
     private readonly string _folder;
@@ -26,8 +26,6 @@ internal sealed class Side : IAsyncDisposable
 
     /// <summary>key=value lines, for other programs.</summary>
     public string EnvironmentFile => System.EnvironmentFile;
-
-    public PartMeter Meter => _meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
 
     private bool Limited { get; }
 
@@ -59,15 +57,8 @@ internal sealed class Side : IAsyncDisposable
         return new Side(settings, log);
     }
 
-    /// <summary>What there is beside the database, which runs already; then the limits.</summary>
-    public async Task StartTheRestAsync(CancellationToken cancellation)
-    {
-        await System.StartAsync(
-            [PartNames.Default, PartNames.Fallback, .. PartNames.Instances, PartNames.Nginx], cancellation);
-        Measure(System.Pids());
-    }
-
-    public CpuUse Cpu() => Meter.Cpu();
+    public CpuUse Cpu() =>
+        _meter?.Cpu() ?? throw new InvalidOperationException("Nothing runs that could be measured.");
 
     public async ValueTask DisposeAsync()
     {

@@ -12,13 +12,6 @@ public sealed class MachineReadingTests
         11 + 12 + 13 + 14,
         PartUse.TicksOf("42 (odd) name)) S 1 42 42 0 -1 4194304 100 0 0 0 11 12 13 14 20 0 1 0 99 0 0"));
 
-    [Fact]
-    public void Memory_is_the_number_behind_its_name()
-    {
-        Assert.Equal(21504, PartUse.KibOf("Pss:", "Rss:  30000 kB\nPss_Dirty: 9 kB\nPss:               21504 kB\n"));
-        Assert.Equal(0, PartUse.KibOf("Pss:", ""));
-    }
-
     [Theory]
     [InlineData("cpu  100 0 100 800 0 0", "cpu  110 0 110 880 0 0", 20)]
     [InlineData("cpu  100 0 100 800 0 0", "cpu  100 0 100 850 50 0", 0)]

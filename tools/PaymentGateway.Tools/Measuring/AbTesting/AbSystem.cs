@@ -1,5 +1,6 @@
 using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.Measuring.Load;
+using PaymentGateway.Tools.Paying;
 using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring.AbTesting;
@@ -56,10 +57,7 @@ internal sealed class AbSystem : IAsyncDisposable
         }
 
         _meter = new PartMeter(PartMeter.PidsIn(Path.Combine(_folder, "system.env")), _settings.Limits);
-        Task warming = perSecond == 0
-            ? SaturateAsync(round: 0, seconds: 4, cancellation)
-            : FixedRate.RunAsync(Url, perSecond, seconds: 4, new PaymentCall(), cancellation);
-        await warming;
+        await PayAsync(round: 0, perSecond, seconds: 4, cancellation);
     }
 
     /// <summary>A short load and what a payment of it cost; with a rate of 0 as fast as connections can.</summary>
@@ -68,14 +66,18 @@ internal sealed class AbSystem : IAsyncDisposable
         if (perSecond == 0)
             return await SaturateAsync(round, seconds, cancellation);
 
+        using var http = new HttpClient(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = Url };
+        var ledger = new LoadLedger();
         var before = _meter!.Cpu();
-        var load = await FixedRate.RunAsync(Url, perSecond, seconds, new PaymentCall(), cancellation);
+        await LoadDriver.RunAtRateAsync(http, ledger, perSecond, TimeSpan.FromSeconds(seconds));
         // The last outcomes.
         await Task.Delay(TimeSpan.FromSeconds(0.5), cancellation);
         var used = _meter.Cpu() - before;
-        return load.Failed == 0 && load.Accepted == load.Sent
-            ? new AbBurst(Variant.Name, round, used.Per(load.Accepted), load.P50Ms, load.P99Ms)
-            : throw new ToolException($"{Variant.Name} accepted only {load.Accepted} of {load.Sent}");
+        return ledger.Acknowledged == ledger.Count
+            ? new AbBurst(
+                Variant.Name, round, used.Per(ledger.Count), ledger.Percentile(50).TotalMilliseconds,
+                ledger.Percentile(99).TotalMilliseconds)
+            : throw new ToolException($"{Variant.Name} accepted only {ledger.Acknowledged} of {ledger.Count}");
     }
 
     private async Task<AbBurst> SaturateAsync(int round, int seconds, CancellationToken cancellation)

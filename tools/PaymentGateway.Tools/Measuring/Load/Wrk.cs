@@ -28,30 +28,14 @@ public sealed record WrkResult(int Requests, double Seconds, double P50Ms, doubl
 /// <summary>wrk with bench.lua: as fast as its connections can (closed loop).</summary>
 internal static class Wrk
 {
-    private const int CountSecondsMost = 120;
-
     /// <param name="run">Part of every id, so that no two loads pay the same.</param>
-    public static Task<WrkResult> PayAsync(
-        Uri url, int connections, int seconds, int run, CancellationToken cancellation) =>
-        RunAsync(url, connections, seconds, ("BENCH_RUN", Figure.Of(run)), cancellation);
-
-    /// <summary>A number of payments instead of a time.</summary>
-    public static Task<WrkResult> PayManyAsync(
-        Uri url, int connections, int payments, CancellationToken cancellation) =>
-        RunAsync(url, connections, CountSecondsMost, ("BENCH_COUNT", Figure.Of(payments)), cancellation);
-
-    /// <param name="windows">`same` or `distinct`, and the Unix seconds between which the windows lie.</param>
-    public static Task<WrkResult> AskSummariesAsync(
-        Uri url, int connections, int seconds, string windows, CancellationToken cancellation) =>
-        RunAsync(url, connections, seconds, ("BENCH_SUMMARY", windows), cancellation);
-
-    private static async Task<WrkResult> RunAsync(
-        Uri url, int connections, int seconds, (string Name, string Value) setting, CancellationToken cancellation)
+    public static async Task<WrkResult> PayAsync(
+        Uri url, int connections, int seconds, int run, CancellationToken cancellation)
     {
         var script = Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "Load", "bench.lua");
         var wrk = await Shell.RunAsync(
             ["wrk", "-t1", $"-c{connections}", $"-d{seconds}s", "-s", script, url.AbsoluteUri.TrimEnd('/')],
-            variables: new Dictionary<string, string?> { [setting.Name] = setting.Value },
+            variables: new Dictionary<string, string?> { ["BENCH_RUN"] = Figure.Of(run) },
             cancellation: cancellation);
         return WrkResult.In(wrk.Output)
             ?? throw new ToolException($"wrk left no result: {(wrk.Errors + wrk.Output).Trim().Split('\n')[^1]}");

@@ -1,5 +1,4 @@
--- wrk script: POST /payments with an id that no other request has, of any thread or run. BENCH_SUMMARY asks for
--- summaries instead: `same` or `distinct` windows between two times, in Unix seconds.
+-- wrk script: POST /payments with an id that no other request has, of any thread or run.
 local threads = 0
 
 function setup(thread)
@@ -18,21 +17,6 @@ function request()
   local scattered = counter * 2654435761 % 4294967296
   local body = string.format('{"correlationId":"%08x-%04x-4%03x-8000-%012x","amount":19.90}', scattered, run, number, counter)
   return wrk.format("POST", "/payments", { ["Content-Type"] = "application/json" }, body)
-end
-
--- Fifteen seconds, as the official auditor asks for: its ends fall into buckets of five.
-local from, to = string.match(os.getenv("BENCH_SUMMARY") or "", "^%a+ (%d+) (%d+)$")
-if from then
-  local distinct = string.match(os.getenv("BENCH_SUMMARY"), "^distinct")
-  local function stamp(seconds)
-    return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(seconds)) .. string.format(".%03dZ", seconds % 1 * 1000)
-  end
-  function request()
-    counter = counter + 1
-    local first = from + 1.234
-    if distinct then first = first + counter * 0.117 % math.max(to - from - 20, 1) end
-    return wrk.format("GET", "/payments-summary?from=" .. stamp(first) .. "&to=" .. stamp(first + 15))
-  end
 end
 
 -- A number of payments instead of a time.

@@ -7,6 +7,7 @@ namespace PaymentGateway.Tools.Measuring.Sections;
 internal static class SaturationSection
 {
     private const string Name = "saturation";
+    private static readonly TimeSpan SettleLimit = TimeSpan.FromMinutes(3);
 
     public static async Task RunAsync(Bench bench, CancellationToken cancellation)
     {
@@ -29,10 +30,18 @@ internal static class SaturationSection
     private static async Task SaturateAsync(Bench bench, string name, int round, CancellationToken cancellation)
     {
         var settings = bench.Settings;
-        var (load, cpu) = await MeasuredLoad.RunAsync(
-            bench, name, $"{name}, round {round}",
-            side => Wrk.PayAsync(side.Url, settings.Connections, settings.SecondsEach, round, cancellation),
-            load => load.Accepted, cancellation);
+        await bench.Machine.AwaitAsync($"{name}, round {round}", cancellation);
+        await using var side = await bench.StartAsync(name, cancellation);
+        using var client = new GatewayClient(side.System.Settings);
+        await Bench.WarmSideAsync(side, cancellation);
+        var settles = name is not ("nginx-alone" or "stub");
+        var known = settles ? await client.SettledAsync(cancellation) ?? 0 : 0;
+        var before = side.Cpu();
+
+        var load = await Wrk.PayAsync(side.Url, settings.Connections, settings.SecondsEach, round, cancellation);
+        if (settles)
+            await client.AwaitSettledAsync(known + load.Accepted, SettleLimit, cancellation);
+        var cpu = (side.Cpu() - before).Per(load.Accepted);
         bench.Report.Row(
             Name, name, [Figure.Of(load.PerSecond), Figure.Of(load.P50Ms, 3), Figure.Of(load.P99Ms, 3),
                 .. cpu.Figures(), Figure.Of(load.Failed)]);
