@@ -28,7 +28,7 @@ public sealed class BothDownTests(ITestOutputHelper output)
     private readonly LoadLedger _ledger = new();
 
     [GatewaySystemFact]
-    public async Task While_both_processors_are_down_payments_are_accepted_as_before_and_then_settled_oldest_first()
+    public async Task While_both_processors_are_down_payments_are_accepted_and_then_settled_oldest_first()
     {
         // A short fallback delay, so that fallback is tried as well.
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "3s"));

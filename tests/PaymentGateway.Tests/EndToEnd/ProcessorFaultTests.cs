@@ -164,6 +164,7 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
         var drained = await LedgerCheck.AgreesAsync(System, _ledger);
 
         var calls = await System.Default.CallsAsync();
+        Assert.Equal(0, await System.Default.FaultTimesLeftAsync());
         Assert.Single(await System.Default.PaymentsAsync());
         Assert.Empty(await System.Fallback.PaymentsAsync());
         output.WriteLine(

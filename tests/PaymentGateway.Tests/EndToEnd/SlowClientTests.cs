@@ -46,7 +46,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     }
 
     [GatewaySystemFact]
-    public async Task Five_hundred_slow_clients_do_not_slow_the_others_and_are_disconnected_in_time()
+    public async Task Five_hundred_slow_clients_keep_no_other_out_and_are_disconnected_in_time()
     {
         var clock = Stopwatch.StartNew();
         var headers = await HoldAsync(400, connection => connection.DribbleAsync(EndlessHeader(), Interval, Deadline));

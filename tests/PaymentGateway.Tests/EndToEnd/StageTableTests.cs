@@ -115,8 +115,7 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
     {
         var clock = Stopwatch.StartNew();
         var atOnce = await LagAsync(system, ledger);
-        var left = await InTime.EndsAsync(
-            LastSleep, WatchAsync(), over => system.Client.GetAsync("healthz", over), $"the end of lag {atOnce}");
+        var left = await InTime.EndsAsync(LastSleep, WatchAsync(), $"the end of lag {atOnce}");
         Assert.True(left == 0 && atOnce >= 0, $"lag {atOnce}, then {left}");
         return (atOnce, clock.Elapsed);
 

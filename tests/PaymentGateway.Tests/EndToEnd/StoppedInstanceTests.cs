@@ -93,10 +93,7 @@ public sealed class StoppedInstanceTests(ITestOutputHelper output) : IAsyncLifet
         var waited = Stopwatch.StartNew();
         _stopped.Signal(GatewaySystemInstance.Terminate);
         var (exitCode, text, errors) = await InTime.EndsAsync(
-            Grace,
-            _stopped.EndAsync(TimeSpan.FromMinutes(1)),
-            over => _system.Api2.GetAsync("healthz", over),
-            "a stop");
+            Grace, _stopped.EndAsync(TimeSpan.FromMinutes(1)), "a stop");
         Assert.True(exitCode == 0, $"exit code {exitCode}: {text}{errors}");
         return waited.Elapsed;
     }

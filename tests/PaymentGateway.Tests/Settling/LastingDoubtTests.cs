@@ -25,11 +25,17 @@ public sealed class LastingDoubtTests
     [InlineData(30_000)]
     public void Payments_in_doubt_are_looked_up_500_times_a_second_at_most_however_many_they_are(int count)
     {
-        var longest = ResolvingWait.Longest(count);
+        var (waits, longest, minute) = (new ResolvingWait(), ResolvingWait.Longest(count), TimeSpan.FromMinutes(1));
+        var lookUps = 0;
 
-        // Full jitter: half of it on average.
-        Assert.True(count / (longest.TotalSeconds / 2) <= 500);
-        Assert.True(longest >= TimeSpan.FromSeconds(5));
+        for (var payment = 0; payment < count; payment++)
+            for (var at = Wait(); at < minute; at += Wait())
+                lookUps++;
+
+        // The waits are random: some per cent more in one minute, less in another.
+        Assert.InRange(lookUps / minute.TotalSeconds, 0, 520);
+
+        TimeSpan Wait() => waits.Next(longest, TimeSpan.Zero);
     }
 
     [Fact]
