@@ -151,7 +151,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
         output.WriteLine(
             $"start to ready: {string.Join(", ", times.Select(time => $"{time:0} ms"))}; bare {bare.Min():0} ms");
-        Assert.True(times.Min() < 2_000 + (20 * bare.Min()));
+        Assert.True(times.Min() < 150 + (10 * bare.Min()), $"{times.Min():0} ms");
         output.WriteLine("resident when ready, and of it no page of a file: "
             + string.Join(", ", residents.Select(bytes => $"{bytes.All >> 20} and {bytes.Own >> 20} MB")));
         // How many of the binary's pages are mapped around those that it needs is the kernel's affair, which takes them
