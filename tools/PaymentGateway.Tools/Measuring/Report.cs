@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>What a measurement says: raw rows as they come, then tables in the form of docs/measurements.</summary>
+/// <summary>What a measurement says: raw rows as they come, then tables in Markdown.</summary>
 internal sealed class Report(string folder)
 {
     private readonly string _rowsFile = Path.Combine(folder, "rows.txt");

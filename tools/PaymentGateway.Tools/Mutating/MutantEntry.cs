@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Mutating;
 
-/// <summary>What came of a mutant, as an entry of the list in docs/measurements/mutants.md.</summary>
+/// <summary>What came of a mutant, as an entry of the list in artifacts/mutants.</summary>
 /// <param name="Lines">The tests that turned red, or why none did.</param>
 public sealed record MutantEntry(Mutant Mutant, bool Caught, IReadOnlyList<string> Lines)
 {

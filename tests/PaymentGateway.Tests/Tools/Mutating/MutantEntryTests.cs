@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Mutating;
 
 namespace PaymentGateway.Tests.Tools.Mutating;
 
-/// <summary>An entry of the list in docs/measurements/mutants.md.</summary>
+/// <summary>An entry of the list in artifacts/mutants.</summary>
 public sealed class MutantEntryTests
 {
     private static readonly Mutant Some = new("some", "An invariant.", [".SomeTests."]);
