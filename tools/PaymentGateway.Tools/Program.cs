@@ -1,7 +1,6 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
-using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Measuring.AbTesting;
@@ -19,7 +18,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            RunVerb.Create(), .. SystemVerbs.Create(), LimitsVerb.Create(), .. TestVerb.Create(),
+            RunVerb.Create(), .. SystemVerbs.Create(), .. TestVerb.Create(),
             ContainersVerb.Create(), MutantsVerb.Create(), ChaosVerb.Create(), FailoverVerb.Create(),
             BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];

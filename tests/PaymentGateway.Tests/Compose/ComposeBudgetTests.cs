@@ -32,7 +32,7 @@ public sealed class ComposeBudgetTests(ITestOutputHelper output)
             .Select(one => FormattableString.Invariant($"{one.Name} {one.Cpus:0.00} {one.MemoryMegabytes}"));
         var megabytes = ComposeProject.Challenge.Services.Sum(one => one.MemoryMegabytes);
 
-        var lines = LimitsVerb.Lines(ComposeSplit.Read()).ToList();
+        var lines = ComposeSplit.Lines(ComposeSplit.Read()).ToList();
 
         Assert.Equal(expected, lines[..^1]);
         Assert.Equal(FormattableString.Invariant($"sum {CpusMax:0.00} {megabytes}"), lines[^1]);

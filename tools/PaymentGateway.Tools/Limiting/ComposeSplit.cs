@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.RegularExpressions;
 using YamlDotNet.Core;
 using YamlDotNet.Serialization;
 
@@ -8,8 +9,10 @@ namespace PaymentGateway.Tools.Limiting;
 public sealed record PartShare(decimal Cpus, int MemoryMegabytes);
 
 /// <summary>The shares of the parts, as docker-compose.yml says them.</summary>
-public static class ComposeSplit
+public static partial class ComposeSplit
 {
+    public const long BytesPerMegabyte = 1024 * 1024;
+
     private const string File = "docker-compose.yml";
 
     /// <summary>By part: nginx, api1, api2, postgres.</summary>
@@ -29,7 +32,15 @@ public static class ComposeSplit
             part => part,
             part => new PartShare(
                 decimal.Parse(Limit(file, part, "cpus"), CultureInfo.InvariantCulture),
-                MemorySize.Megabytes(Limit(file, part, "memory"))));
+                Megabytes(Limit(file, part, "memory"))));
+    }
+
+    /// <summary>Each part with its CPU and its megabytes, and the sums.</summary>
+    public static IEnumerable<string> Lines(IReadOnlyDictionary<string, PartShare> split)
+    {
+        foreach (var (part, share) in split)
+            yield return Line(part, share.Cpus, share.MemoryMegabytes);
+        yield return Line("sum", split.Values.Sum(one => one.Cpus), split.Values.Sum(one => one.MemoryMegabytes));
     }
 
     /// <summary>What .NET allows its heap in an instance's container, hexadecimal: the variable HEAP_LIMIT.</summary>
@@ -37,7 +48,27 @@ public static class ComposeSplit
 
     /// <summary>Three quarters of the container's memory.</summary>
     public static string HeapLimit(PartShare instance) =>
-        (instance.MemoryMegabytes * MemorySize.BytesPerMegabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
+        (instance.MemoryMegabytes * BytesPerMegabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
+
+    /// <summary>Whole megabytes of a size as compose files write it: 20M, 20MB, 20mb, 0.1g, 20971520.</summary>
+    public static int Megabytes(string text)
+    {
+        var size = Size().Match(text);
+        if (!size.Success)
+            throw new ToolException($"'{text}' is no size of memory");
+        var number = decimal.Parse(size.Groups[1].Value, CultureInfo.InvariantCulture);
+        var bytes = size.Groups[2].Value.ToUpperInvariant() switch
+        {
+            "K" => number * 1024,
+            "M" => number * BytesPerMegabyte,
+            "G" => number * 1024 * BytesPerMegabyte,
+            _ => number,
+        };
+        return (int)(bytes / BytesPerMegabyte);
+    }
+
+    private static string Line(string name, decimal cpus, int megabytes) =>
+        string.Create(CultureInfo.InvariantCulture, $"{name} {cpus:0.00} {megabytes}");
 
     private static string Limit(object file, string part, string what)
     {
@@ -49,4 +80,7 @@ public static class ComposeSplit
                 : throw new ToolException($"{File} says no {string.Join('.', path)}");
         return (string)at;
     }
+
+    [GeneratedRegex(@"^\s*(\d+(?:\.\d+)?)\s*([kmg]?)b?\s*$", RegexOptions.IgnoreCase | RegexOptions.CultureInvariant)]
+    private static partial Regex Size();
 }

@@ -1,53 +1,72 @@
+using System.Globalization;
+
 namespace PaymentGateway.Tools.Limiting;
 
-/// <summary>This machine's control groups: version 1 where it mounts the cpu controller by itself, else 2.</summary>
-internal abstract class ControlGroups
+/// <summary>Where one part's processes are put.</summary>
+/// <param name="Directories">One, or two where CPU time is counted elsewhere.</param>
+/// <param name="CpuFile">Where its CPU time is counted.</param>
+internal sealed record PartGroup(IReadOnlyList<string> Directories, string CpuFile);
+
+/// <summary>
+/// This machine's control groups: version 1 where it mounts the cpu controller by itself, else 2. What was made is
+/// removed when it is disposed.
+/// </summary>
+internal abstract class ControlGroups : IDisposable
 {
-    /// <summary>Docker's, in microseconds: a part is throttled here as it is there.</summary>
-    protected const int Period = 100_000;
+    // Docker's, in microseconds: a part is throttled here as it is there.
+    private const int Period = 100_000;
 
+    private readonly List<string> _made = [];
+
+    /// <param name="mounts">Lines of /proc/mounts.</param>
     /// <exception cref="ToolException">This machine has none that limit CPU.</exception>
-    public static ControlGroups Find()
+    public static ControlGroups Find(IEnumerable<string> mounts)
     {
-        var mounts = CgroupMount.ParseAll(File.ReadLines("/proc/mounts")).ToList();
-        var cpu = mounts.Find(mount => mount.Controls("cpu"));
-        var accounting = mounts.Find(mount => mount.Controls("cpuacct"));
-        if (cpu is not null && accounting is not null)
-            return new ControlGroupsOne(cpu.Path, accounting.Path);
-        return mounts.Find(mount => mount.IsVersion2) is { } both
-            && File.Exists(Path.Combine(both.Path, "cgroup.controllers"))
-            ? new ControlGroupsTwo(both.Path)
+        var groups = mounts.Select(line => line.Split(' ')).Where(fields => fields.Length > 3).ToList();
+        if (OfVersion1("cpu") is { } cpu && OfVersion1("cpuacct") is { } accounting)
+            return new VersionOne(cpu, accounting);
+        return groups.Find(fields => fields[2] == "cgroup2") is { } both
+            && File.Exists(Path.Combine(both[1], "cgroup.controllers"))
+            ? new VersionTwo(both[1])
             : throw new ToolException("LIMITS: this machine has no cgroups with a cpu controller");
-    }
 
-    /// <summary>What else is said to whoever measures.</summary>
-    public abstract string? Remark { get; }
+        string? OfVersion1(string controller) => groups.Find(
+            fields => fields[2] == "cgroup" && fields[3].Split(',').Contains(controller))?[1];
+    }
 
     /// <summary>Whether a share's memory is in force, and not only its CPU.</summary>
     public abstract bool LimitsMemory { get; }
 
-    /// <summary>Lets groups below the root have controllers. What it turns on is remembered.</summary>
-    public abstract void Enable(LimitState state);
-
     /// <summary>Makes a part's group and gives it its share; a part without one comes after all others.</summary>
-    public abstract PartGroup Make(string name, PartShare? share, LimitState state);
-
-    /// <summary>Turns a controller off again.</summary>
-    public abstract void Disable(string controller);
+    public abstract PartGroup Make(string name, PartShare? share);
 
     /// <param name="file">Of a <see cref="PartGroup"/>.</param>
-    public static long ReadCpuMilliseconds(string file)
+    public static long ReadCpuMilliseconds(string file) => Path.GetFileName(file) == "cpu.stat"
+        ? File.ReadLines(file).Where(line => line.StartsWith("usage_usec ", StringComparison.Ordinal))
+            .Select(line => Number(line.Split(' ')[1]) / 1_000).Single()
+        : Number(File.ReadAllText(file)) / 1_000_000;
+
+    /// <summary>The last group first. What still runs goes back to the root: a group with members stays.</summary>
+    public virtual void Dispose()
     {
-        var text = File.ReadAllText(file);
-        return Path.GetFileName(file) == "cpu.stat"
-            ? CpuUsage.FromStatistics(text)
-            : CpuUsage.FromNanoseconds(text);
+        foreach (var group in Enumerable.Reverse(_made))
+        {
+            foreach (var pid in File.ReadAllLines(Path.Combine(group, "cgroup.procs")))
+                TryWrite(Path.GetDirectoryName(group)!, "cgroup.procs", pid);
+            try
+            {
+                Directory.Delete(group);
+            }
+            catch (IOException busy)
+            {
+                Console.Error.WriteLine($"could not remove {group}: {busy.Message}");
+            }
+        }
+
+        _made.Clear();
     }
 
-    protected static ToolException Refusal(string what) =>
-        new($"LIMITS: {what}. It takes root on the machine itself, not in a container");
-
-    protected static string MakeGroup(string root, string name, LimitState state)
+    private string MakeGroup(string root, string name)
     {
         var group = Path.Combine(root, name);
         try
@@ -59,15 +78,107 @@ internal abstract class ControlGroups
             throw Refusal($"no group can be made in {root}");
         }
 
-        state.AddGroup(group);
+        _made.Add(group);
         return group;
     }
 
-    protected static void Write(string group, string file, string value) =>
-        File.WriteAllText(Path.Combine(group, file), value);
-}
+    private static ToolException Refusal(string what) =>
+        new($"LIMITS: {what}. It takes root on the machine itself, not in a container");
 
-/// <summary>Where one part's processes are put.</summary>
-/// <param name="Directories">One, or two where CPU time is counted elsewhere.</param>
-/// <param name="CpuFile">Where its CPU time is counted.</param>
-internal sealed record PartGroup(IReadOnlyList<string> Directories, string CpuFile);
+    private static long Number(string text) => long.Parse(text, CultureInfo.InvariantCulture);
+
+    private static void Write(string group, string file, FormattableString value) =>
+        File.WriteAllText(Path.Combine(group, file), FormattableString.Invariant(value));
+
+    private static void TryWrite(string group, string file, string value)
+    {
+        try
+        {
+            Write(group, file, $"{value}");
+        }
+        catch (IOException)
+        {
+            // The process has ended, or somebody else has begun to use the controller.
+        }
+    }
+
+    /// <summary>CPU is limited, memory only measured.</summary>
+    private sealed class VersionOne(string cpuRoot, string accountingRoot) : ControlGroups
+    {
+        public override bool LimitsMemory => false;
+
+        public override PartGroup Make(string name, PartShare? share)
+        {
+            var group = MakeGroup(cpuRoot, name);
+            // The two may be one mount.
+            var accounting = Path.Combine(accountingRoot, name);
+            if (!Directory.Exists(accounting))
+                MakeGroup(accountingRoot, name);
+            if (share is null)
+            {
+                Write(group, "cpu.shares", $"256");
+            }
+            else
+            {
+                Write(group, "cpu.cfs_period_us", $"{Period}");
+                Write(group, "cpu.cfs_quota_us", $"{(int)(share.Cpus * Period)}");
+            }
+
+            return new PartGroup([group, accounting], Path.Combine(accounting, "cpuacct.usage"));
+        }
+    }
+
+    /// <summary>CPU and memory are limited.</summary>
+    private sealed class VersionTwo(string root) : ControlGroups
+    {
+        private readonly List<string> _enabled = [];
+
+        public override bool LimitsMemory => true;
+
+        public override PartGroup Make(string name, PartShare? share)
+        {
+            Enable();
+            var group = MakeGroup(root, name);
+            if (share is null)
+            {
+                Write(group, "cpu.weight", $"25");
+            }
+            else
+            {
+                Write(group, "cpu.max", $"{(int)(share.Cpus * Period)} {Period}");
+                Write(group, "memory.max", $"{share.MemoryMegabytes * ComposeSplit.BytesPerMegabyte}");
+            }
+
+            return new PartGroup([group], Path.Combine(group, "cpu.stat"));
+        }
+
+        public override void Dispose()
+        {
+            base.Dispose();
+            foreach (var controller in _enabled)
+                TryWrite(root, "cgroup.subtree_control", $"-{controller}");
+            _enabled.Clear();
+        }
+
+        // Only what is not on yet, so that the machine is left as it was.
+        private void Enable()
+        {
+            foreach (var controller in new[] { "cpu", "memory" }.Except(Words("cgroup.subtree_control")))
+            {
+                try
+                {
+                    Write(root, "cgroup.subtree_control", $"+{controller}");
+                }
+                catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
+                {
+                    throw Refusal($"the {controller} controller cannot be passed on in {root}");
+                }
+
+                _enabled.Add(controller);
+            }
+        }
+
+        private string[] Words(string file) =>
+            File.ReadAllText(Path.Combine(root, file)).Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries);
+    }
+}

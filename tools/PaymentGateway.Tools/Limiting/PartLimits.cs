@@ -9,15 +9,12 @@ public sealed class PartLimits : IDisposable
     // In the order of a payment; the simulators have no share and come after all others.
     private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
 
-    private readonly ControlGroups _machine;
-    private readonly LimitState _state;
+    private readonly ControlGroups _machine = ControlGroups.Find(File.ReadLines("/proc/mounts"));
     private readonly Dictionary<string, PartGroup> _groups = [];
     private readonly List<string> _lines = [];
 
-    private PartLimits(ControlGroups machine, LimitState state)
+    private PartLimits()
     {
-        _machine = machine;
-        _state = state;
     }
 
     /// <summary>Where each part's CPU time is counted, as the load tests take it: nginx=/sys/…,api1=/sys/…</summary>
@@ -28,19 +25,12 @@ public sealed class PartLimits : IDisposable
 
     /// <param name="pids">The first process of each part: all of its processes are moved.</param>
     /// <exception cref="ToolException">The machine does not let us; nothing is left behind.</exception>
-    public static PartLimits Put(IReadOnlyDictionary<string, int> pids) => Put(pids, stateFile: null);
-
-    /// <summary>Takes away what another process has put, as its file says.</summary>
-    internal static void Undo(string stateFile) => LimitState.Load(stateFile).Undo(ControlGroups.Find());
-
-    internal static PartLimits Put(IReadOnlyDictionary<string, int> pids, string? stateFile)
+    public static PartLimits Put(IReadOnlyDictionary<string, int> pids)
     {
         if (!Environment.IsPrivilegedProcess)
             throw new ToolException("LIMITS: only root may make cgroups; without LIMITS=1 it runs unlimited");
         var shares = ComposeSplit.Read();
-        if (stateFile is not null)
-            File.Delete(stateFile);
-        var limits = new PartLimits(ControlGroups.Find(), new LimitState(stateFile));
+        var limits = new PartLimits();
         try
         {
             limits.PutAll(shares, pids);
@@ -56,23 +46,21 @@ public sealed class PartLimits : IDisposable
     /// <summary>The CPU time a part has used since it was put here.</summary>
     public long CpuMilliseconds(string part) => ControlGroups.ReadCpuMilliseconds(_groups[part].CpuFile);
 
-    public void Dispose() => _state.Undo(_machine);
+    public void Dispose() => _machine.Dispose();
 
     private void PutAll(IReadOnlyDictionary<string, PartShare> shares, IReadOnlyDictionary<string, int> pids)
     {
-        _machine.Enable(_state);
         var tag = string.Create(CultureInfo.InvariantCulture, $"payment-gateway.{Guid.NewGuid():N}");
         foreach (var part in Order.Where(pids.ContainsKey))
         {
             var share = shares.GetValueOrDefault(part);
-            _groups[part] = _machine.Make($"{tag[..28]}.{part}", share, _state);
+            _groups[part] = _machine.Make($"{tag[..28]}.{part}", share);
             MoveIn(part, pids[part]);
             _lines.Add(Line(part, share));
         }
 
-        _state.AddCpuFiles(CpuFiles);
-        if (_machine.Remark is { } remark)
-            _lines.Add(remark);
+        if (!_machine.LimitsMemory)
+            _lines.Add("version 1 of the cgroups: memory is measured, not limited");
     }
 
     private string Line(string part, PartShare? share) => share switch

@@ -35,7 +35,7 @@ internal static class TestVerb
         // Nobody but root has use for it.
         if (Environment.IsPrivilegedProcess)
             await FailoverVerb.InstallAsync(cancellation);
-        foreach (var line in LimitsVerb.Lines(ComposeSplit.Read()))
+        foreach (var line in ComposeSplit.Lines(ComposeSplit.Read()))
             Console.WriteLine(line);
         return await TestAsync(settings, arguments, cancellation);
     }

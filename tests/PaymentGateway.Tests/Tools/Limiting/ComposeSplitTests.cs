@@ -55,14 +55,14 @@ public sealed class ComposeSplitTests
     [InlineData("20971520", 20)]
     [InlineData("20971520b", 20)]
     public void Sizes_are_read_as_compose_writes_them(string text, int megabytes) =>
-        Assert.Equal(megabytes, MemorySize.Megabytes(text));
+        Assert.Equal(megabytes, ComposeSplit.Megabytes(text));
 
     [Theory]
     [InlineData("")]
     [InlineData("M")]
     [InlineData("20 apples")]
     public void A_text_that_is_no_size_is_refused(string text) =>
-        Assert.Throws<ToolException>(() => MemorySize.Megabytes(text));
+        Assert.Throws<ToolException>(() => ComposeSplit.Megabytes(text));
 
     [Fact]
     public void The_heap_may_have_three_quarters_of_the_container_as_the_runtime_takes_it() =>
