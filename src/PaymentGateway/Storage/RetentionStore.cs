@@ -39,13 +39,12 @@ internal sealed class RetentionStore(SharedConnections connections)
               AND requested_at <= (SELECT max(requested_at) FROM page)
               AND correlation_id = ANY(ARRAY(SELECT correlation_id FROM held))
             RETURNING correlation_id
-        ), reached AS (
-            SELECT due, coalesce((SELECT max(requested_at) FROM page), removed_until) AS removed_until FROM claim
         ), advanced AS (
-            UPDATE ledger SET removed_until = (SELECT removed_until FROM reached),
-                              kept_from = (SELECT greatest(
-                                  due, date_bin('1 hour', removed_until, 'epoch') + interval '1 hour') FROM reached)
-            WHERE id = 1 AND EXISTS (SELECT FROM reached)
+            UPDATE ledger
+            SET removed_until = greatest(removed_until, (SELECT max(requested_at) FROM page)),
+                kept_from = greatest((SELECT due FROM claim),
+                                     date_bin('1 hour', removed_until, 'epoch') + interval '1 hour')
+            WHERE id = 1 AND EXISTS (SELECT FROM claim)
         )
         DELETE FROM payments WHERE correlation_id = ANY(ARRAY(SELECT correlation_id FROM gone))
         """;
