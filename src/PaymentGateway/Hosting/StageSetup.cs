@@ -77,7 +77,6 @@ internal static class StageSetup
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();
-        services.AddSingleton<RetentionHours>();
         services.AddHostedService<RetentionSweep>();
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
     }

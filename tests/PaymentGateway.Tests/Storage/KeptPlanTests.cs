@@ -135,10 +135,10 @@ public sealed class KeptPlanTests : IAsyncLifetime
     {
         var retention = new RetentionStore(_database.Shared);
         var epoch = await _database.OpenEpochAsync();
-        Task RemoveAsync() => retention.RemoveAsync(Page);
+        Task<int> RemoveAsync() => retention.RemoveAsync(
+            new RemoveArgs(DateTime.UtcNow, TimeSpan.FromDays(30), Page));
         await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
         await _database.ExecuteAsync("ANALYZE payments, settlements");
-        await _database.PassAsync(TimeSpan.FromDays(30));
         await CountReadAsync([RemoveAsync]);
         await SettleAsync(epoch, Many, DateTime.UtcNow, DateTime.UtcNow);
         var idle = await CountReadAsync([RemoveAsync]);
@@ -146,7 +146,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
         await using var older = await SeeEverythingAsync();
         var busy = await CountReadAsync([RemoveAsync]);
 
-        Assert.Equal(0, await retention.RemoveAsync(Page));
+        Assert.Equal(0, await RemoveAsync());
         Assert.InRange(idle[0], 0, Calls);
         // A payment is read twice, to be locked and to be deleted, and so is its settlement. Earlier pages' settlements
         // are passed by twice, as long as something older sees them: 0 + 1 + … + 11 pages. A call begins at the last

@@ -17,8 +17,6 @@ public sealed class RetentionStoreTests : IAsyncLifetime
 
     private readonly TestDatabase _database = new();
 
-    private RetentionStore Retention => new(_database.Shared);
-
     public async Task InitializeAsync()
     {
         await _database.InitializeAsync();
@@ -105,7 +103,6 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     public async Task A_payment_that_is_put_back_or_parked_at_that_moment_stays(string change, string then)
     {
         var batch = await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await _database.PassAsync(Month);
         await using var other = await _database.Source.OpenConnectionAsync();
         await using var changing = await other.BeginTransactionAsync();
         async Task ExecuteAsync(string sql)
@@ -115,7 +112,7 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         }
 
         await ExecuteAsync($"UPDATE payments SET {change}");
-        var removing = Retention.RemoveAsync(500);
+        var removing = RemoveAsync();
         await Eventually.HoldsAsync(
             async () => removing.IsCompleted || await _database.ScalarAsync<long>(
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%removed_until%'")
@@ -130,62 +127,62 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         }
         catch (PostgresException busy) when (busy.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
-            Assert.Equal(Many - 1, await Retention.RemoveAsync(500));
+            Assert.Equal(Many - 1, await RemoveAsync());
         }
 
         Assert.Equal(batch.Ids[3], Assert.Single(await IdsAsync("payments")));
     }
 
-    // Whatever the border says: a row of hours that is missing, or a clock that is behind.
-    [PostgresFact]
-    public async Task With_a_border_in_the_future_nothing_leaves_that_a_clock_of_those_hours_may_have_charged()
+    // PostgreSQL's clock cannot be moved here: it is ahead of an instance that is behind, and behind one that is ahead.
+    [PostgresTheory]
+    [InlineData(29, 60)]
+    [InlineData(40, -11)]
+    public async Task A_payment_stays_that_is_young_by_one_of_the_two_clocks(int daysOld, int daysAhead)
     {
-        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddDays(-29));
-        await _database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '2 days'");
-        Assert.Equal(0, await Retention.RemoveAsync(500));
-        await _database.ExecuteAsync(PassedHours.Sql(Month));
+        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddDays(-daysOld));
 
-        Assert.Equal(0, await Retention.RemoveAsync(500));
+        Assert.Equal(0, await RemoveAsync(now: DateTime.UtcNow.AddDays(daysAhead)));
+
         Assert.Equal(Many, (await IdsAsync("payments")).Length);
+        Assert.Equal(
+            Hour(DateTime.UtcNow.AddDays(Math.Min(0, daysAhead)) - Month), await KeptFromAsync(),
+            TimeSpan.FromHours(1));
     }
 
     [PostgresFact]
-    public async Task A_border_that_goes_back_stays_behind_a_page_that_leaves_at_that_moment()
+    public async Task Whole_hours_leave_and_kept_from_is_the_first_hour_that_stays()
     {
-        await _database.ExecuteAsync("UPDATE ledger SET kept_from = date_bin('1 hour', now(), 'epoch')");
-        await _database.ExecuteAsync(PassedHours.Sql(Month));
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var removing = await other.BeginTransactionAsync();
-        await using (var command = new NpgsqlCommand(
-            "UPDATE ledger SET removed_until = now() - interval '2 days'", other))
-            await command.ExecuteNonQueryAsync();
+        var now = Hour(DateTime.UtcNow).AddMinutes(-1);
+        var due = Hour(now) - Month;
+        var epoch = await _database.OpenEpochAsync();
+        await SettleAsync(epoch, 1, due - Microsecond);
+        var young = await SettleAsync(epoch, 1, due);
+        // As after both clocks were ahead.
+        await _database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '60 days'");
 
-        var advancing = Retention.AdvanceAsync(KeptArgs.Of(Month));
-        await Eventually.HoldsAsync(
-            async () => await _database.ScalarAsync<long>(
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lowest_hour%'")
-                > 0,
-            "it waits for the page");
-        await removing.CommitAsync();
+        Assert.Equal(1, await RemoveAsync(now: now));
 
-        Assert.Equal(Hour(DateTime.UtcNow.AddDays(-2)).AddHours(1), (await advancing)!.KeptFrom, TimeSpan.FromHours(1));
+        Assert.Equal(young.Ids, await IdsAsync("payments"));
+        Assert.Equal(due, await KeptFromAsync());
+        // An instance with a longer retention takes nothing back.
+        Assert.Equal(0, await RemoveAsync(now: now.AddDays(-30)));
+        Assert.Equal(due, await KeptFromAsync());
     }
 
     [PostgresFact]
     public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
     {
         await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await _database.PassAsync(Month);
         await using (var other = await _database.Source.OpenConnectionAsync())
         await using (await other.BeginTransactionAsync())
         {
             await using var command = new NpgsqlCommand("SELECT FROM ledger FOR UPDATE", other);
             await command.ExecuteNonQueryAsync();
 
-            Assert.Equal(0, await Retention.RemoveAsync(500));
+            Assert.Equal(0, await RemoveAsync());
         }
 
-        Assert.Equal(Many, await Retention.RemoveAsync(500));
+        Assert.Equal(Many, await RemoveAsync());
     }
 
     // Sorted ids, so neither deadlocks with the other; and a batch waits for one page at most.
@@ -194,12 +191,11 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     {
         var epoch = await _database.OpenEpochAsync();
         await SettleAsync(epoch, 50 * Many, Old);
-        await _database.PassAsync(Month);
         var ids = await IdsAsync("payments");
         var removing = Task.Run(async () =>
         {
             var removed = 0;
-            while (await Retention.RemoveAsync(Many) is var page and > 0)
+            while (await RemoveAsync(Many) is var page and > 0)
                 removed += page;
             return removed;
         });
@@ -220,13 +216,11 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         var epoch = await _database.OpenEpochAsync();
         await SettleAsync(epoch, Many, Old);
         await RemoveAllAsync(page: 500);
-        Assert.Equal(
-            Hour(DateTime.UtcNow - Month), (await _database.LedgerState.StateAsync()).KeptFrom,
-            TimeSpan.FromHours(1));
+        Assert.NotEqual(default, await KeptFromAsync());
 
         await _database.LedgerState.PurgeAsync();
 
-        Assert.Equal(default, (await _database.LedgerState.StateAsync()).KeptFrom);
+        Assert.Equal(default, await KeptFromAsync());
         await BeganAsync(Old);
         await SettleAsync(epoch, 2, Old);
         Assert.Equal(2, (await _database.SummariseAsync(Old - Microsecond, null)).Default.TotalRequests);
@@ -307,11 +301,15 @@ public sealed class RetentionStoreTests : IAsyncLifetime
 
     private static DateTime Hour(DateTime utc) => utc.AddTicks(-(utc.Ticks % TimeSpan.TicksPerHour));
 
+    private async Task<DateTime> KeptFromAsync() => (await _database.LedgerState.StateAsync()).KeptFrom;
+
+    private Task<int> RemoveAsync(int page = 500, DateTime? now = null) =>
+        new RetentionStore(_database.Shared).RemoveAsync(new RemoveArgs(now ?? DateTime.UtcNow, Month, page));
+
     private async Task<int> RemoveAllAsync(int page)
     {
-        await _database.PassAsync(Month);
         var total = 0;
-        while (await Retention.RemoveAsync(page) is var removed and > 0)
+        while (await RemoveAsync(page) is var removed and > 0)
             total += removed;
         return total;
     }
