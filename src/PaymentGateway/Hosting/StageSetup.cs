@@ -36,6 +36,7 @@ internal static class StageSetup
         services.AddSingleton<GatewayState>();
         services.AddSingleton<IGatewayState>(provider => provider.GetRequiredService<GatewayState>());
         services.AddSingleton<MetricListener>();
+        services.AddSingleton<InstanceReader>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);
@@ -66,7 +67,6 @@ internal static class StageSetup
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<Reconciliation>();
         services.AddSingleton<LedgerWatch>();
-        services.AddSingleton<Audience>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
         services.AddHostedService<LeaseKeeper>();

@@ -12,7 +12,7 @@ namespace PaymentGateway.Leasing;
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
     InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
-    BrokenInserts broken, Audience audience, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
+    BrokenInserts broken, InstanceReader reader, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
     ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
@@ -119,8 +119,7 @@ internal sealed partial class LeaseKeeper(
         var renewal = await leases.RenewAsync(new RenewalArgs(
             epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
             instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(_steadySince) > options.LeaseDuration,
-            usesFallback));
-        audience.HearOf(renewal.Watched, 2 * options.RenewInterval);
+            usesFallback, reader.Read().ToJson()));
         if (renewal.Renewed)
         {
             lease.Renewed(askedAt);

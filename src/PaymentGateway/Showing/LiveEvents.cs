@@ -1,39 +1,53 @@
+using System.Threading.Channels;
+
 namespace PaymentGateway.Showing;
 
 /// <summary>
-/// The newest event for everybody who watches. Who publishes waits for nobody, and nothing is kept for who is slow:
-/// they miss what came meanwhile. Safe from any thread.
+/// The newest event for everybody who watches: whoever publishes waits for nobody, and a slow watcher misses events.
+/// Safe from any thread.
 /// </summary>
 internal sealed class LiveEvents
 {
-    private LiveEvent _newest = new(0, [], NewSignal());
+    /// <summary>How many may watch one instance at once.</summary>
+    public const int WatchersMax = 16;
 
-    /// <summary>The number of the newest event; 0 before the first.</summary>
-    public long Newest => Volatile.Read(ref _newest).Number;
+    private static readonly BoundedChannelOptions NewestOnly = new(1) { FullMode = BoundedChannelFullMode.DropOldest };
 
-    /// <summary>Makes it the newest event.</summary>
-    public void Publish(byte[] data)
+    private readonly HashSet<Channel<byte[]>> _watchers = [];
+
+    public bool AreWatched
     {
-        var before = Volatile.Read(ref _newest);
-        Volatile.Write(ref _newest, new LiveEvent(before.Number + 1, data, NewSignal()));
-        before.Replaced.SetResult();
-    }
-
-    /// <summary>The newest event, once it is newer than <paramref name="seen"/>.</summary>
-    public async ValueTask<LiveEvent> AfterAsync(long seen, CancellationToken cancellation)
-    {
-        while (true)
+        get
         {
-            var newest = Volatile.Read(ref _newest);
-            if (newest.Number > seen)
-                return newest;
-
-            await newest.Replaced.Task.WaitAsync(cancellation);
+            lock (_watchers)
+                return _watchers.Count > 0;
         }
     }
 
-    private static TaskCompletionSource NewSignal() => new(TaskCreationOptions.RunContinuationsAsynchronously);
-}
+    /// <summary>Events from now on, until <see cref="Leave"/>; null when too many watch already.</summary>
+    public Channel<byte[]>? TryJoin()
+    {
+        lock (_watchers)
+        {
+            if (_watchers.Count == WatchersMax)
+                return null;
 
-/// <summary>An event; Replaced is set when a newer one has come.</summary>
-internal sealed record LiveEvent(long Number, byte[] Data, TaskCompletionSource Replaced);
+            var joined = Channel.CreateBounded<byte[]>(NewestOnly);
+            _watchers.Add(joined);
+            return joined;
+        }
+    }
+
+    public void Leave(Channel<byte[]> watcher)
+    {
+        lock (_watchers)
+            _watchers.Remove(watcher);
+    }
+
+    public void Publish(byte[] data)
+    {
+        lock (_watchers)
+            foreach (var watcher in _watchers)
+                watcher.Writer.TryWrite(data);
+    }
+}

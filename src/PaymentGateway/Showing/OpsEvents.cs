@@ -1,23 +1,20 @@
+using System.Threading.Channels;
 using PaymentGateway.Answering;
-using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Showing;
 
 /// <summary>GET /ops/events: the view of all instances each second, as server-sent events.</summary>
-internal sealed class OpsEvents(Audience audience, LiveEvents events, IHostApplicationLifetime life, TimeProvider clock)
+internal sealed class OpsEvents(LiveEvents events, IHostApplicationLifetime life, TimeProvider clock)
 {
-    /// <summary>How many may watch one instance at once.</summary>
-    public const int WatchersMax = 16;
-
     // Then the browser asks again, so whether it still may is asked now and then.
     private static readonly TimeSpan Longest = TimeSpan.FromMinutes(10);
 
     public async Task AnswerAsync(HttpContext context)
     {
-        if (!audience.TryJoin(WatchersMax))
+        if (events.TryJoin() is not { } joined)
         {
             await ProblemAnswer.WriteAsync(
-                context, 503, "Overloaded", $"{WatchersMax} watch this instance already.", null, 5);
+                context, 503, "Overloaded", $"{LiveEvents.WatchersMax} watch this instance already.", null, 5);
             return;
         }
 
@@ -30,7 +27,7 @@ internal sealed class OpsEvents(Audience audience, LiveEvents events, IHostAppli
             headers.ContentType = "text/event-stream";
             headers.CacheControl = "no-store";
             headers["X-Accel-Buffering"] = "no"; // nginx would keep it until its buffer is full.
-            await SendAsync(context.Response.Body, events, end.Token);
+            await SendAsync(context.Response.Body, joined.Reader, end.Token);
         }
         catch (OperationCanceledException)
         {
@@ -38,22 +35,19 @@ internal sealed class OpsEvents(Audience audience, LiveEvents events, IHostAppli
         }
         finally
         {
-            audience.Leave();
+            events.Leave(joined);
         }
     }
 
-    /// <summary>Sends each event that comes from now on, as far as the reader keeps up.</summary>
-    public static async Task SendAsync(Stream body, LiveEvents events, CancellationToken end)
+    /// <summary>Sends events as far as the reader keeps up.</summary>
+    public static async Task SendAsync(Stream body, ChannelReader<byte[]> events, CancellationToken end)
     {
-        var seen = events.Newest;
         await body.WriteAsync("retry: 1000\n\n"u8.ToArray(), end);
         await body.FlushAsync(end);
-        while (true)
+        await foreach (var data in events.ReadAllAsync(end))
         {
-            var next = await events.AfterAsync(seen, end);
-            await body.WriteAsync((byte[])[.. "data: "u8, .. next.Data, .. "\n\n"u8], end);
+            await body.WriteAsync((byte[])[.. "data: "u8, .. data, .. "\n\n"u8], end);
             await body.FlushAsync(end);
-            seen = next.Number;
         }
     }
 }

@@ -1,5 +1,7 @@
 using PaymentGateway.Answering;
 using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Settling;
 
 namespace PaymentGateway.Showing;
@@ -47,11 +49,11 @@ internal static class OpsPage
     public static void AddOps(this IServiceCollection services)
     {
         services.AddSingleton<AdminSession>();
-        services.AddSingleton<InstanceReader>();
         services.AddSingleton<LiveEvents>();
         services.AddSingleton<OpsEvents>();
+        services.AddSingleton<SharedFactsReader>();
         services.AddSingleton(provider => new OverviewMaking(
-            provider.GetRequiredService<GatewayOptions>(),
+            provider.GetRequiredService<GatewayOptions>(), provider.GetRequiredService<InstanceLock>().Identity,
             provider.GetRequiredService<InstanceReader>().Bounds));
         services.AddHostedService<OpsSampler>();
     }

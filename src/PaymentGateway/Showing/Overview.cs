@@ -40,7 +40,7 @@ internal sealed record ReportView(bool Failing, int MinResponseMilliseconds, dou
 /// </summary>
 internal sealed record SettledView(long Payments, string Amount, string Fees, decimal FeeRate);
 
-/// <summary>One instance; a silent one has said nothing for some seconds.</summary>
+/// <summary>One instance; the lease of a silent one has expired.</summary>
 internal sealed record InstanceView(
     string Name, int Epoch, bool IsSilent, double AgeSeconds, bool LeaseHeld, double AcceptedPerSecond,
     double SettledPerSecond, int Unsettled, int InDoubt, long MemoryBytes, string[] Circuits);

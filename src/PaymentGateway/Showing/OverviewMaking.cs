@@ -1,21 +1,17 @@
 using System.Globalization;
-using System.Text.Json;
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Showing;
 
 /// <summary>Puts what each instance says and what the database knows together into one view. Pure.</summary>
+/// <param name="Options">Of this instance.</param>
+/// <param name="Identity">Of this instance, as in its lease.</param>
 /// <param name="Bounds">Of the durations' buckets, seconds.</param>
-internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
+internal sealed record OverviewMaking(GatewayOptions Options, string Identity, double[] Bounds)
 {
-    /// <summary>One that tells each second has missed three.</summary>
-    private const double SilentAfterSeconds = 3.5;
-
-    /// <summary>Longer silent, it has ended.</summary>
-    private const double EndedAfterSeconds = 30;
-
     // The worst first: what one instance that calls has found out, the others will.
     private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
     private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
@@ -43,30 +39,16 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
     }
 
     // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.
-    private List<Said> Instances(int epoch, InstanceReading own, List<ReadingRow> rows)
-    {
-        var identity = rows.Find(row => row.Epoch == epoch)?.Identity;
-        return rows.Where(row => row.Epoch != epoch && row.Identity != identity && row.AgeSeconds < EndedAfterSeconds)
-            .GroupBy(row => row.Identity).Select(same => same.MaxBy(row => row.Epoch)!)
-            .Select(row => (Row: row, Reading: Parse(row.Reading)))
+    private List<Instance> Instances(int epoch, InstanceReading own, List<ReadingRow> rows) =>
+        rows.Where(row => row.Instance != Identity)
+            .GroupBy(row => row.Instance).Select(same => same.MaxBy(row => row.Epoch)!)
+            .Select(row => (Row: row, Reading: InstanceReading.Parse(row.Reading)))
             .Where(one => one.Reading is not null)
-            .Select(one => new Said(one.Row.Instance, one.Row.Epoch, one.Row.AgeSeconds, one.Reading!))
-            .Append(new Said(Options.InstanceName, epoch, 0, own))
-            .OrderBy(one => one.Name, StringComparer.Ordinal).ThenBy(one => one.Epoch).ToList();
-    }
-
-    private static InstanceReading? Parse(string reading)
-    {
-        try
-        {
-            var read = JsonSerializer.Deserialize(reading, ShowingJsonContext.Default.InstanceReading);
-            return read?.IsWhole() is true ? read : null;
-        }
-        catch (JsonException)
-        {
-            return null;
-        }
-    }
+            .Select(one => new Instance(
+                one.Row.Epoch, one.Row.AgeSeconds, one.Row.AgeSeconds > Options.Leasing.LeaseDuration.TotalSeconds,
+                one.Reading!))
+            .Append(new Instance(epoch, 0, IsSilent: false, own))
+            .OrderBy(one => one.Reading.Name, StringComparer.Ordinal).ThenBy(one => one.Epoch).ToList();
 
     private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
     {
@@ -113,13 +95,11 @@ internal sealed record OverviewMaking(GatewayOptions Options, double[] Bounds)
             Percentile.Of(0.5, Bounds, counts) * 1_000, Percentile.Of(0.99, Bounds, counts) * 1_000);
     }
 
-    /// <summary>What an instance said, and how long ago.</summary>
-    private sealed record Said(string Name, int Epoch, double AgeSeconds, InstanceReading Reading)
+    /// <summary>How an instance did, and how long ago; a silent one's lease has expired.</summary>
+    private sealed record Instance(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading)
     {
-        public bool IsSilent => AgeSeconds > SilentAfterSeconds;
-
         public InstanceView View => new(
-            Name, Epoch, IsSilent, AgeSeconds, Reading.LeaseHeld, Reading.AcceptedPerSecond,
+            Reading.Name, Epoch, IsSilent, AgeSeconds, Reading.LeaseHeld, Reading.AcceptedPerSecond,
             Reading.SettledPerSecond, Reading.Unsettled, Reading.InDoubt, Reading.MemoryBytes,
             Array.ConvertAll(Reading.Lanes, lane => lane.Circuit));
     }

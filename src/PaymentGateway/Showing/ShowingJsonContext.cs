@@ -3,9 +3,8 @@ using PaymentGateway.Answering;
 
 namespace PaymentGateway.Showing;
 
-/// <summary>What the page is sent, and what instances tell each other for it.</summary>
+/// <summary>What the page is sent.</summary>
 [JsonSourceGenerationOptions(
     PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(Overview))]
-[JsonSerializable(typeof(InstanceReading))]
 internal sealed partial class ShowingJsonContext : JsonSerializerContext;

@@ -13,20 +13,23 @@ internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
 /// A renewal by an owner. Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil
 /// is stored any more. Number rises with each renewal and adoption. Renewed, it closes earlier epochs of the instance
 /// ProvenTerminated (empty: nothing is proven), and expired ones if told so. UsesFallback is for good.
+/// Reading is how the instance does, as JSON.
 /// </summary>
 internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
-    bool CloseExpired, bool UsesFallback = false);
+    bool CloseExpired, bool UsesFallback = false, string? Reading = null);
 
-/// <summary>
-/// What came of a renewal, and the state of the ledger. IsOpen false: the epoch is lost for good. Watched: somebody
-/// looks at some instance.
-/// </summary>
+/// <summary>What came of a renewal, and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record RenewalRow(
-    bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact, bool Watched = false)
+    bool Renewed, bool IsOpen, int Generation, int Resets, DateTime? ResetAt, bool Intact)
 {
     public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
 }
+
+/// <summary>How an instance did so many seconds ago, by the database's clock.</summary>
+/// <param name="Instance">Its identity: no two instances that are up have the same.</param>
+/// <param name="Reading">JSON.</param>
+internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);
 
 /// <summary>A transaction that writes to payments, by a name that no other has.</summary>
 internal sealed record WriterRow(string Writer);

@@ -23,7 +23,8 @@ internal sealed class LeaseStore(
         WITH renewed AS (
             UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
                               refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
-                              used_fallback = used_fallback OR @UsesFallback
+                              used_fallback = used_fallback OR @UsesFallback,
+                              reading = @Reading, read_at = now()
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
         ), ended AS (
             SELECT epoch FROM leases
@@ -35,9 +36,14 @@ internal sealed class LeaseStore(
         )
         SELECT EXISTS (SELECT FROM renewed) AS renewed,
                EXISTS (SELECT FROM leases WHERE epoch = @Epoch AND closed_at IS NULL) AS is_open,
-               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact,
-               EXISTS (SELECT FROM watching WHERE id = 1 AND watched_until > now()) AS watched
+               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact
         FROM ledger WHERE id = 1
+        """;
+
+    // The page shows an instance that has ended as silent for a while.
+    private const string ReadingsSql = """
+        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds FROM leases
+        WHERE reading IS NOT NULL AND (closed_at IS NULL OR read_at > now() - interval '30 seconds')
         """;
 
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until what it did
@@ -63,6 +69,12 @@ internal sealed class LeaseStore(
     public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>
         leases.RunAsync(connection => connection.QuerySingleAsync<RenewalRow>(
             RenewalSql, renewal, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>How each instance does, by its last renewal; of closed leases those of the last 30 s.</summary>
+    public Task<List<ReadingRow>> ReadingsAsync() =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<ReadingRow>(
+                ReadingsSql, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was released.</summary>
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>

@@ -55,7 +55,6 @@ internal static partial class LedgerSetup
         services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<DoubtStore>();
-        services.AddSingleton<ReadingStore>();
         services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();

@@ -1,5 +1,6 @@
 using Npgsql;
 using PaymentGateway.Leasing;
+using PaymentGateway.Metering;
 using PaymentGateway.Storage;
 using PaymentGateway.Tests.Support;
 using PaymentGateway.Timing;
@@ -105,6 +106,24 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
         }
 
         Assert.Equal((epoch, epoch), (_stages.Lease.Epoch, await OpenEpochAsync()));
+    }
+
+    [PostgresFact]
+    public async Task Each_renewal_writes_how_the_instance_does()
+    {
+        await _stages.StartAsync<LeaseKeeper>();
+        Assert.Equal(0, (await ReadingAsync()).Unsettled);
+
+        _stages.Open.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch));
+        await NextRenewalAsync();
+
+        var reading = await ReadingAsync();
+        Assert.Equal((1, true), (reading.Unsettled, reading.LeaseHeld));
+        Assert.True(await _database.ScalarAsync<bool>(
+            $"SELECT read_at = expires_at - interval '3 seconds' FROM leases WHERE epoch = {_stages.Lease.Epoch}"));
+
+        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await _database.ScalarAsync<string>(
+            $"SELECT reading FROM leases WHERE epoch = {_stages.Lease.Epoch}"))!;
     }
 
     [PostgresFact]

@@ -17,7 +17,7 @@ public sealed class LiveEventsTests : IDisposable
     {
         var (quick, slow) = (new Reader(), new Reader());
         var sending = new[] { quick, slow }
-            .Select(reader => OpsEvents.SendAsync(reader, _events, _end.Token)).ToArray();
+            .Select(reader => OpsEvents.SendAsync(reader, _events.TryJoin()!.Reader, _end.Token)).ToArray();
         Assert.Equal("retry: 1000\n\n", await quick.NextAsync());
         Assert.Equal("retry: 1000\n\n", await slow.NextAsync());
         slow.Block();
@@ -45,7 +45,7 @@ public sealed class LiveEventsTests : IDisposable
     {
         _events.Publish("old"u8.ToArray());
         var reader = new Reader();
-        var sending = OpsEvents.SendAsync(reader, _events, _end.Token);
+        var sending = OpsEvents.SendAsync(reader, _events.TryJoin()!.Reader, _end.Token);
         Assert.Equal("retry: 1000\n\n", await reader.NextAsync());
 
         _events.Publish("new"u8.ToArray());

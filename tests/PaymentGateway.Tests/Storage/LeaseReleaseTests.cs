@@ -4,7 +4,7 @@ using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>What other instances see of an epoch while it is being handed over.</summary>
+/// <summary>What other instances see of an epoch while it is being handed over, and of its readings.</summary>
 public sealed class LeaseReleaseTests : IAsyncLifetime
 {
     private readonly TestDatabase _database = new();
@@ -37,6 +37,29 @@ public sealed class LeaseReleaseTests : IAsyncLifetime
 
         Assert.Equal(3, await release);
         Assert.Contains(await _database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+    }
+
+    [PostgresFact]
+    public async Task Readings_are_those_of_open_leases_and_for_half_a_minute_those_of_closed_ones()
+    {
+        var epochs = new List<int>();
+        foreach (var instance in new[] { "open", "closed", "gone" })
+            epochs.Add(await _database.Leases.OpenAsync(instance, TimeSpan.FromMinutes(1)));
+        foreach (var epoch in epochs)
+            await _database.Leases.RenewAsync(new RenewalArgs(
+                epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false,
+                Reading: $"of {epoch}"));
+        await _database.ExecuteAsync($"""
+            UPDATE leases SET closed_at = CASE WHEN instance <> 'open' THEN now() END,
+                              read_at = read_at - CASE WHEN instance = 'closed' THEN '0 s' ELSE '31 s' END::interval
+            WHERE epoch IN ({string.Join(',', epochs)})
+            """);
+
+        var readings = (await _database.Leases.ReadingsAsync()).OrderBy(row => row.Epoch).ToList();
+
+        Assert.Equal(
+            [("open", $"of {epochs[0]}", true), ("closed", $"of {epochs[1]}", false)],
+            readings.Select(row => (row.Instance, row.Reading, row.AgeSeconds >= 31)));
     }
 
     [PostgresFact]

@@ -15,7 +15,8 @@ public sealed partial class MigrationTests : IAsyncLifetime
             FROM payments
             UNION ALL SELECT (correlation_id, accepted_at, processor, amount_cents, requested_at)::text FROM settlements
             UNION ALL SELECT settlement_totals::text FROM settlement_totals
-            UNION ALL SELECT leases::text FROM leases
+            UNION ALL SELECT (epoch, instance, expires_at, low_water_mark, refused_until)::text FROM leases
+            UNION ALL SELECT (epoch, renewal, closed_at, adopted_at, used_fallback)::text FROM leases
             UNION ALL SELECT (id, generation, resets, reset_at)::text FROM ledger
         ) AS lines
         """;
@@ -166,6 +167,17 @@ public sealed partial class MigrationTests : IAsyncLifetime
 
         var broken = await Assert.ThrowsAsync<PostgresException>(earlier.GoesOnAsync);
         Assert.Equal(PostgresErrorCodes.CheckViolation, broken.SqlState);
+    }
+
+    // Its renewal reads watching and its page uses instance_readings: without them it would lose its lease beside an
+    // instance of this version.
+    [PostgresFact]
+    public async Task Tables_that_version_4_names_are_kept_for_a_rolling_upgrade()
+    {
+        await _database.Schema().EnsureAsync();
+
+        await _database.ExecuteAsync("SELECT watched_until FROM watching WHERE id = 1");
+        await _database.ExecuteAsync("SELECT epoch, instance, reading, read_at FROM instance_readings");
     }
 
     private async Task AssertIsVersionOneAsync()

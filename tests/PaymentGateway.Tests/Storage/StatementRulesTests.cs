@@ -8,11 +8,10 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>The rules that keep a ledger of several servers possible, as far as a machine can check them.</summary>
 public sealed partial class StatementRulesTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
-    // The exceptions, which docs/scaling.md names: a purge, and a page of parked payments. What sweeps the readings of
-    // the page /ops is about a table that stays on the coordinator. What removes old payments locks the ledger's row,
-    // and then those that go.
+    // The exceptions, which docs/scaling.md names: a purge, and a page of parked payments. What removes old payments
+    // locks the ledger's row, and then those that go.
     private static readonly string[] Several = ["PurgeSql"];
-    private static readonly string[] LockingRows = ["RenewalSql", "AdoptSql", "ReplayPageSql", "SweepSql", "RemoveSql"];
+    private static readonly string[] LockingRows = ["RenewalSql", "AdoptSql", "ReplayPageSql", "RemoveSql"];
 
     private static readonly Dictionary<string, string> Statements = typeof(PaymentStore).Assembly.GetTypes()
         .Where(type => type.Namespace == typeof(PaymentStore).Namespace)
