@@ -47,6 +47,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>It waited for default while fallback could be used: the difference of the fees is saved.</summary>
     public bool WaitedForDefault { get; set; }
 
+    /// <summary>A doubt at default has ended there with a 404: default was sent it and did not store it.</summary>
+    public bool IsMissingAtDefault { get; set; }
+
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 

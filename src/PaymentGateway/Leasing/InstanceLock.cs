@@ -1,3 +1,4 @@
+using System.Security.Cryptography;
 using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Leasing;
@@ -16,8 +17,10 @@ internal sealed class InstanceLock : IDisposable
 
     private InstanceLock(string identity, bool isProof) => (Identity, IsProof) = (identity, isProof);
 
-    /// <summary>Host, its boot and the socket, or the plain instance name where there is no socket to lock.</summary>
-    public string Identity { get; }
+    /// <summary>
+    /// Host, its boot, the socket and the lock file, or the plain instance name where there is no socket to lock.
+    /// </summary>
+    public string Identity { get; private set; }
 
     /// <summary>Whether earlier processes of this identity are proven to have terminated.</summary>
     public bool IsProof { get; }
@@ -39,7 +42,7 @@ internal sealed class InstanceLock : IDisposable
             : new InstanceLock(
                 $"{Environment.MachineName}{socket}@{File.ReadAllText(BootId).Trim()}", isProof: true);
         if (socket is not null)
-            instance.TakeSocket("ASPNETCORE_URLS", socket);
+            instance.Identity += "/" + instance.TakeSocket("ASPNETCORE_URLS", socket);
         foreach (var address in admin ?? [])
             if (address.IsUnixPipe)
                 instance.TakeSocket("Gateway__Admin__Urls", address.UnixPipePath);
@@ -48,20 +51,38 @@ internal sealed class InstanceLock : IDisposable
 
     public void Dispose() => _files.ForEach(file => file.Dispose());
 
-    private void TakeSocket(string setting, string socket)
+    /// <returns>The id of the lock file.</returns>
+    private string TakeSocket(string setting, string socket)
     {
         try
         {
             // FileShare.None is an flock on Unix.
-            _files.Add(new FileStream(
-                socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None));
+            var file = new FileStream(socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            _files.Add(file);
             // Kestrel does not remove a stale socket file and fails with 'address already in use'.
             File.Delete(socket);
+            return IdOf(file);
         }
         catch (Exception failed) when (failed is IOException or UnauthorizedAccessException)
         {
             Dispose();
             throw new ConfigurationException(setting, $"cannot take the socket {socket}: {failed.Message}");
         }
+    }
+
+    // The first holder writes it. Containers of two projects on one host may have one name and path for two files, and
+    // a lock says nothing of the other file's holder.
+    private static string IdOf(FileStream file)
+    {
+        var id = new byte[16];
+        if (file.ReadAtLeast(id, id.Length, throwOnEndOfStream: false) < id.Length)
+        {
+            RandomNumberGenerator.Fill(id);
+            file.Position = 0;
+            file.Write(id);
+            file.Flush();
+        }
+
+        return Convert.ToHexString(id);
     }
 }

@@ -12,8 +12,9 @@ internal sealed class PaymentQueue(IntakeOptions options)
     private readonly Channel<Payment?> _channel = Channel.CreateBounded<Payment?>(
         new BoundedChannelOptions(options.QueueCapacity) { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly PriorityQueue<Payment, DateTime> _returned = new();
+    private readonly PriorityQueue<Payment, (long Turn, DateTime AcceptedAt)> _returned = new();
     private int _returnedCount;
+    private long _turn;   // How many were taken out of the channel.
 
     public int Count => _channel.Reader.Count + Volatile.Read(ref _returnedCount);
 
@@ -32,14 +33,22 @@ internal sealed class PaymentQueue(IntakeOptions options)
     }
 
     /// <summary>
-    /// Takes back a payment that was refused, or one that is older than the queue. It always fits: there are only as
-    /// many as calls in flight and pages being adopted.
+    /// Takes back a payment that is older than the queue. It always fits: there are only as many as calls in flight and
+    /// pages being adopted.
     /// </summary>
-    public void Return(Payment payment)
+    public void Return(Payment payment) => Return(payment, turn: 0);
+
+    /// <summary>
+    /// Takes back a payment that was refused, behind those that are here now. A processor may refuse it each time: at
+    /// the head it would take every probe, and the circuit would stay open for all others.
+    /// </summary>
+    public void ReturnRefused(Payment payment) => Return(payment, Volatile.Read(ref _turn) + _channel.Reader.Count);
+
+    private void Return(Payment payment, long turn)
     {
         lock (_returned)
         {
-            _returned.Enqueue(payment, payment.AcceptedAt);
+            _returned.Enqueue(payment, (turn, payment.AcceptedAt));
             _returnedCount = _returned.Count;
         }
 
@@ -48,26 +57,26 @@ internal sealed class PaymentQueue(IntakeOptions options)
             _channel.Writer.TryWrite(null);
     }
 
-    /// <summary>Takes the oldest payment that is here.</summary>
+    /// <summary>Takes the oldest payment that is here; a refused one waits for its turn.</summary>
     public bool TryTake(out Payment payment)
     {
-        if (_returnedCount > 0 && TryTakeReturned(out payment))
+        if (_returnedCount > 0 && TryTakeReturned(_turn, out payment))
             return true;
 
         while (_channel.Reader.TryRead(out var next))
         {
+            _turn++;
             if (next is not null)
             {
                 payment = next;
                 return true;
             }
 
-            if (TryTakeReturned(out payment))
+            if (TryTakeReturned(_turn, out payment))
                 return true;
         }
 
-        payment = null!;
-        return false;
+        return TryTakeReturned(long.MaxValue, out payment);
     }
 
     /// <summary>Takes the oldest payment, waiting for one.</summary>
@@ -90,14 +99,14 @@ internal sealed class PaymentQueue(IntakeOptions options)
     /// <summary>Takes no more; what is inside can still be taken.</summary>
     public void Latch() => _channel.Writer.TryComplete();
 
-    private bool TryTakeReturned(out Payment payment)
+    private bool TryTakeReturned(long turn, out Payment payment)
     {
         lock (_returned)
         {
-            var any = _returned.TryDequeue(out var oldest, out _);
+            var isDue = _returned.TryPeek(out _, out var order) && order.Turn <= turn;
+            payment = isDue ? _returned.Dequeue() : null!;
             _returnedCount = _returned.Count;
-            payment = oldest!;
-            return any;
+            return isDue;
         }
     }
 }

@@ -14,9 +14,16 @@ internal static class ProcessorRouter
     /// <param name="atFallback">The fallback processor.</param>
     /// <param name="age">Time since the payment was accepted.</param>
     /// <param name="fallbackAfter">How long a payment waits for the default processor at most.</param>
+    /// <param name="isMissingAtDefault">
+    /// The default processor was sent it before and did not store it: past the delay it is no probe any more.
+    /// </param>
     public static RouteChoice Choose(
-        ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter)
+        ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter,
+        bool isMissingAtDefault = false)
     {
+        if (isMissingAtDefault && age >= fallbackAfter && IsOpen(atFallback))
+            return RouteChoice.Fallback;
+
         // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice
         // that the default processor is back.
         if (atDefault.Availability is Availability.Usable or Availability.Probe)

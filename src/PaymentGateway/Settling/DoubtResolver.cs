@@ -46,7 +46,9 @@ internal sealed partial class DoubtResolver(
             var began = clock.GetTimestamp();
             while (!payment.Purged && lease.Owns(payment))
             {
-                var step = lease.IsHeld && writer.HasCapacity ? await TryAsync(payment) : ResolvingStep.Again(null);
+                var step = lease.IsHeld && writer.HasCapacity
+                    ? await TryAsync(payment, began)
+                    : ResolvingStep.Again(null);
                 if (step.Done)
                     return;
 
@@ -69,12 +71,12 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> TryAsync(Payment payment)
+    private async Task<ResolvingStep> TryAsync(Payment payment, long began)
     {
         try
         {
             return payment.ChargedAt is not { } at ? await ResolveAnywhereAsync(payment)
-                : await ResolveAtAsync(payment, lanes.Of(at));
+                : await ResolveAtAsync(payment, lanes.Of(at), began);
         }
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
@@ -84,7 +86,7 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> ResolveAtAsync(Payment payment, ProcessorLane lane)
+    private async Task<ResolvingStep> ResolveAtAsync(Payment payment, ProcessorLane lane, long began)
     {
         var pastHorizon = IsPastHorizon(payment);
         var lookup = await lane.LookUpAsync(payment, _stopping);
@@ -94,15 +96,18 @@ internal sealed partial class DoubtResolver(
         if (lookup.Result == LookupResult.Unknown)
             return ResolvingStep.Again(lookup.RetryAfter);
 
-        return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane);
+        return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane, began);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
-    private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane)
+    private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane, long began)
     {
-        // A purge or the lease's end may have come during the look-up. ChargeContent would send nothing either, but its
-        // exception counts as a failed call: four payments would open the circuit of a healthy processor.
-        if (payment.Purged || !lease.IsHeld || !lease.Owns(payment)
+        // Each of these charges begins the horizon anew. They end after one horizon, otherwise a processor that breaks
+        // each of them would keep the payment in doubt for ever. A purge or the lease's end may have come during the
+        // look-up. ChargeContent would send nothing either, but its exception counts as a failed call: four payments
+        // would open the circuit of a healthy processor.
+        if (clock.GetElapsedTime(began) >= options.InDoubtHorizon
+            || payment.Purged || !lease.IsHeld || !lease.Owns(payment)
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);
 
@@ -149,6 +154,7 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Requeue(Payment payment)
     {
+        payment.IsMissingAtDefault |= payment.ChargedAt == Processor.Default;
         payment.InDoubt = false;
         payment.ChargedAt = null;
         Log.Resolved(log, payment, "no processor has it");

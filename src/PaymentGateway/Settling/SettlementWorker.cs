@@ -126,7 +126,7 @@ internal sealed partial class SettlementWorker(
         var atFallback = lanes.Fallback.Health.Read();
         var route = ProcessorRouter.Choose(
             isFull ? atDefault.WithoutPermit() : atDefault, atFallback,
-            age > here ? age : here, options.Routing.FallbackAfter);
+            age > here ? age : here, options.Routing.FallbackAfter, payment.IsMissingAtDefault);
         if (route == RouteChoice.Default)
             payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
         else if (route == RouteChoice.Wait && atFallback.Availability == Availability.Usable)
@@ -148,7 +148,7 @@ internal sealed partial class SettlementWorker(
                     break;
                 case ChargeResult.Refused or ChargeResult.NotSent:
                     Log.Refused(log, payment, lane.Processor, outcome.Reason);
-                    queue.Return(payment);
+                    queue.ReturnRefused(payment);
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
                     // It would be so again, and it must not be in the way of others.

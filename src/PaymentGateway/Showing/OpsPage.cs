@@ -60,7 +60,8 @@ internal static class OpsPage
 
     private static async Task SignInAsync(HttpContext context, AdminSession session)
     {
-        SeeOther(context, session.TryBegin(context, await GivenAsync(context), Path) ? "../ops" : "sign-in#wrong");
+        // The fragment shows the message, and has the browser focus the field.
+        SeeOther(context, session.TryBegin(context, await GivenAsync(context), Path) ? "../ops" : "sign-in#token");
     }
 
     private static async Task<string> GivenAsync(HttpContext context)

@@ -6,8 +6,10 @@ namespace PaymentGateway.Storage;
 /// <summary>Leases of instances and the payments that change hands by them, by the database's clock alone.</summary>
 /// <param name="leases">The keeper's own: what others wait for must not cost the lease.</param>
 /// <param name="connections">For what moves payments, and may take longer.</param>
+/// <param name="batches">For adoptions: a statement that waits there was not sent.</param>
 internal sealed class LeaseStore(
-    [FromKeyedServices(LeaseStore.Leases)] SharedConnections leases, SharedConnections connections)
+    [FromKeyedServices(LeaseStore.Leases)] SharedConnections leases, SharedConnections connections,
+    BatchConnections batches)
 {
     /// <summary>Names the connections of the leases.</summary>
     public const string Leases = "leases";
@@ -83,12 +85,17 @@ internal sealed class LeaseStore(
                 OrphanedSql, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
+    /// <remarks>
+    /// An adoption without an answer costs the adopter its epoch. On a multiplexed connection it would wait behind slow
+    /// statements for longer than its own limit; here the server's limit of 5 s ends it with an answer.
+    /// </remarks>
     /// <returns>Null when nothing was searched: another adopter has the epoch, or the new owner is closed.</returns>
     public async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
     {
-        var rows = await connections.RunAsync(
-            async connection => (await connection.QueryAsync<AdoptedRow>(
-                AdoptSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        var rows = await RowReading.RunAsync(() => batches.RunAsync(
+            static async (connection, page) => (await connection.QueryAsync<AdoptedRow>(
+                AdoptSql, page, commandTimeout: connection.CommandTimeout)).AsList(),
+            page));
         var moved = rows.FindAll(row => row.Handover is not null);
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }

@@ -15,15 +15,15 @@ internal static partial class LedgerSetup
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once; each fills a
-    // statement by itself, so multiplexing only adds its hops to them
+    // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once, and rarely an
+    // adoption takes the place of one; each fills a statement by itself, so multiplexing only adds its hops to them
     // (docs/decisions/0019-plain-connections-for-batches.md).
     private const int BatchConnectionsMax = 3;
 
     // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
     private const int LeaseConnectionsMax = 2;
 
-    // For audits, health and adoption, a purge's transaction among them.
+    // For audits, health and the search for orphans, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)

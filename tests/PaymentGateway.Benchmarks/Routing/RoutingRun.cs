@@ -82,7 +82,7 @@ internal sealed class RoutingRun
             new HealthReport(now.Failing, TimeSpan.FromMilliseconds(now.DelayMs), TimeSpan.Zero));
     }
 
-    // The worker: the oldest payment first, and the others behind it.
+    // The worker: the oldest payment first, and the others behind it. One that was refused is behind those that came.
     private void Pump()
     {
         while (_queue.TryPeek(out var accepted, out _))
@@ -162,7 +162,7 @@ internal sealed class RoutingRun
         }
         else
         {
-            _queue.Enqueue(accepted, accepted);
+            _queue.Enqueue(accepted, _clock.Now.TotalSeconds);
         }
 
         Pump();

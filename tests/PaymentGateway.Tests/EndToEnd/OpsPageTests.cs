@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text.Json;
+using System.Text.Json.Nodes;
 using Microsoft.Playwright;
 using PaymentGateway.Tests.Support;
 
@@ -31,6 +32,22 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
           }
         };
         """;
+
+    // The events are the test's, and what is written into the charts is noted.
+    private const string Faking = """
+        window.EventSource = class {
+          static CLOSED = 2;
+          constructor() { window.source = this; }
+        };
+        window.texts = [];
+        const fill = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+          texts.push(text);
+          return fill.call(this, text, ...at);
+        };
+        """;
+
+    private const string Opacity = "getComputedStyle(document.querySelector('main')).opacity";
 
     private static readonly JsonSerializerOptions Web = new(JsonSerializerDefaults.Web);
 
@@ -144,6 +161,8 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
             foreach (var summary in await page.QuerySelectorAllAsync("summary"))
                 await summary.ClickAsync();
             await Browser.IsAccessibleAsync(page);
+            var button = (await page.Locator("#parked-rows button").First.BoundingBoxAsync())!;
+            Assert.InRange(button.X + button.Width, 0, look.Width);
             Assert.Equal(
                 look.Width, await page.EvaluateAsync<int>("document.documentElement.scrollWidth"));
             await page.ClickAsync("#replay-all");
@@ -163,6 +182,7 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         var page = await _browser.OpenAsync(AddressOf(system));
         await page.WaitForSelectorAsync("#parked-rows button");
         Assert.Equal("3", await page.InnerTextAsync("#parked-count"));
+        await IsAsync(page, "#parked-rows tr:first-child td:nth-child(5)", "2025-07-15 12:00:00");
 
         await TabToAsync(page, "Replay all");
         await page.Keyboard.PressAsync("Enter");
@@ -180,6 +200,8 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         await page.Keyboard.PressAsync("Enter");
         await ShowsAsync(page, "#parked-count", "0");
         await ShowsAsync(page, "#parked-none", "None");
+        await ShowsAsync(page, "#replayed", "Replayed 2. In doubt for 18 s");
+        Assert.Equal("replayed", await FocusedAsync(page));
 
         Assert.Equal(0, await system.Database.CountAsync("payments WHERE owner_epoch = -1"));
         Assert.Equal(3, await system.Database.CountAsync("payments"));
@@ -199,8 +221,9 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
 
         await page.FillAsync("#token", "wrong");
         await page.Keyboard.PressAsync("Enter");
-        await page.WaitForSelectorAsync("#wrong:visible");
+        await page.WaitForSelectorAsync(".wrong:visible");
         await Browser.IsAccessibleAsync(page);
+        Assert.Equal("token", await FocusedAsync(page));
         await page.FillAsync("#token", Token);
         await page.Keyboard.PressAsync("Enter");
         await ShowsAsync(page, "#connection", "Live");
@@ -218,11 +241,59 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         Assert.Empty(_browser.Faults);
     }
 
+    [BrowserFact]
+    public async Task Nothing_is_claimed_or_drawn_that_nobody_measured_and_old_numbers_fade()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+        await using var events = await EventReader.StartAsync(system.Client);
+        var view = JsonNode.Parse((await events.NextAsync())!)!;
+        foreach (var none in (string[])["acceptedPerSecond", "settledPerSecond", "inDoubt"])
+            view[none] = 0;
+        view["backlog"]!["payments"] = 1;
+        foreach (var measured in view["processors"]!.AsArray().Select(one => one!["calls"]!).Append(view["accepts"]!))
+            measured["p99"] = null;
+        var page = await _browser.OpenAsync(AddressOf(system), script: Faking);
+
+        await ShowAsync(second: 0, database: false);
+        await IsAsync(page, "#parked-none", "Unknown: PostgreSQL does not answer.");
+        await page.EvaluateAsync("texts.length = 0");
+        await ShowAsync(second: 1, database: true);
+        await ShowsAsync(page, "#parked-none", "None");
+        string[] labels = [];
+        await Eventually.HoldsAsync(
+            async () => (labels = await page.EvaluateAsync<string[]>("texts.filter(text => !text.includes(':'))"))
+                .Length >= 6,
+            "the axes are drawn");
+        Assert.Equal(["0", "1.0", "0 ms", "1 ms", "0", "1"], labels[^6..]);
+
+        await ShowAsync(second: 20, database: true);
+        await page.ClickAsync("summary >> nth=0");
+        await IsAsync(page, ".chart >> nth=0 >> tbody tr:nth-child(1) td:nth-child(2)", "0");
+        await IsAsync(page, ".chart >> nth=0 >> tbody tr:nth-child(2) td:nth-child(2)", "–");
+
+        Assert.Equal("0.5", await page.EvaluateAsync<string>($"() => {{ source.onerror(); return {Opacity}; }}"));
+        Assert.Equal("1", await ShowAsync(second: 21, database: true));
+        Assert.Empty(_browser.Faults);
+
+        Task<string> ShowAsync(int second, bool database)
+        {
+            view["at"] = $"2025-07-15T12:00:{second:00}.000000Z";
+            view["database"] = database;
+            view["parked"] = database ? JsonNode.Parse("""{"payments":0,"isMore":false,"reasons":[]}""") : null;
+            return page.EvaluateAsync<string>(
+                $"text => {{ source.onmessage({{ data: text }}); return {Opacity}; }}", view.ToJsonString());
+        }
+    }
+
+    private static Task<string> FocusedAsync(IPage page) =>
+        page.EvaluateAsync<string>("document.activeElement.id");
+
     private static string AddressOf(GatewaySystem system) => new Uri(system.Address, "ops").ToString();
 
     private static Task ParkAsync(GatewaySystem system, int payments) => system.Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
-        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 'Default answered 400'
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason, parked_at)
+        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 'Default answered 400', '2025-07-15T12:00:00Z'
         FROM generate_series(1, {payments})
         """);
 

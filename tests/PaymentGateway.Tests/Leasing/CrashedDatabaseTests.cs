@@ -46,7 +46,7 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
     {
         await using var connections = LedgerSetup.Leases(
             _database.ConnectionString, TimeSpan.FromSeconds(3), TimeProvider.System);
-        var leases = new LeaseStore(connections, _database.Shared);
+        var leases = new LeaseStore(connections, _database.Shared, _database.Connections);
         await leases.AnswersAsync();
         for (var crash = 0; crash < 3; crash++)
         {

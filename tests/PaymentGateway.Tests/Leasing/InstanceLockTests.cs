@@ -80,6 +80,18 @@ public sealed class InstanceLockTests : IDisposable
         Assert.NotEqual(one.Identity, other.Identity);
     }
 
+    // Two compose projects on one host have one host name and path, in a volume each.
+    [Fact]
+    public void Two_lock_files_at_one_path_are_two_identities()
+    {
+        using var one = InstanceLock.Take(Url, "same");
+        File.Move(Socket + ".lock", Socket + ".elsewhere");
+
+        using var other = InstanceLock.Take(Url, "same");
+
+        Assert.NotEqual(one.Identity, other.Identity);
+    }
+
     // Hosts may share their name, as containers of one compose file on two machines do.
     [Fact]
     public void The_boot_of_the_kernel_is_part_of_the_identity()

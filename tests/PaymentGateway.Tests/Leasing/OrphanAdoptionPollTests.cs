@@ -243,6 +243,43 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         Assert.Null(Adoption.Oldest());
     }
 
+    // Two slow statements before it would take longer than its limit, and the epoch would be lost as above.
+    [PostgresFact]
+    public async Task An_adoption_waits_behind_no_other_statement()
+    {
+        // Two of the connections are shared.
+        const string Settings = ";Multiplexing=true;Maximum Pool Size=7;Options=-c statement_timeout=60s";
+        await using var stages = Stages.Build(_database.ConnectionString + Settings, _clock, urls: null);
+        var (owner, left) = await LeaveAsync(count: 3);
+        await using var other = await _database.Source.OpenConnectionAsync();
+        await using var command = new NpgsqlCommand("SELECT pg_advisory_lock(1)", other);
+        await command.ExecuteNonQueryAsync();
+        var slow = new List<Task>();
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                slow.Add(stages.Part<SharedConnections>().RunAsync(LockAsync));
+                return await _database.ScalarAsync<long>($"SELECT count(*) {Waiting}") == 2;
+            },
+            "both are busy");
+
+        var adopted = await stages.Part<LeaseStore>().AdoptAsync(new AdoptArgs(owner, _mine, Earliest, 10))
+            .WaitAsync(Limit);
+
+        Assert.Equal(left, adopted.Select(row => row.CorrelationId).Order());
+        Assert.All(slow, statement => Assert.False(statement.IsCompleted));
+        command.CommandText = "SELECT pg_advisory_unlock(1)";
+        await command.ExecuteNonQueryAsync();
+        await Task.WhenAll(slow);
+
+        static async Task<int> LockAsync(NpgsqlConnection connection)
+        {
+            await connection.OpenAsync();
+            await using var command = new NpgsqlCommand("SELECT pg_advisory_xact_lock(1)", connection);
+            return await command.ExecuteNonQueryAsync();
+        }
+    }
+
     /// <summary>The server process of an adoption ends after this was done.</summary>
     private async Task BreakAdoptionAsync(Action meanwhile)
     {

@@ -48,6 +48,38 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
+    public void A_refused_payment_is_taken_after_those_that_were_here_and_before_those_that_came_later()
+    {
+        var (refused, returned, here, later) = (At(0), At(3), At(1), At(2));
+        _queue.TryAdd(here);
+        _queue.ReturnRefused(refused);
+        _queue.Return(returned);
+        _queue.TryAdd(later);
+
+        Assert.Equal([returned, here, refused, later], TakeAll());
+    }
+
+    [Fact]
+    public void A_refused_payment_waits_for_nothing_in_an_empty_queue_nor_for_what_comes_into_a_full_one()
+    {
+        var refused = At(0);
+        _queue.ReturnRefused(refused);
+        Assert.Equal([refused], TakeAll());
+
+        Payment[] here = [At(1), At(2), At(3)];
+        Array.ForEach(here, payment => _queue.TryAdd(payment));
+        _queue.ReturnRefused(refused);
+        var taken = new List<Payment>();
+        while (taken.LastOrDefault() != refused && _queue.TryTake(out var payment))
+        {
+            taken.Add(payment);
+            _queue.TryAdd(At(4));
+        }
+
+        Assert.Equal([.. here, refused], taken);
+    }
+
+    [Fact]
     public void A_returned_payment_fits_into_a_full_queue()
     {
         Payment[] queued = [At(1), At(2), At(3)];

@@ -68,6 +68,20 @@ public sealed class ProcessorRouterTests
         Assert.Equal(expected, state.WithoutPermit().Availability.ToString());
     }
 
+    // A row for each state of fallback: usable, probe, full, unusable.
+    [Theory]
+    [InlineData(9.999, "DDDD")]
+    [InlineData(10, "FFDD")]
+    public void A_payment_that_default_did_not_store_takes_fallback_past_the_fallback_delay(
+        double ageSeconds, string expected)
+    {
+        var choices = Enum.GetValues<Availability>().Select(atFallback => ProcessorRouter.Choose(
+            Usable, Usable with { Availability = atFallback }, TimeSpan.FromSeconds(ageSeconds), FallbackAfter,
+            isMissingAtDefault: true).ToString()[0]);
+
+        Assert.Equal(expected, string.Concat(choices));
+    }
+
     [Fact]
     public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot()
     {

@@ -283,6 +283,29 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
         Assert.Equal((1, 0), await _rig.PostsAsync());
     }
 
+    // Each repetition of its charge is in doubt anew.
+    [PostgresFact]
+    public async Task A_payment_that_default_breaks_each_time_and_never_stores_goes_to_fallback()
+    {
+        await _rig.StartAsync();
+        Stages.Lease.FallbackMarked(Epoch);
+        await _rig.Default.SetFaultsAsync(new { garbage = true });
+        var payment = _rig.Pay();
+        var until = _rig.Clock.GetUtcNow() + TimeSpan.FromMinutes(2);
+
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                _rig.Clock.Advance(4 * WorkerRig.PollInterval);
+                return Stages.Outcomes.Count > 0 || _rig.Clock.GetUtcNow() > until;
+            },
+            "it is settled, or two minutes have passed");
+
+        Assert.Equal(1, Stages.Outcomes.Count);
+        var settlement = Assert.Single(await _rig.TakeOutcomesAsync(1));
+        Assert.Equal((payment, Processor.Fallback), (settlement.Payment, settlement.Processor));
+    }
+
     [PostgresFact]
     public async Task As_many_charges_are_in_flight_as_there_are_permits_and_the_others_follow()
     {

@@ -36,7 +36,7 @@ public sealed class OpsPageTests : IAsyncLifetime
         Assert.Contains("type=\"password\"", await form.Content.ReadAsStringAsync(), StringComparison.Ordinal);
 
         using var wrong = await SignInAsync("wrong");
-        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#wrong"), (wrong.StatusCode, LocationOf(wrong)));
+        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#token"), (wrong.StatusCode, LocationOf(wrong)));
         Assert.False(wrong.Headers.Contains("Set-Cookie"));
 
         using var right = await SignInAsync(Token);
@@ -126,7 +126,7 @@ public sealed class OpsPageTests : IAsyncLifetime
 
         using var answer = await _client.PostAsync("ops/sign-in", content);
 
-        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#wrong"), (answer.StatusCode, LocationOf(answer)));
+        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#token"), (answer.StatusCode, LocationOf(answer)));
     }
 
     [PostgresFact]
@@ -138,7 +138,7 @@ public sealed class OpsPageTests : IAsyncLifetime
 
         using var answer = await _client.PostAsync("ops/sign-in", content);
 
-        Assert.Equal("sign-in#wrong", LocationOf(answer));
+        Assert.Equal("sign-in#token", LocationOf(answer));
     }
 
     private Task<HttpResponseMessage> SignInAsync(string token) => SendAsync(

@@ -131,7 +131,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         await _database.ReopenAsync("synchronous_commit=off");
         await using var connections = LedgerSetup.Leases(
             _database.ConnectionString + settings, TimeSpan.FromSeconds(3), TimeProvider.System);
-        var leases = new LeaseStore(connections, _database.Shared);
+        var leases = new LeaseStore(connections, _database.Shared, _database.Connections);
         await leases.AnswersAsync();
         var epoch = await _database.OpenEpochAsync();
         await _database.ExecuteAsync("""

@@ -57,6 +57,7 @@ public sealed class KeptPlanTests : IAsyncLifetime
     public async Task A_page_of_a_backlog_reads_only_the_rows_of_that_page()
     {
         await _database.ReopenAsync("effective_cache_size=80kB");
+        await _database.ReopenBatchesAsync("Options=-c effective_cache_size=80kB");
         Assert.Equal("80kB", await _database.ScalarAsync<string>("SHOW effective_cache_size"));
         var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
         await SettleAsync(living, Many, Batches.Noon.AddHours(-1));

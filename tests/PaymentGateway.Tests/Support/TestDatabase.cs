@@ -47,7 +47,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal LedgerStateStore LedgerState => new(Shared);
 
-    internal LeaseStore Leases => new(Shared, Shared);
+    internal LeaseStore Leases => new(Shared, Shared, Connections);
 
     internal HealthStore Health => new(Shared);
 

@@ -2,6 +2,8 @@
 "use strict";
 
 const [windowLeast, windowMost] = [60, 300]; // seconds; it grows with what there is
+const gapLeast = 2.5; // seconds between two events; nobody measured in between
+const wholeSteps = Array.from({ length: 24 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
 const one = id => document.getElementById(id);
 
 // Text and numbers. Times are UTC; money comes as text and stays exact.
@@ -10,6 +12,7 @@ const count = value => grouped(String(value));
 const money = text => grouped(text.split(".")[0]) + "." + text.split(".")[1];
 const whole = value => grouped(Math.round(value).toString());
 const rate = value => value > 0 && value < 10 ? value.toFixed(1) : whole(value);
+const moment = text => !text ? "–" : text.slice(0, 19).replace("T", " ");
 const clockTime = seconds => new Date(seconds * 1000).toISOString().slice(11, 19);
 const number = value => Number.isInteger(value) ? String(value)
   : value < 1 ? value.toFixed(2) : value < 10 ? value.toFixed(1) : Math.round(value).toString();
@@ -123,14 +126,14 @@ function makeChart(title, unit, format, series) {
     width: 320, height: 170, legend: { show: false }, cursor: { show: false }, padding: [8, 18, 0, 0],
     scales: {
       x: { time: true, range: (_, min, max) => [Math.max(Math.min(min, max - windowLeast), max - windowMost), max] },
-      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+      y: { range: (_, __, max) => [0, max > 1 ? max * 1.1 : 1] },
     },
     axes: [
       axis({
         space: 62, size: 28, incrs: [10, 15, 30, 60, 120],
         values: (_, splits, __, ___, step) => splits.map(at => clockTime(at).slice(0, step < 60 ? 8 : 5)),
       }),
-      axis({ size: 54, values: (_, splits) => splits.map(value => value === 0 ? "0" : format(value)) }),
+      axis({ size: 54, incrs: wholeSteps, values: (_, splits) => splits.map(value => format(value)) }),
     ],
     series: [{}, ...series.map((_, at) => ({
       stroke: () => colour("--series-" + (at + 1)), width: 1.75, dash: at === 2 ? [3, 3] : [], points: { show: false },
@@ -156,8 +159,9 @@ function makeChart(title, unit, format, series) {
   details.addEventListener("toggle", fillTable);
   return {
     add(newest) {
-      newest.forEach((value, at) => {
-        columns[at].push(value);
+      columns.forEach((column, at) => {
+        const value = newest[at] ?? null;
+        column.push(value);
         put(values[at], value === null ? "–" : format(value));
       });
     },
@@ -176,13 +180,18 @@ const charts = [
 ];
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(chart => chart.draw()));
 
+function addSample(time, isUnusable, ...values) {
+  times.push(time);
+  unusable.push(isUnusable);
+  charts.forEach((chart, at) => chart.add(values[at]));
+}
+
 function addToCharts(view) {
   const [atDefault, atFallback] = view.processors;
-  times.push(Date.parse(view.at) / 1000);
-  unusable.push(atDefault.availability !== "usable");
-  charts[0].add([view.acceptedPerSecond, view.settledPerSecond]);
-  charts[1].add([view.accepts.p99, atDefault.calls.p99, atFallback.calls.p99]);
-  charts[2].add([view.backlog.payments, view.inDoubt]);
+  const [time, last] = [Date.parse(view.at) / 1000, times.at(-1)];
+  if (time - last > gapLeast) addSample(last + 1, false, [], [], []); // The lines break there.
+  addSample(time, atDefault.availability !== "usable", [view.acceptedPerSecond, view.settledPerSecond],
+    [view.accepts.p99, atDefault.calls.p99, atFallback.calls.p99], [view.backlog.payments, view.inDoubt]);
   while (times.length > windowMost + 2) {
     times.shift();
     unusable.shift();
@@ -272,6 +281,8 @@ function show(view) {
 let listed = "";
 let asked = 0;
 async function showParked(parked) {
+  put(one("parked-none"), parked ? "None: no processor has rejected a payment for good."
+    : "Unknown: PostgreSQL does not answer.");
   if (!parked) return;
   one("parked-none").hidden = parked.payments > 0;
   one("parked-some").hidden = parked.payments === 0;
@@ -306,8 +317,8 @@ async function showParked(parked) {
     button.addEventListener("click", () => replayOne(button));
     const action = make("td");
     action.append(button);
-    row.append(head, make("td", money(payment.amount.toFixed(2)), "number"),
-      make("td", payment.acceptedAt.slice(0, 19).replace("T", " ")), make("td", payment.reason), action);
+    row.append(action, head, make("td", money(payment.amount.toFixed(2)), "number"),
+      make("td", moment(payment.acceptedAt)), make("td", moment(payment.parkedAt)), make("td", payment.reason));
     return row;
   }));
   if (focused) {
@@ -315,6 +326,8 @@ async function showParked(parked) {
     if (again) again.focus();
   }
 }
+
+const inDoubt = " In doubt for 18 s (by default), because a processor may still store an earlier charge.";
 
 async function replay(path) {
   try {
@@ -332,11 +345,11 @@ async function replayOne(button) {
   button.disabled = true;
   const done = await replay("ops/parked/" + button.dataset.id + "/replay");
   button.disabled = false;
-  if (!done) return;
-  one("replayed").textContent = "Replayed " + button.dataset.id + ".";
+  if (!done) return button.focus();
+  one("replayed").textContent = "Replayed " + button.dataset.id + "." + inDoubt;
   const next = button.closest("tr").nextElementSibling || button.closest("tr").previousElementSibling;
   button.closest("tr").remove();
-  (next ? next.querySelector("button") : one("replay-all")).focus();
+  (next ? next.querySelector("button") : one("replayed")).focus();
 }
 
 one("replay-all").addEventListener("click", () => {
@@ -347,12 +360,14 @@ one("replay-all").addEventListener("click", () => {
 });
 one("sure").addEventListener("close", async () => {
   if (one("sure").returnValue !== "yes") return;
+  one("replayed").focus(); // The button is gone when nothing is parked.
   one("replay-all").disabled = true;
   const answer = await replay("ops/parked/replay");
   one("replay-all").disabled = false;
   if (!answer) return;
   const { replayed, complete } = await answer.json().catch(() => ({ replayed: "some", complete: false }));
-  one("replayed").textContent = "Replayed " + count(replayed) + (complete ? "." : "; more are parked: replay again.");
+  one("replayed").textContent = "Replayed " + count(replayed) + "."
+    + (complete ? "" : " Replay again: more are parked.") + inDoubt;
 });
 
 // The stream. The browser connects again by itself, but not after an answer that is none; a session may have ended.
