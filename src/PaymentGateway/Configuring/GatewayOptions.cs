@@ -66,7 +66,7 @@ internal sealed record GatewayOptions(
     /// <exception cref="ConfigurationException">It is missing or wrong.</exception>
     public static (string Ledger, bool Durable) ReadStorage(SettingsReader settings) => (
         settings.Required("ConnectionStrings:Ledger"),
-        settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable);
+        settings.Choice("Gateway:Storage:Profile", StorageProfile.Durable) == StorageProfile.Durable);
 
     /// <summary>Where <paramref name="processor"/> listens.</summary>
     public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;

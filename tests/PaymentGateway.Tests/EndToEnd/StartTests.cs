@@ -84,13 +84,13 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
     [GatewaySystemFact]
-    public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
+    public async Task Without_a_profile_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
         settings["ASPNETCORE_URLS"] = settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/api.sock";
         var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
         settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
-        settings["Gateway__Storage__Profile"] = "Durable";
+        settings.Remove("Gateway__Storage__Profile");
 
         await using var instance = GatewaySystemInstance.Start(settings);
         var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
