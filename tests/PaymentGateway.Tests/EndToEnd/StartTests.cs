@@ -119,6 +119,30 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
+    public async Task Another_processor_than_a_running_instance_has_is_refused_until_that_one_stops()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.Second);
+        var settings = system.ChildSettings(GatewaySystem.Second);
+        settings["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9";
+
+        await using (var refused = GatewaySystemInstance.Start(settings))
+        {
+            var (exitCode, _, errors) = await refused.EndAsync(TimeSpan.FromSeconds(60));
+
+            Assert.Equal(78, exitCode);
+            var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+            Assert.StartsWith(
+                "Gateway__Processors__Fallback__BaseUrl: is http://127.0.0.1:9/, and ", line, StringComparison.Ordinal);
+            Assert.True(await IsReadyAsync(system.Api1));
+        }
+
+        await system.StopAsync(GatewaySystem.First);
+        await using var changed = GatewaySystemInstance.Start(settings);
+        await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance with another processor is ready");
+    }
+
+    [GatewaySystemFact]
     public async Task A_second_process_on_the_socket_of_a_running_one_is_refused_and_does_it_no_harm()
     {
         await using var instance = GatewaySystemInstance.Start(running.System.ChildSettings(GatewaySystem.First));
