@@ -149,8 +149,8 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 durable
-                    ? "is Durable, but tables are UNLOGGED (set Unlogged, ALTER TABLE … SET LOGGED each, or drop them)"
-                    : "is Unlogged, but tables are logged (set Durable, ALTER TABLE … SET UNLOGGED each, or drop them)");
+                    ? "is Durable, but tables are UNLOGGED (set Unlogged, ALTER TABLE … SET LOGGED each, or drop all)"
+                    : "is Unlogged, but tables are logged (set Durable, ALTER TABLE … SET UNLOGGED each, or drop all)");
     }
 
     private static ConfigurationException LacksColumns() =>

@@ -30,6 +30,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Admin__Urls", "https://127.0.0.1:9101")]
     [InlineData("Gateway__Admin__Urls", "http://unix:/nowhere/at/all.sock")]
     [InlineData("Gateway__Logging__Format", "Xml")]
+    [InlineData("Gateway__Secrets__Directory", "/nowhere/at/all")]
     [InlineData("Gateway__Storage__Profile", "7")]
     [InlineData("Gateway__Admin__Purge", "nobody")]
     [InlineData("Gateway__Routing__FallbackAfter", "30")]
@@ -80,6 +81,27 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         Assert.Contains(lines, line => line.GetProperty("category").GetString() == "Microsoft.Hosting.Lifetime");
         Assert.All(lines, line => Assert.Equal(
             DateTimeKind.Utc, line.GetProperty("time").GetDateTime().Kind));
+    }
+
+    [GatewaySystemFact]
+    public async Task Secrets_are_read_from_files_and_win_over_the_environment()
+    {
+        var secrets = Directory.CreateDirectory(Path.Combine(_folder, "secrets")).FullName;
+        await File.WriteAllTextAsync(Path.Combine(secrets, "Gateway__Admin__Token"), "token-of-the-file\n");
+        await File.WriteAllTextAsync(
+            Path.Combine(secrets, "ConnectionStrings__Ledger"), "Host=/nowhere;Username=nobody;Database=none\n");
+        var settings = Settings();
+        settings.Remove("ConnectionStrings__Ledger");
+        settings["Gateway__Secrets__Directory"] = secrets;
+        settings["Gateway__Admin__Token"] = "token-of-the-environment";
+        settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/admin.sock";
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        using var admin = UnixHttp.To($"{_folder}/admin.sock");
+        await Eventually.HoldsAsync(() => Answers(admin, "admin/logging", 401), "the instance answers");
+
+        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "token-of-the-file");
+        Assert.True(await Answers(admin, "admin/logging", 200));
     }
 
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.

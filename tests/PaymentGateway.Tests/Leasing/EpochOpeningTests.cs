@@ -41,7 +41,8 @@ public sealed class EpochOpeningTests : IAsyncLifetime
             key.Replace(":", "__", StringComparison.Ordinal) + ": is http://another.example/, and running runs",
             wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', wrong.Message);
-        Assert.Equal(running, await _database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL"));
+        var open = await _database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL");
+        Assert.Equal(running, open);
     }
 
     [PostgresTheory]
