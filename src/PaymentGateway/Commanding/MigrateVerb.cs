@@ -25,7 +25,7 @@ internal static class MigrateVerb
 
     private static readonly Option<string> Profile = new("--profile")
     {
-        Description = "Unlogged or Durable; the setting Gateway__Storage__Profile, or Unlogged.",
+        Description = "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.",
         HelpName = "profile",
     };
 

@@ -58,6 +58,7 @@ internal sealed record GatewayOptions(
         var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
         if (options.AdminToken is null && tokenless == Tokenless.Loopback)
             options.Urls.RequireLoopback();
+        ReadSecretsDirectory(settings);
         settings.RefuseUnknown();
         return options;
     }
@@ -66,7 +67,11 @@ internal sealed record GatewayOptions(
     /// <exception cref="ConfigurationException">It is missing or wrong.</exception>
     public static (string Ledger, bool Durable) ReadStorage(SettingsReader settings) => (
         settings.Required("ConnectionStrings:Ledger"),
-        settings.Choice("Gateway:Storage:Profile", StorageProfile.Unlogged) == StorageProfile.Durable);
+        settings.Choice("Gateway:Storage:Profile", StorageProfile.Durable) == StorageProfile.Durable);
+
+    /// <summary>Where files lie that have the name of a setting and hold its value; null for none.</summary>
+    public static string? ReadSecretsDirectory(SettingsReader settings) =>
+        settings.OptionalText("Gateway:Secrets:Directory");
 
     /// <summary>Where <paramref name="processor"/> listens.</summary>
     public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;

@@ -71,8 +71,10 @@ internal static partial class GatewayApp
         return app;
     }
 
-    /// <summary>The settings of a start: appsettings.json, the environment, the arguments.</summary>
-    /// <exception cref="ConfigurationException">The file is malformed.</exception>
+    /// <summary>
+    /// The settings of a start: appsettings.json, the environment, the files of the secrets' directory, the arguments.
+    /// </summary>
+    /// <exception cref="ConfigurationException">A file is malformed or cannot be read.</exception>
     public static IConfiguration ReadSettings(string[] args) => CreateBuilder(args).Configuration;
 
     private static WebApplicationBuilder CreateBuilder(string[] args)
@@ -80,13 +82,34 @@ internal static partial class GatewayApp
         try
         {
             // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
-            return WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
+            var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
+            AddSecrets(builder.Configuration, args);
+            return builder;
         }
         catch (InvalidDataException malformed)
         {
             throw new ConfigurationException(
                 "appsettings.json", malformed.GetBaseException().Message.ReplaceLineEndings(" "));
         }
+    }
+
+    private static void AddSecrets(ConfigurationManager configuration, string[] args)
+    {
+        var settings = new SettingsReader(configuration, "Gateway");
+        if (GatewayOptions.ReadSecretsDirectory(settings) is not { } directory)
+            return;
+
+        try
+        {
+            configuration.AddKeyPerFile(Path.GetFullPath(directory), optional: false, reloadOnChange: false);
+        }
+        catch (Exception unread) when (unread is IOException or UnauthorizedAccessException)
+        {
+            throw new ConfigurationException("Gateway__Secrets__Directory", $"cannot be read: {unread.Message}");
+        }
+
+        // Once more, because the last source wins.
+        configuration.AddCommandLine(args);
     }
 
     private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)

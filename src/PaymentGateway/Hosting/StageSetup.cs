@@ -69,6 +69,7 @@ internal static class StageSetup
         services.AddSingleton<LedgerWatch>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
+        services.AddSingleton<EpochOpening>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
         services.AddOps();

@@ -13,7 +13,7 @@ internal sealed partial class LeaseKeeper(
     SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
     InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
     BrokenInserts broken, InstanceReader reader, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<LeaseKeeper> log) : BackgroundService
+    EpochOpening opening, ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
@@ -103,7 +103,7 @@ internal sealed partial class LeaseKeeper(
         var askedAt = clock.GetTimestamp();
         if (lease.Epoch == PaymentStates.Nobody)
         {
-            var opened = await leases.OpenAsync(instance.Identity, options.LeaseDuration);
+            var opened = await opening.OpenAsync();
             Log.Opened(log, opened);
             lease.Confirm(opened, askedAt);
             askedAt = clock.GetTimestamp();

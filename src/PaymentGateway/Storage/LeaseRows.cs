@@ -6,8 +6,17 @@ internal sealed record EpochRow(int Epoch);
 /// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
 internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, bool UsedFallback);
 
-/// <summary>A new lease.</summary>
-internal sealed record OpenLeaseArgs(string Instance, TimeSpan Duration);
+/// <summary>A new lease. The URLs are null for a lease of an earlier version, which named none.</summary>
+internal sealed record OpenLeaseArgs(
+    string Instance, TimeSpan Duration, string? DefaultUrl = null, string? FallbackUrl = null);
+
+/// <summary>
+/// The processors of Epoch. Leases of ProvenTerminated (empty: nothing is proven) are valid no more.
+/// </summary>
+internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string DefaultUrl, string FallbackUrl);
+
+/// <summary>An instance with a valid lease, and its processors.</summary>
+internal sealed record OtherProcessorsRow(string Instance, string DefaultUrl, string FallbackUrl);
 
 /// <summary>
 /// A renewal by an owner. Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil

@@ -15,8 +15,17 @@ internal sealed class LeaseStore(
     public const string Leases = "leases";
 
     private const string OpenSql = """
-        INSERT INTO leases (instance, expires_at, used_fallback) VALUES (@Instance, now() + @Duration, false)
+        INSERT INTO leases (instance, expires_at, used_fallback, default_url, fallback_url)
+        VALUES (@Instance, now() + @Duration, false, @DefaultUrl, @FallbackUrl)
         RETURNING epoch
+        """;
+
+    // Null, of an earlier version, differs from nothing.
+    private const string OtherProcessorsSql = """
+        SELECT instance, default_url, fallback_url FROM leases
+        WHERE closed_at IS NULL AND expires_at > now() AND epoch <> @Epoch AND instance <> @ProvenTerminated
+          AND (default_url <> @DefaultUrl OR fallback_url <> @FallbackUrl)
+        ORDER BY epoch LIMIT 1
         """;
 
     // Closing comes first and for good: a closed epoch can neither renew nor store, so its payments are a fixed set. A
@@ -59,13 +68,15 @@ internal sealed class LeaseStore(
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
     /// <summary>Begins a new epoch.</summary>
-    public async Task<int> OpenAsync(string instance, TimeSpan duration)
-    {
-        var lease = new OpenLeaseArgs(instance, duration);
-        return (await leases.RunAsync(
+    public async Task<int> OpenAsync(OpenLeaseArgs lease) =>
+        (await leases.RunAsync(
             connection => connection.QuerySingleAsync<EpochRow>(
                 OpenSql, lease, commandTimeout: connection.CommandTimeout))).Epoch;
-    }
+
+    /// <summary>The processors of another valid lease that names others than these; null where none does.</summary>
+    public Task<OtherProcessorsRow?> FindOtherProcessorsAsync(OtherProcessorsArgs processors) =>
+        leases.RunAsync(connection => connection.QuerySingleOrDefaultAsync<OtherProcessorsRow>(
+            OtherProcessorsSql, processors, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Renews an epoch, and closes others that have ended, in one statement.</summary>
     public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>

@@ -51,7 +51,8 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
         if (durable && state.SwitchedOff.Length > 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
-                $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs)");
+                $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs; "
+                    + "Unlogged does without)");
 
         var pending = Pending(
             state.Versioned == 0 ? [] : await connections.RunAsync(connection => VersionsAsync(connection, null)));
@@ -148,8 +149,8 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 durable
-                    ? "is Durable, but tables are UNLOGGED (ALTER TABLE … SET LOGGED each, or drop them)"
-                    : "is Unlogged, but tables are logged (ALTER TABLE … SET UNLOGGED each, or drop them)");
+                    ? "is Durable, but tables are UNLOGGED (set Unlogged, ALTER TABLE … SET LOGGED each, or drop all)"
+                    : "is Unlogged, but tables are logged (set Durable, ALTER TABLE … SET UNLOGGED each, or drop all)");
     }
 
     private static ConfigurationException LacksColumns() =>

@@ -50,6 +50,7 @@ internal static class AllocationRun
     [
         $"--urls=http://unix:{socket}",
         $"--ConnectionStrings:Ledger={parts["connection_string"]}",
+        "--Gateway:Storage:Profile=Unlogged",
         $"--Gateway:Processors:Default:BaseUrl={parts["default_url"]}",
         $"--Gateway:Processors:Fallback:BaseUrl={parts["fallback_url"]}",
         "--Logging:LogLevel:Default=None",

@@ -33,9 +33,10 @@ public sealed class MigrateVerbTests : IAsyncLifetime
     public async Task The_profile_may_be_given()
     {
         // This server is not durable.
-        (await MigrateAsync("--profile", "durable")).AssertFailed(78, "Gateway__Storage__Profile: is Durable");
-        (await MigrateAsync("--profile", "7")).AssertFailed(78, "Gateway__Storage__Profile: '7'");
-        Assert.Equal(0, (await MigrateAsync("--profile", "unlogged")).ExitCode);
+        (await RunAsync("--profile", "durable")).AssertFailed(78, "Gateway__Storage__Profile: is Durable");
+        (await RunAsync()).AssertFailed(78, "Gateway__Storage__Profile: is Durable");
+        (await RunAsync("--profile", "7")).AssertFailed(78, "Gateway__Storage__Profile: '7'");
+        Assert.Equal(0, (await RunAsync("--profile", "unlogged")).ExitCode);
     }
 
     [PostgresFact]
@@ -83,6 +84,8 @@ public sealed class MigrateVerbTests : IAsyncLifetime
         new Verb(run.ExitCode, run.Output.TrimEnd(), run.Errors.TrimEnd()).AssertFailed(exitCode, why);
     }
 
-    private Task<Verb> MigrateAsync(params string[] more) =>
+    private Task<Verb> MigrateAsync(params string[] more) => RunAsync(["--profile", "unlogged", .. more]);
+
+    private Task<Verb> RunAsync(params string[] more) =>
         Verb.RunAsync(["migrate", "--ledger", _database.ConnectionString, .. more]);
 }

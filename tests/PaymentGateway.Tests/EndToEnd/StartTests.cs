@@ -28,6 +28,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     [InlineData("Gateway__Admin__Urls", "https://127.0.0.1:9101")]
     [InlineData("Gateway__Admin__Urls", "http://unix:/nowhere/at/all.sock")]
     [InlineData("Gateway__Logging__Format", "Xml")]
+    [InlineData("Gateway__Secrets__Directory", "/nowhere/at/all")]
     [InlineData("Gateway__Storage__Profile", "7")]
     [InlineData("Gateway__Admin__Purge", "nobody")]
     [InlineData("Gateway__Routing__FallbackAfter", "30")]
@@ -79,15 +80,36 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             DateTimeKind.Utc, line.GetProperty("time").GetDateTime().Kind));
     }
 
+    [GatewaySystemFact]
+    public async Task Secrets_are_read_from_files_and_win_over_the_environment()
+    {
+        var secrets = Directory.CreateDirectory(Path.Combine(_folder, "secrets")).FullName;
+        await File.WriteAllTextAsync(Path.Combine(secrets, "Gateway__Admin__Token"), "token-of-the-file\n");
+        await File.WriteAllTextAsync(
+            Path.Combine(secrets, "ConnectionStrings__Ledger"), "Host=/nowhere;Username=nobody;Database=none\n");
+        var settings = Settings();
+        settings.Remove("ConnectionStrings__Ledger");
+        settings["Gateway__Secrets__Directory"] = secrets;
+        settings["Gateway__Admin__Token"] = "token-of-the-environment";
+        settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/admin.sock";
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        using var admin = UnixHttp.To($"{_folder}/admin.sock");
+        await Eventually.HoldsAsync(() => Answers(admin, "admin/logging", 401), "the instance answers");
+
+        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "token-of-the-file");
+        Assert.True(await Answers(admin, "admin/logging", 200));
+    }
+
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
     [GatewaySystemFact]
-    public async Task Durable_on_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
+    public async Task Without_a_profile_a_server_that_is_not_durable_ends_the_process_with_one_line_that_says_why()
     {
         var settings = running.System.ChildSettings(GatewaySystem.First);
         settings["ASPNETCORE_URLS"] = settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/api.sock";
         var ledger = new NpgsqlConnectionStringBuilder(settings["ConnectionStrings__Ledger"]) { Database = "postgres" };
         settings["ConnectionStrings__Ledger"] = ledger.ConnectionString;
-        settings["Gateway__Storage__Profile"] = "Durable";
+        settings.Remove("Gateway__Storage__Profile");
 
         await using var instance = GatewaySystemInstance.Start(settings);
         var (exitCode, _, errors) = await instance.EndAsync(TimeSpan.FromSeconds(60));
@@ -113,6 +135,30 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
         Assert.StartsWith("ConnectionStrings__Ledger: names tables of version 900", line, StringComparison.Ordinal);
         Assert.True(await IsReadyAsync(system.Api1));
+    }
+
+    [GatewaySystemFact]
+    public async Task Another_processor_than_a_running_instance_has_is_refused_until_that_one_stops()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.Second);
+        var settings = system.ChildSettings(GatewaySystem.Second);
+        settings["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9";
+
+        await using (var refused = GatewaySystemInstance.Start(settings))
+        {
+            var (exitCode, _, errors) = await refused.EndAsync(TimeSpan.FromSeconds(60));
+
+            Assert.Equal(78, exitCode);
+            var line = Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries));
+            Assert.StartsWith(
+                "Gateway__Processors__Fallback__BaseUrl: is http://127.0.0.1:9/, and ", line, StringComparison.Ordinal);
+            Assert.True(await IsReadyAsync(system.Api1));
+        }
+
+        await system.StopAsync(GatewaySystem.First);
+        await using var changed = GatewaySystemInstance.Start(settings);
+        await Eventually.HoldsAsync(() => IsReadyAsync(system.Api2), "the instance with another processor is ready");
     }
 
     [GatewaySystemFact]

@@ -50,7 +50,7 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
         await leases.AnswersAsync();
         for (var crash = 0; crash < 3; crash++)
         {
-            var epoch = await leases.OpenAsync("one", TimeSpan.FromMinutes(1));
+            var epoch = await leases.OpenAsync(new OpenLeaseArgs("one", TimeSpan.FromMinutes(1)));
             await leases.CloseAsync(epoch);
             await _database.Server.CrashAsync();
             await _database.StartAgainAsync();

@@ -189,8 +189,8 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_that_of_another_keeps_its_lease()
     {
         var identity = _stages.Part<InstanceLock>().Identity;
-        var before = await _database.Leases.OpenAsync(identity, TimeSpan.FromMinutes(5));
-        var another = await _database.Leases.OpenAsync("another", TimeSpan.FromMinutes(5));
+        var before = await _database.Leases.OpenAsync(new OpenLeaseArgs(identity, TimeSpan.FromMinutes(5)));
+        var another = await _database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.FromMinutes(5)));
 
         await _stages.StartAsync<LeaseKeeper>();
 
@@ -202,7 +202,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_expired_lease_is_closed_only_after_a_lease_of_renewals_without_a_pause()
     {
-        var expired = await _database.Leases.OpenAsync("another", TimeSpan.Zero);
+        var expired = await _database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.Zero));
         await _stages.StartAsync<LeaseKeeper>();
         for (var time = Step; time < LeaseDuration; time += Step)
             await PassAsync(Step);

@@ -36,8 +36,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Each_start_is_an_epoch_of_its_own()
     {
-        var first = await Leases.OpenAsync("same", Minute);
-        var second = await Leases.OpenAsync("same", Minute);
+        var first = await Leases.OpenAsync(new OpenLeaseArgs("same", Minute));
+        var second = await Leases.OpenAsync(new OpenLeaseArgs("same", Minute));
 
         Assert.True(first > 0);
         Assert.True(second > first);
@@ -46,7 +46,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_renewal_prolongs_the_lease_and_raises_the_low_water_mark()
     {
-        var epoch = await Leases.OpenAsync("one", Expired);
+        var epoch = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
 
         Assert.True(await RenewAsync(epoch, Batches.Noon));
 
@@ -59,7 +59,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_closed_epoch_cannot_be_renewed()
     {
-        var epoch = await Leases.OpenAsync("one", Expired);
+        var epoch = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
         await CloseExpiredAsync();
 
         Assert.False(await RenewAsync(epoch, Batches.Noon));
@@ -69,8 +69,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Only_expired_leases_are_closed_and_only_on_request()
     {
-        var expired = await Leases.OpenAsync("one", Expired);
-        await Leases.OpenAsync("two", Minute);
+        var expired = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
+        await Leases.OpenAsync(new OpenLeaseArgs("two", Minute));
 
         await Leases.RenewAsync(Renewal(await _database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
@@ -82,9 +82,9 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Earlier_epochs_of_an_instance_that_is_proven_terminated_are_closed_at_once()
     {
-        var earlier = await Leases.OpenAsync("one", Minute);
-        await Leases.OpenAsync("two", Minute);
-        var now = await Leases.OpenAsync("one", Minute);
+        var earlier = await Leases.OpenAsync(new OpenLeaseArgs("one", Minute));
+        await Leases.OpenAsync(new OpenLeaseArgs("two", Minute));
+        var now = await Leases.OpenAsync(new OpenLeaseArgs("one", Minute));
 
         await Leases.RenewAsync(Renewal(now) with { ProvenTerminated = "one" });
 
@@ -94,7 +94,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_renewal_prolongs_closes_others_and_returns_the_state_of_the_ledger()
     {
-        var expired = await Leases.OpenAsync("one", Expired);
+        var expired = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
 
         var renewal = await CloseExpiredAsync();
 
@@ -106,7 +106,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_closed_epoch_closes_no_other()
     {
-        await Leases.OpenAsync("one", Expired);
+        await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
         var lost = await _database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
@@ -119,7 +119,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_expired_lease_whose_row_is_locked_is_skipped_and_the_others_are_closed()
     {
-        var (held, expired) = (await Leases.OpenAsync("one", Expired), await Leases.OpenAsync("two", Expired));
+        var held = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
+        var expired = await Leases.OpenAsync(new OpenLeaseArgs("two", Expired));
         await using var other = await _database.Source.OpenConnectionAsync();
         await using var transaction = await other.BeginTransactionAsync();
         await using var hold = other.CreateCommand();

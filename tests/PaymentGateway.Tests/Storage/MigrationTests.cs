@@ -15,8 +15,8 @@ public sealed partial class MigrationTests : IAsyncLifetime
             FROM payments
             UNION ALL SELECT (correlation_id, accepted_at, processor, amount_cents, requested_at)::text FROM settlements
             UNION ALL SELECT settlement_totals::text FROM settlement_totals
-            UNION ALL SELECT (epoch, instance, expires_at, low_water_mark, refused_until)::text FROM leases
-            UNION ALL SELECT (epoch, renewal, closed_at, adopted_at, used_fallback)::text FROM leases
+            UNION ALL SELECT (epoch, instance, expires_at, low_water_mark, refused_until, renewal, closed_at,
+                              adopted_at, used_fallback)::text FROM leases
             UNION ALL SELECT (id, generation, resets, reset_at)::text FROM ledger
         ) AS lines
         """;

@@ -33,6 +33,7 @@ internal sealed class GatewayHost : IAsyncDisposable
             $"--ConnectionStrings:Ledger={database.ConnectionString};Multiplexing=true",
             $"--Gateway:Processors:Default:BaseUrl={defaultProcessor.BaseAddress}",
             $"--Gateway:Processors:Fallback:BaseUrl={fallbackProcessor.BaseAddress}",
+            "--Gateway:Storage:Profile=Unlogged",
             "--Gateway:Settling:DrainTimeout=1s",
             $"--Gateway:Admin:Urls=http://unix:{SocketIn(directory)}",
             "--Logging:LogLevel:Default=None",

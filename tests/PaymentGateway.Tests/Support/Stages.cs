@@ -32,7 +32,8 @@ internal sealed class Stages : IAsyncDisposable
         // Nobody listens at port 9.
         var options = TestSettings.Read(
         [
-            ("ConnectionStrings:Ledger", ledger), ("Gateway:Recording:Linger", "0s"),
+            ("ConnectionStrings:Ledger", ledger), ("Gateway:Storage:Profile", "Unlogged"),
+            ("Gateway:Recording:Linger", "0s"),
             ("Gateway:Processors:Default:BaseUrl", "http://127.0.0.1:9"),
             ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.1:9"), .. settings,
         ]);

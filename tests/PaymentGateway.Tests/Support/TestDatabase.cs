@@ -111,7 +111,7 @@ public class TestDatabase : IAsyncLifetime
 
     /// <summary>An epoch that may store.</summary>
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
-        Leases.OpenAsync("tests", duration ?? TimeSpan.FromMinutes(5));
+        Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5)));
 
     /// <summary>Null where another database is given.</summary>
     protected virtual Task<PostgresServer>? TakeServer() => Given is null ? PostgresServer.Shared : null;

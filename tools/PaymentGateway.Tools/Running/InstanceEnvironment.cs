@@ -42,12 +42,12 @@ internal static class InstanceEnvironment
         {
             ["ASPNETCORE_URLS"] = $"http://unix:{system.SocketOf(instance)}",
             ["Gateway__Admin__Urls"] = system.AdminUrlOf(instance),
-            // The challenge purges where it pays.
-            [Purge] = settings[Purge] ?? "Everyone",
             ["ConnectionStrings__Ledger"] = settings.ConnectionString(ledger),
             ["Gateway__Instance__Name"] = instance,
             [DefaultUrl] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,
             [FallbackUrl] = settings["RELAY_FALLBACK_URL"] ?? settings.FallbackUrl,
+            // For the challenge and measurements; the gateway's own defaults are Operator and Durable.
+            [Purge] = settings[Purge] ?? "Everyone",
             [Profile] = settings.Durable ? "Durable" : "Unlogged",
             // As in a container, where the runtime would count a third of a core as one.
             [Processors] = settings[Processors] ?? "2",

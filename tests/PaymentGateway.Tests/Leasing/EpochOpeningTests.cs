@@ -1,0 +1,120 @@
+using PaymentGateway.Configuring;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Leasing;
+
+/// <summary>Instances of one ledger name the same processors.</summary>
+public sealed class EpochOpeningTests : IAsyncLifetime
+{
+    private const string DefaultKey = "Gateway:Processors:Default:BaseUrl";
+    private const string FallbackKey = "Gateway:Processors:Fallback:BaseUrl";
+    private const string Default = "http://default.example/";
+    private const string Fallback = "http://fallback.example/";
+
+    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
+
+    private readonly TestDatabase _database = new();
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("opening");
+
+    public Task InitializeAsync() => _database.InitializeAsync();
+
+    public async Task DisposeAsync()
+    {
+        await _database.DisposeAsync();
+        _directory.Delete(recursive: true);
+    }
+
+    [PostgresTheory]
+    [InlineData(DefaultKey)]
+    [InlineData(FallbackKey)]
+    public async Task An_instance_that_names_another_processor_than_a_running_one_is_refused_by_name(string key)
+    {
+        var running = await OpenAsync("running", Minute, Default, Fallback);
+        await using var stages = Build((key, "http://another.example"));
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(
+            () => stages.StartAsync<LeaseKeeper>().WaitAsync(Minute));
+
+        Assert.StartsWith(
+            key.Replace(":", "__", StringComparison.Ordinal) + ": is http://another.example/, and running runs",
+            wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+        var open = await _database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL");
+        Assert.Equal(running, open);
+    }
+
+    [PostgresTheory]
+    [InlineData("the same", "http://default.EXAMPLE:80", null)]
+    [InlineData("expired", "http://another.example", "expires_at = now()")]
+    [InlineData("stopped", "http://another.example", "closed_at = now()")]
+    [InlineData("of an earlier version", "http://another.example", "default_url = NULL, fallback_url = NULL")]
+    public async Task Beside_an_instance_that_is_the_same_or_gone_or_names_none_an_epoch_begins(
+        string instance, string url, string? change)
+    {
+        await OpenAsync(instance, Minute, Default, Fallback);
+        if (change is not null)
+            await _database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
+        await using var stages = Build((DefaultKey, url));
+
+        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+    }
+
+    [PostgresFact]
+    public async Task A_process_that_is_proven_to_be_gone_does_not_keep_its_successor_from_another_processor()
+    {
+        await using var stages = Build(
+            $"http://unix:{_directory.FullName}/api.sock", (DefaultKey, "http://another.example"));
+        await OpenAsync(stages.Part<InstanceLock>().Identity, Minute, Default, Fallback);
+
+        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+    }
+
+    [PostgresFact]
+    public async Task Of_two_that_begin_at_once_with_different_processors_at_most_one_goes_on()
+    {
+        await using var one = Build();
+        await using var other = Build((FallbackKey, "http://another.example"));
+        for (var round = 0; round < 30; round++)
+        {
+            var begun = await Task.WhenAll(BeginsAsync(one), BeginsAsync(other));
+
+            Assert.False(begun[0] && begun[1], $"both began in round {round}");
+            await _database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
+        }
+    }
+
+    [PostgresFact]
+    public async Task A_password_in_a_url_does_not_enter_the_ledger()
+    {
+        await using var stages = Build((DefaultKey, "http://user:password@default.example"));
+
+        var epoch = await stages.Part<EpochOpening>().OpenAsync();
+
+        Assert.Equal(
+            Default, await _database.ScalarAsync<string>($"SELECT default_url FROM leases WHERE epoch = {epoch}"));
+    }
+
+    private Stages Build(params (string Key, string? Value)[] settings) => Build(urls: null, settings);
+
+    private Stages Build(string? urls, params (string Key, string? Value)[] settings) => Stages.Build(
+        _database.ConnectionString, TimeProvider.System, urls,
+        [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
+
+    private Task<int> OpenAsync(string instance, TimeSpan duration, string defaultUrl, string fallbackUrl) =>
+        _database.Leases.OpenAsync(new OpenLeaseArgs(instance, duration, defaultUrl, fallbackUrl));
+
+    // On a thread of its own, so that both are on their way at once.
+    private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>
+    {
+        try
+        {
+            return await stages.Part<EpochOpening>().OpenAsync() > 0;
+        }
+        catch (ConfigurationException)
+        {
+            return false;
+        }
+    });
+}
