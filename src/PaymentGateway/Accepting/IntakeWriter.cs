@@ -17,7 +17,7 @@ internal sealed partial class IntakeWriter(
     // For the parts of a batch that was held up by an id: each has waited for it already.
     private const string ShortLockTimeout = "10ms";
 
-    private volatile bool _failing;
+    private readonly OutageLog _outage = new();
 
     /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
     public Task StoreAsync(List<PendingAcceptance> batch)
@@ -65,7 +65,7 @@ internal sealed partial class IntakeWriter(
         if (stored is not null)
         {
             Enqueue(batch, stored, times, generation);
-            _failing = false;
+            _outage.Succeed();
         }
 
         acceptances.End(times);
@@ -147,12 +147,8 @@ internal sealed partial class IntakeWriter(
     private static bool IsBlocked(Exception failed) =>
         failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
-    // Not for each batch: clients go on posting while PostgreSQL is unavailable.
-    private void ReportFailed(int count, string reason)
-    {
-        Log.StoringFailed(log, _failing ? LogLevel.Debug : LogLevel.Error, count, reason);
-        _failing = true;
-    }
+    private void ReportFailed(int count, string reason) =>
+        Log.StoringFailed(log, _outage.Fail(LogLevel.Error), count, reason);
 
     private static partial class Log
     {

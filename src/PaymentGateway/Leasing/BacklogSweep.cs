@@ -1,4 +1,5 @@
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
@@ -12,7 +13,7 @@ internal sealed partial class BacklogSweep(
     private const int PageMax = 1_000;
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
-    private bool _failing;
+    private readonly OutageLog _outage = new();
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -28,12 +29,11 @@ internal sealed partial class BacklogSweep(
                     && queue.RemainingCapacity * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)
                     await LoadAsync(range, epoch);
-                _failing = false;
+                _outage.Succeed();
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.SweepFailed(log, _failing ? LogLevel.Debug : LogLevel.Warning, unavailable.Message);
-                _failing = true;
+                Log.SweepFailed(log, _outage.Fail(LogLevel.Warning), unavailable.Message);
             }
         }
     }

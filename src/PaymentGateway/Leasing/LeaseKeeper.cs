@@ -22,7 +22,7 @@ internal sealed partial class LeaseKeeper(
     private long _lastKept = clock.GetTimestamp();
     private Task _duties = Task.CompletedTask;
     private bool _schemaKnown;
-    private bool _unavailable;
+    private readonly OutageLog _outage = new();
 
     /// <summary>Takes the first lease before the listener opens, when PostgreSQL is there; else goes on.</summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
@@ -142,9 +142,8 @@ internal sealed partial class LeaseKeeper(
             lease.Checked();
             await broken.CheckAsync(epoch, refusedUntil);
             await adoption.AdoptAllAsync();
-            if (_unavailable)
+            if (_outage.Succeed())
                 Log.DatabaseAvailable(log);
-            _unavailable = false;
         }
         catch (Exception failed) when (failed is not OperationCanceledException)
         {
@@ -156,8 +155,7 @@ internal sealed partial class LeaseKeeper(
     {
         // The schema may be another one when the server is back.
         _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
-        Log.DatabaseUnavailable(log, _unavailable ? LogLevel.Debug : LogLevel.Error, failed.Message);
-        _unavailable = true;
+        Log.DatabaseUnavailable(log, _outage.Fail(LogLevel.Error), failed.Message);
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.

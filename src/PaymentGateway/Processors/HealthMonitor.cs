@@ -1,4 +1,5 @@
 using PaymentGateway.Configuring;
+using PaymentGateway.Metering;
 using PaymentGateway.Routing;
 using PaymentGateway.Storage;
 
@@ -14,8 +15,8 @@ internal sealed partial class HealthMonitor(
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    private bool _unavailable;
-    private volatile bool _sharingFails;
+    private readonly OutageLog _recordOutage = new();
+    private readonly OutageLog _sharingOutage = new();
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -27,13 +28,11 @@ internal sealed partial class HealthMonitor(
                     _ = PollAsync(lanes.Of((Processor)claim.Processor));
                 foreach (var row in await record.ReadAsync())
                     lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
-                _unavailable = false;
+                _recordOutage.Succeed();
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
             {
-                if (!_unavailable)
-                    Log.RecordUnavailable(log, failed.Message);
-                _unavailable = true;
+                Log.RecordUnavailable(log, _recordOutage.Fail(LogLevel.Warning), failed.Message);
             }
 
             await Task.Delay(PollInterval, clock, stoppingToken);
@@ -55,20 +54,18 @@ internal sealed partial class HealthMonitor(
             lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
                 (int)lane.Processor, report.Failing, (int)report.MinResponse.TotalMilliseconds));
-            _sharingFails = false;
+            _sharingOutage.Succeed();
         }
         catch (Exception failed)
         {
-            Log.PollFailed(
-                log, _sharingFails ? LogLevel.Debug : LogLevel.Warning, lane.Processor, failed.Message);
-            _sharingFails = true;
+            Log.PollFailed(log, _sharingOutage.Fail(LogLevel.Warning), lane.Processor, failed.Message);
         }
     }
 
     private static partial class Log
     {
-        [LoggerMessage(300, LogLevel.Warning, "The shared health record is unavailable: {Reason}")]
-        public static partial void RecordUnavailable(ILogger log, string reason);
+        [LoggerMessage(EventId = 300, Message = "The shared health record is unavailable: {Reason}")]
+        public static partial void RecordUnavailable(ILogger log, LogLevel level, string reason);
 
         [LoggerMessage(EventId = 301, Message = "The health of {Processor} could not be shared: {Reason}")]
         public static partial void PollFailed(ILogger log, LogLevel level, Processor processor, string reason);

@@ -17,7 +17,7 @@ internal sealed partial class SettlementWriter(
     // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
-    private bool _failing;
+    private readonly OutageLog _outage = new();
 
     /// <summary>False: the database is behind, so nothing more may be charged.</summary>
     public bool HasCapacity => outcomes.HasCapacity;
@@ -41,9 +41,8 @@ internal sealed partial class SettlementWriter(
         {
             var beganAt = clock.GetTimestamp();
             await WriteAsync(batch, stoppingToken);
-            if (_failing)
+            if (_outage.Succeed())
                 Log.RecordsAgain(log);
-            _failing = false;
             Count(batch, clock.GetElapsedTime(beganAt));
             foreach (var settlement in batch)
                 unsettled.Remove(settlement.Payment);
@@ -76,11 +75,9 @@ internal sealed partial class SettlementWriter(
             {
                 // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
                 var wait = backoff.Next(RetryMaximum);
-                // A change of state once, and the tries for whoever asks for them.
                 Log.RecordingFailed(
-                    log, _failing ? LogLevel.Debug : LogLevel.Warning, batch.Count,
-                    (long)wait.TotalMilliseconds, unavailable.Message);
-                _failing = true;
+                    log, _outage.Fail(LogLevel.Warning), batch.Count, (long)wait.TotalMilliseconds,
+                    unavailable.Message);
                 await Task.Delay(wait, clock, stopping);
             }
         }

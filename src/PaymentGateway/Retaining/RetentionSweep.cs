@@ -23,7 +23,7 @@ internal sealed partial class RetentionSweep(
         if (options.Retention is not { } retention)
             return;
 
-        var (total, isFailing) = (0, false);
+        var (total, outage) = (0, new OutageLog());
         while (true)
         {
             var (began, removed) = (clock.GetTimestamp(), 0);
@@ -31,12 +31,11 @@ internal sealed partial class RetentionSweep(
             {
                 removed = await store.RemoveAsync(new RemoveArgs(clock.GetUtcNow().UtcDateTime, retention, PageMax));
                 metrics.Removed.Add(removed);
-                isFailing = false;
+                outage.Succeed();
             }
             catch (Exception failed) when (!stoppingToken.IsCancellationRequested)
             {
-                Log.Failed(log, isFailing ? LogLevel.Debug : LogLevel.Warning, failed.Message);
-                isFailing = true;
+                Log.Failed(log, outage.Fail(LogLevel.Warning), failed.Message);
             }
 
             total += removed;

@@ -1,3 +1,4 @@
+using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
@@ -18,7 +19,7 @@ internal sealed partial class DoubtMarking(
     private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);
 
     private long _sweptAt = clock.GetTimestamp();
-    private bool _fails;
+    private readonly OutageLog _outage = new();
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -30,14 +31,12 @@ internal sealed partial class DoubtMarking(
             try
             {
                 await TellAsync(changes);
-                _fails = false;
+                _outage.Succeed();
             }
             catch (Exception failed)
             {
                 marks.Return(changes);
-                if (!_fails)
-                    Log.MarkingFailed(log, failed.Message);
-                _fails = true;
+                Log.MarkingFailed(log, _outage.Fail(LogLevel.Warning), failed.Message);
                 await Task.Delay(RetryAfter, clock, stoppingToken);
                 marks.Changed.Set();
             }
@@ -64,7 +63,7 @@ internal sealed partial class DoubtMarking(
 
     private static partial class Log
     {
-        [LoggerMessage(415, LogLevel.Warning, "Failed to save in-doubt changes: {Reason}")]
-        public static partial void MarkingFailed(ILogger log, string reason);
+        [LoggerMessage(EventId = 415, Message = "Failed to save in-doubt changes: {Reason}")]
+        public static partial void MarkingFailed(ILogger log, LogLevel level, string reason);
     }
 }

@@ -13,8 +13,7 @@ internal sealed partial class PaymentParking(
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
-    // As it was told last: not for each payment and each try.
-    private volatile bool _failing;
+    private readonly OutageLog _outage = new();
 
     /// <summary>Parks a payment, again and again until it is written; it stays unsettled until then.</summary>
     public async Task ParkAsync(Payment payment, string reason)
@@ -27,15 +26,13 @@ internal sealed partial class PaymentParking(
                 await store.ParkAsync(new ParkArgs(
                     payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
                 unsettled.Remove(payment);
-                _failing = false;
+                _outage.Succeed();
                 metrics.Parked.Add(1);
                 return;
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.ParkingFailed(
-                    log, _failing ? LogLevel.Debug : LogLevel.Warning, payment, unavailable.Message);
-                _failing = true;
+                Log.ParkingFailed(log, _outage.Fail(LogLevel.Warning), payment, unavailable.Message);
                 await Task.Delay(RetryAfter, clock);
             }
         }

@@ -17,20 +17,18 @@ internal sealed partial class OpsSampler(
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         using var timer = new PeriodicTimer(Period, clock);
-        var failing = false;
+        var outage = new OutageLog();
         while (await timer.WaitForNextTickAsync(stoppingToken))
         {
             try
             {
                 if (events.AreWatched && await PublishAsync(stoppingToken))
-                    failing = false;
+                    outage.Succeed();
             }
             catch (Exception failed) when (!stoppingToken.IsCancellationRequested)
             {
                 // A page that cannot be shown stops no payment.
-                if (!failing)
-                    Log.Failed(log, failed);
-                failing = true;
+                Log.Failed(log, outage.Fail(LogLevel.Error), failed);
             }
         }
     }
@@ -47,8 +45,8 @@ internal sealed partial class OpsSampler(
 
     private static partial class Log
     {
-        [LoggerMessage(700, LogLevel.Error, "The page /ops cannot be shown")]
-        public static partial void Failed(ILogger log, Exception failed);
+        [LoggerMessage(EventId = 700, Message = "The page /ops cannot be shown")]
+        public static partial void Failed(ILogger log, LogLevel level, Exception failed);
     }
 }
 
