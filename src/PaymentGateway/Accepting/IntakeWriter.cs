@@ -147,8 +147,11 @@ internal sealed partial class IntakeWriter(
     private static bool IsBlocked(Exception failed) =>
         failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
-    private void ReportFailed(int count, string reason) =>
-        Log.StoringFailed(log, _outage.Fail(LogLevel.Error), count, reason);
+    private void ReportFailed(int count, string reason)
+    {
+        var level = _outage.Fail(LogLevel.Error);
+        Log.StoringFailed(log, level, count, reason);
+    }
 
     private static partial class Log
     {

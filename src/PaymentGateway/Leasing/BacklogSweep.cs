@@ -33,7 +33,8 @@ internal sealed partial class BacklogSweep(
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.SweepFailed(log, _outage.Fail(LogLevel.Warning), unavailable.Message);
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.SweepFailed(log, level, unavailable.Message);
             }
         }
     }

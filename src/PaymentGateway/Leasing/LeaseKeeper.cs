@@ -155,7 +155,8 @@ internal sealed partial class LeaseKeeper(
     {
         // The schema may be another one when the server is back.
         _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
-        Log.DatabaseUnavailable(log, _outage.Fail(LogLevel.Error), failed.Message);
+        var level = _outage.Fail(LogLevel.Error);
+        Log.DatabaseUnavailable(log, level, failed.Message);
     }
 
     // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.

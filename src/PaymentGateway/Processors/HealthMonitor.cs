@@ -32,7 +32,8 @@ internal sealed partial class HealthMonitor(
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
             {
-                Log.RecordUnavailable(log, _recordOutage.Fail(LogLevel.Warning), failed.Message);
+                var level = _recordOutage.Fail(LogLevel.Warning);
+                Log.RecordUnavailable(log, level, failed.Message);
             }
 
             await Task.Delay(PollInterval, clock, stoppingToken);
@@ -58,7 +59,8 @@ internal sealed partial class HealthMonitor(
         }
         catch (Exception failed)
         {
-            Log.PollFailed(log, _sharingOutage.Fail(LogLevel.Warning), lane.Processor, failed.Message);
+            var level = _sharingOutage.Fail(LogLevel.Warning);
+            Log.PollFailed(log, level, lane.Processor, failed.Message);
         }
     }
 

@@ -75,9 +75,9 @@ internal sealed partial class SettlementWriter(
             {
                 // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
                 var wait = backoff.Next(RetryMaximum);
+                var level = _outage.Fail(LogLevel.Warning);
                 Log.RecordingFailed(
-                    log, _outage.Fail(LogLevel.Warning), batch.Count, (long)wait.TotalMilliseconds,
-                    unavailable.Message);
+                    log, level, batch.Count, (long)wait.TotalMilliseconds, unavailable.Message);
                 await Task.Delay(wait, clock, stopping);
             }
         }

@@ -35,7 +35,8 @@ internal sealed partial class RetentionSweep(
             }
             catch (Exception failed) when (!stoppingToken.IsCancellationRequested)
             {
-                Log.Failed(log, outage.Fail(LogLevel.Warning), failed.Message);
+                var level = outage.Fail(LogLevel.Warning);
+                Log.Failed(log, level, failed.Message);
             }
 
             total += removed;

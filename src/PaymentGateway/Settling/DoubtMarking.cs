@@ -36,7 +36,8 @@ internal sealed partial class DoubtMarking(
             catch (Exception failed)
             {
                 marks.Return(changes);
-                Log.MarkingFailed(log, _outage.Fail(LogLevel.Warning), failed.Message);
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.MarkingFailed(log, level, failed.Message);
                 await Task.Delay(RetryAfter, clock, stoppingToken);
                 marks.Changed.Set();
             }

@@ -32,7 +32,8 @@ internal sealed partial class PaymentParking(
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                Log.ParkingFailed(log, _outage.Fail(LogLevel.Warning), payment, unavailable.Message);
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.ParkingFailed(log, level, payment, unavailable.Message);
                 await Task.Delay(RetryAfter, clock);
             }
         }

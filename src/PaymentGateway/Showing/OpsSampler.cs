@@ -28,7 +28,8 @@ internal sealed partial class OpsSampler(
             catch (Exception failed) when (!stoppingToken.IsCancellationRequested)
             {
                 // A page that cannot be shown stops no payment.
-                Log.Failed(log, outage.Fail(LogLevel.Error), failed);
+                var level = outage.Fail(LogLevel.Error);
+                Log.Failed(log, level, failed);
             }
         }
     }

@@ -1,7 +1,6 @@
 using System.Buffers.Text;
 using System.Diagnostics;
 using System.Net.Sockets;
-using PaymentGateway.Tools.Measuring.Load;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 
@@ -64,9 +63,8 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
 
     private static void WaitUntil(long start, double seconds)
     {
-        while (Pause.UntilMs((seconds - Stopwatch.GetElapsedTime(start).TotalSeconds) * 1000))
-        {
-        }
+        while (Stopwatch.GetElapsedTime(start).TotalSeconds < seconds)
+            Thread.Sleep(1);
     }
 
     private static Socket Connect(string path)

@@ -44,7 +44,7 @@ public sealed class LeaseReleaseTests : IAsyncLifetime
     {
         var epochs = new List<int>();
         foreach (var instance in new[] { "open", "closed", "gone" })
-            epochs.Add(await _database.Leases.OpenAsync(instance, TimeSpan.FromMinutes(1)));
+            epochs.Add(await _database.Leases.OpenAsync(new OpenLeaseArgs(instance, TimeSpan.FromMinutes(1))));
         foreach (var epoch in epochs)
             await _database.Leases.RenewAsync(new RenewalArgs(
                 epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false,

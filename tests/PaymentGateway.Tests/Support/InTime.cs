@@ -8,8 +8,7 @@ public static class InTime
     // Not a part of what is tested: a stalled instance must not excuse itself.
     private static readonly Lazy<Task<SimulatedProcessor>> Stub = new(() => SimulatedProcessor.StartAsync());
 
-    /// <summary>The reference call goes to an HTTP server of the test's own.</summary>
-    /// <inheritdoc cref="EndsAsync{T}(TimeSpan, Task{T}, Func{CancellationToken, Task}, string, TimeProvider)"/>
+    /// <summary>As below; the reference call goes to an HTTP server of the test's own.</summary>
     public static async Task<T> EndsAsync<T>(TimeSpan limit, Task<T> call, string what)
     {
         var stub = await Stub.Value;

@@ -131,6 +131,8 @@ internal abstract class ControlGroups : IDisposable
     /// <summary>CPU and memory are limited.</summary>
     private sealed class VersionTwo(string root) : ControlGroups
     {
+        private static readonly string[] Needed = ["cpu", "memory"];
+
         private readonly List<string> _enabled = [];
 
         public override bool LimitsMemory => true;
@@ -163,7 +165,7 @@ internal abstract class ControlGroups : IDisposable
         // Only what is not on yet, so that the machine is left as it was.
         private void Enable()
         {
-            foreach (var controller in new[] { "cpu", "memory" }.Except(Words("cgroup.subtree_control")))
+            foreach (var controller in Needed.Except(Words("cgroup.subtree_control")))
             {
                 try
                 {

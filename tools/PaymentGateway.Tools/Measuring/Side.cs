@@ -57,8 +57,9 @@ internal sealed class Side : IAsyncDisposable
         return new Side(settings, log);
     }
 
-    public CpuUse Cpu() =>
-        _meter?.Cpu() ?? throw new InvalidOperationException("Nothing runs that could be measured.");
+    public PartMeter Meter => _meter ?? throw new InvalidOperationException("Nothing runs that could be measured.");
+
+    public CpuUse Cpu() => Meter.Cpu();
 
     public async ValueTask DisposeAsync()
     {
