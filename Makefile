@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing model ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment 
 
 routing: ## the routing policy, simulated over both official loads and 1,000 random ones (docs/routing.md)
 	@dotnet run --project tests/PaymentGateway.Benchmarks -c Release -v q -- routing
+
+model: ## the protocol's model, searched completely with FAULTS (1: seconds, 2: minutes, 10 GB), and each rule broken
+	@tests/model/run
 
 ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
 	@eng/tool ab $(ARGS)

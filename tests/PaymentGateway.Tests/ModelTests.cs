@@ -1,0 +1,16 @@
+using Xunit.Abstractions;
+
+namespace PaymentGateway.Tests;
+
+/// <summary>The model of the protocol in tests/model, searched completely with one fault.</summary>
+public sealed class ModelTests(ITestOutputHelper output)
+{
+    [Fact]
+    public async Task The_protocol_holds_and_each_broken_rule_is_found()
+    {
+        var searched = await Shell.RunAsync([Repository.PathOf("tests", "model", "run")]);
+
+        output.WriteLine(searched.Output);
+        Assert.True(searched.Succeeded, $"{searched.Output}{searched.Errors}");
+    }
+}
