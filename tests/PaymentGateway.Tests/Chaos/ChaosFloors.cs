@@ -33,7 +33,6 @@ public static class ChaosFloors
     // fault's.
     private const int PerLongOutage = 20;
 
-    /// <summary>What is missing, in words.</summary>
     public static IEnumerable<string> Missed(ChaosCaused run)
     {
         var planned = (long)(0.9 * ChaosLoad.PerSecond * run.Length.TotalSeconds);

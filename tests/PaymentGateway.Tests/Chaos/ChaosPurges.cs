@@ -28,10 +28,8 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     private readonly List<string> _problems = [];
     private ChaosPurgeCheck? _check;
 
-    /// <summary>What was wrong.</summary>
     public IReadOnlyList<string> Problems => _problems;
 
-    /// <summary>The figures, for people.</summary>
     public override string ToString()
     {
         if (_check is null)

@@ -13,7 +13,6 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 
     private readonly List<ChaosWireFault> _faults = [];
 
-    /// <summary>Every step that was done.</summary>
     public IReadOnlyList<ChaosWireFault> Faults => _faults;
 
     public static bool IsOfDatabase(ChaosKind kind) => kind is ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut

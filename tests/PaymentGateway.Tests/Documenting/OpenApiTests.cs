@@ -86,18 +86,6 @@ public sealed partial class OpenApiTests
                 $"{at.Status}", StatusesOf(Problems().Single(one => TextOf(one, "type") == type)).Split(", "))));
 
     [Fact]
-    public void Every_example_is_valid_by_its_schema()
-    {
-        var examples = new List<(string Where, JsonNode Schema, JsonNode? Value)>();
-        Collect(Document.Root, "", examples);
-        var faults = examples.SelectMany(example => Document.FaultsOf(example.Schema, example.Value)
-            .Select(fault => $"{example.Where}: {fault}"));
-
-        Assert.InRange(examples.Count, 60, 10_000);
-        AssertNone("wrong examples", faults);
-    }
-
-    [Fact]
     public void Every_503_says_when_to_come_back() => Assert.All(
         Document.Operations,
         operation => Assert.True(operation.Responses[503]["headers"]!["Retry-After"] is not null, $"{operation}"));
@@ -177,25 +165,6 @@ public sealed partial class OpenApiTests
             // A HEAD is a GET without its body.
             : endpoint.Metadata.GetMetadata<HttpMethodMetadata>()!.HttpMethods.Where(method => method != "HEAD")
                 .Select(method => ($"{method} {path}", endpoint.Metadata.Contains(AdminListener.Only)));
-    }
-
-    private static void Collect(JsonNode? at, string where, List<(string, JsonNode, JsonNode?)> examples)
-    {
-        if (at is JsonObject parent)
-        {
-            if (parent["schema"] is { } schema)
-                examples.AddRange(DocumentedOperation.ExamplesOf(parent)
-                    .Select(example => ($"{where}/{example.Name}", schema, example.Value)));
-            else if (parent["examples"] is JsonArray values)
-                examples.AddRange(values.Select(value => (where, (JsonNode)parent, value)));
-            foreach (var (name, child) in parent)
-                Collect(child, $"{where}/{name}", examples);
-        }
-        else if (at is JsonArray list)
-        {
-            foreach (var child in list)
-                Collect(child, where, examples);
-        }
     }
 
     private static IEnumerable<string> TypesOf(DocumentedOperation operation, int status) =>

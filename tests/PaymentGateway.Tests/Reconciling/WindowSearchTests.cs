@@ -109,17 +109,6 @@ public sealed class WindowSearchTests
     }
 
     [Fact]
-    public void What_has_changed_between_two_questions_is_no_difference()
-    {
-        var all = new TimeWindow(Start, Start.AddSeconds(1));
-        var asked = 0;
-
-        var found = Find(all, _ => asked++ == 0 ? new Comparison(Sums.One(1), default) : default);
-
-        Assert.Empty(found);
-    }
-
-    [Fact]
     public void No_more_are_found_than_are_asked_for()
     {
         var all = new TimeWindow(Start, Start.AddSeconds(10));

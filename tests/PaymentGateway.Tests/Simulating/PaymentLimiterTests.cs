@@ -43,20 +43,6 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_look_up_waits_behind_800_slow_payments()
-    {
-        var charges = await ChargeManyAsync(800);
-        var lookUp = _processor.Client.LookUpAsync(Guid.NewGuid());
-        await HoldsAsync(inFlight: 800, queued: 1);
-        Assert.False(lookUp.IsCompleted);
-
-        _clock.Advance(Delay);
-
-        Assert.Equal(HttpStatusCode.NotFound, (await lookUp).StatusCode);
-        await Task.WhenAll(charges);
-    }
-
-    [Fact]
     public async Task Hanging_up_in_the_queue_cancels_the_call_and_releases_its_permit()
     {
         var id = Guid.NewGuid();

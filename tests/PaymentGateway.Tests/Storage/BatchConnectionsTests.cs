@@ -107,7 +107,6 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     {
         if (connection.State == ConnectionState.Closed)
             await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        return (int)(await command.ExecuteScalarAsync())!;
+        return await connection.ScalarAsync<int>(sql);
     }
 }

@@ -50,7 +50,6 @@ public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassF
     private static async Task<int> AskAsync(NpgsqlConnection connection)
     {
         await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(Ask, connection);
-        return (int)(await command.ExecuteScalarAsync())!;
+        return await connection.ScalarAsync<int>(Ask);
     }
 }

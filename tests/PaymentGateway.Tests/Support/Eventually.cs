@@ -22,6 +22,20 @@ public static class Eventually
         }
     }
 
+    /// <summary>Whether an instance is ready; it is not while nothing listens there.</summary>
+    public static async Task<bool> IsReadyAsync(HttpClient instance)
+    {
+        try
+        {
+            using var answer = await instance.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (HttpRequestException)
+        {
+            return false;
+        }
+    }
+
     /// <summary>
     /// What a call is answered that is made again while that is 503, as it is where a machine is slow at first.
     /// </summary>

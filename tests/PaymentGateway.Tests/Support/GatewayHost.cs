@@ -19,7 +19,6 @@ internal sealed class GatewayHost : IAsyncDisposable
         _client = UnixHttp.To(Socket);
     }
 
-    /// <summary>Where it listens.</summary>
     public string Socket => SocketIn(_directory);
 
     public static async Task<GatewayHost> StartAsync(
@@ -48,10 +47,8 @@ internal sealed class GatewayHost : IAsyncDisposable
         return new GatewayHost(directory, app);
     }
 
-    /// <summary>Where it listens.</summary>
     public string Url => $"http://unix:{SocketIn(_directory)}";
 
-    /// <summary>A part of the gateway, to look at.</summary>
     public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 
     public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)

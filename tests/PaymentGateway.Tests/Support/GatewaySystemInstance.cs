@@ -56,7 +56,6 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         .Select(line => Path.GetFileName(line)).Where(name => name.Contains(".so", StringComparison.Ordinal))
         .Distinct().ToList();
 
-    /// <summary>Waits for the end.</summary>
     /// <exception cref="TimeoutException">It did not come in time.</exception>
     public async Task<(int ExitCode, string Output, string Errors)> EndAsync(TimeSpan within)
     {

@@ -49,7 +49,6 @@ internal sealed class IntakeFixture : IDisposable
 
     public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
 
-    /// <summary>The ids of what is in the queue, in its order.</summary>
     public List<Guid> TakeAll()
     {
         var ids = new List<Guid>();

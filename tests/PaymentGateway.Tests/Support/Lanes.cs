@@ -25,7 +25,6 @@ internal sealed class Lanes : IAsyncDisposable
 
     public ProcessorLane Fallback { get; }
 
-    /// <summary>What the handlers around the calls have logged.</summary>
     public LogLines<CallGuardHandler> Log { get; } = new();
 
     /// <summary>Of the payments' epoch, and held until a test ends it.</summary>

@@ -32,7 +32,6 @@ internal static class Prometheus
 }
 
 /// <summary>A fact that needs a Prometheus, and PostgreSQL; skipped on a machine without.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class PrometheusFactAttribute : FactAttribute
 {
     public PrometheusFactAttribute() =>
@@ -42,7 +41,6 @@ public sealed class PrometheusFactAttribute : FactAttribute
 }
 
 /// <summary>A fact that needs a Prometheus and a whole system; skipped on a machine without.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class PrometheusSystemFactAttribute : FactAttribute
 {
     public PrometheusSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Prometheus.SkipReason;

@@ -42,7 +42,6 @@ internal sealed class PrometheusServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Asks for an expression as of now.</summary>
     /// <returns>The labels and the value of each series.</returns>
     public async Task<List<(Dictionary<string, string> Labels, string Value)>> QueryAsync(string expression)
     {

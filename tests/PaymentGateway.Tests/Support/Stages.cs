@@ -58,7 +58,6 @@ internal sealed class Stages : IAsyncDisposable
 
     public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
-    /// <summary>What a part has logged.</summary>
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
 
     /// <summary>What a part has logged at Information or above.</summary>

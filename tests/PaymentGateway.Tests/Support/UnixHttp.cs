@@ -34,4 +34,16 @@ internal static class UnixHttp
     {
         BaseAddress = new Uri("http://gateway"),
     };
+
+    /// <summary>A client whose headers go as they are, and to which a redirection is an answer.</summary>
+    public static HttpClient Raw(Uri address, Encoding encoding) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        AllowAutoRedirect = false,
+        UseCookies = false,
+        RequestHeaderEncodingSelector = (_, _) => encoding,
+    })
+    {
+        BaseAddress = address,
+    };
 }

@@ -13,10 +13,6 @@ public static class VersionOne
         database.ExecuteAsync(durable ? Dump.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE") : Dump);
 
     /// <summary>The same in place of the tables that are there.</summary>
-    public static async Task ReplaceAsync(NpgsqlConnection connection)
-    {
-        await using var command = new NpgsqlCommand(
-            $"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}", connection);
-        await command.ExecuteNonQueryAsync();
-    }
+    public static Task ReplaceAsync(NpgsqlConnection connection) =>
+        connection.ExecuteAsync($"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}");
 }

@@ -69,7 +69,6 @@ internal sealed class WorkerRig
     public Payment NewPayment(int epoch = Epoch) =>
         new(Guid.NewGuid(), 1990, Timestamps.Truncate(Clock.GetUtcNow().UtcDateTime), epoch);
 
-    /// <summary>A new payment, in the queue.</summary>
     public Payment Pay()
     {
         var payment = NewPayment();

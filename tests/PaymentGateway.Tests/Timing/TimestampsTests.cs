@@ -1,5 +1,6 @@
 using FsCheck;
 using FsCheck.Xunit;
+using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Tests.Support;
 using PaymentGateway.Timing;
 
@@ -43,7 +44,7 @@ public sealed class TimestampsTests
     [Fact]
     public void The_clock_is_read_in_whole_microseconds()
     {
-        var clock = new SteppedClock { Now = new DateTimeOffset(Whole).AddTicks(7) };
+        var clock = new FakeTimeProvider(new DateTimeOffset(Whole).AddTicks(7));
 
         Assert.Equal(Whole, clock.UtcMicroseconds());
     }
