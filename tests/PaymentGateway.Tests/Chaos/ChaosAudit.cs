@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What one instance and both processors said about one window.</summary>

@@ -1,6 +1,3 @@
-using Npgsql;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An epoch that is not closed.</summary>

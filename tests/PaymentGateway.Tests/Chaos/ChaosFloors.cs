@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What a run has caused, from the clients' notes, the database and the simulators' records.</summary>

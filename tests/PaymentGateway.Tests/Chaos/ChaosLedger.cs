@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Text;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>The figures of a run, for people.</summary>

@@ -1,6 +1,4 @@
 using System.Data.Common;
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 

@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>

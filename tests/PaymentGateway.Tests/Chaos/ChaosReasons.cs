@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>Why a payment entered the ledger late.</summary>

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What the rig does to a system.</summary>

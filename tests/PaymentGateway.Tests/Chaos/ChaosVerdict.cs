@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What is wrong after a run, if anything, and how many payments were lost or charged twice.</summary>

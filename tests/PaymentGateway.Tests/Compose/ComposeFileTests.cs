@@ -1,7 +1,4 @@
-using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
 using NJsonSchema;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 

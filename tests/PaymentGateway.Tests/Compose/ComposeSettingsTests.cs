@@ -1,7 +1,4 @@
 using Microsoft.Extensions.Configuration;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Tools.Running;
 using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Compose;

@@ -1,7 +1,4 @@
-using System.Diagnostics;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Compose;
 

@@ -1,6 +1,4 @@
-using System.Text.RegularExpressions;
 using PaymentGateway.Commanding;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The Dockerfile, parsed: its stages with their instructions, continued lines joined.</summary>

@@ -1,7 +1,3 @@
-using System.Text.RegularExpressions;
-using Npgsql;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>

@@ -1,11 +1,7 @@
-using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Answering;
 using PaymentGateway.Hosting;
 using PaymentGateway.Querying;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Documenting;
 

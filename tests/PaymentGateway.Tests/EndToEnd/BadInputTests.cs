@@ -1,7 +1,4 @@
-using System.Net;
 using System.Net.Http.Headers;
-using System.Text;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Both processors fail while 200 payments a second come in; BOTH_DOWN_SECONDS=30 is the long form.</summary>

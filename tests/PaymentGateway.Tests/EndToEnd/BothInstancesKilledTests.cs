@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>kill -9 of both instances: nginx says so by itself, and goes on with the first that is back.</summary>

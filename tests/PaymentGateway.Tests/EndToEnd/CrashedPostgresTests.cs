@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A crash of PostgreSQL: the durable profile loses nothing, the other one says what it lost.</summary>

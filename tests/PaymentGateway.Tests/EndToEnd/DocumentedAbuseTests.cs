@@ -1,13 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-using System.Text.Json;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

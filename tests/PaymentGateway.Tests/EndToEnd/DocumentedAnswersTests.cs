@@ -1,11 +1,6 @@
 using System.Net.Http.Headers;
-using System.Text;
-using System.Text.Json.Nodes;
-using PaymentGateway.Tests.Documenting;
 using PaymentGateway.Tests.Hosting;
 using PaymentGateway.Tests.Reconciling;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>PostgreSQL's clock jumps by half a minute, forward and back: nobody is charged twice.</summary>

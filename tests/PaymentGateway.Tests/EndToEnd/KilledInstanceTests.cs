@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>kill -9 of an instance under load: acknowledged means stored, and nobody is charged twice.</summary>

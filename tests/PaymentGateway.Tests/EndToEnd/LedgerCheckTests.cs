@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The check of a whole system can fail; LedgerComparisonTests have each thing that it finds.</summary>

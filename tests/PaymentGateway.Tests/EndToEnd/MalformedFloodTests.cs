@@ -1,8 +1,4 @@
 using System.Net.Http.Headers;
-using System.Text;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A processor fails while clients post: waiting for default, and the end of the fallback delay.</summary>

@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

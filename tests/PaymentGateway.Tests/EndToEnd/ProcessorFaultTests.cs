@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Every way in which a processor can fail to say what it did, through the real thing.</summary>

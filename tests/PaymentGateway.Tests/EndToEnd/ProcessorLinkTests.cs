@@ -1,6 +1,3 @@
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The published binary and its connections to a processor by TLS.</summary>

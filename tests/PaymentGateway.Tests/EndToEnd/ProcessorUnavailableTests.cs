@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>

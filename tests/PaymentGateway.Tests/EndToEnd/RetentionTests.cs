@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Twenty thousand old settled payments leave under load, at both instances at once.</summary>

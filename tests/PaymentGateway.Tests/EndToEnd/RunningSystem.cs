@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>One system for all tests that need no settings of their own; each begins with a reset of it.</summary>

@@ -1,8 +1,3 @@
-using System.Net.Sockets;
-using System.Text;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Nobody can hide a payment in another request: not at nginx, not at Kestrel, not between the two.</summary>

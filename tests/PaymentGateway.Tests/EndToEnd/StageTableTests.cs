@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

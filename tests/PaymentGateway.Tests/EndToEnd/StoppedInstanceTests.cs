@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>SIGTERM: what is in flight is finished or handed over; exit code 0 within the grace period.</summary>

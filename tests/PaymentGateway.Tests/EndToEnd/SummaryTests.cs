@@ -1,6 +1,3 @@
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>GET /payments-summary to the byte, with every kind of bound.</summary>

@@ -1,9 +1,4 @@
-using System.Diagnostics;
-using System.Net;
-using System.Net.Http.Json;
-using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,6 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class AcceptanceClockTests

@@ -1,6 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>More than the queue holds, in a whole gateway.</summary>

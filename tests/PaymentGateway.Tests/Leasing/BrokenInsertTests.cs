@@ -1,11 +1,3 @@
-using Microsoft.Extensions.Logging.Abstractions;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>

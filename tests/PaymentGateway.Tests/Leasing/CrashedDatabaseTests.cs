@@ -1,7 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>

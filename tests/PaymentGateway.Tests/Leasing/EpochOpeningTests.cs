@@ -1,8 +1,3 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>

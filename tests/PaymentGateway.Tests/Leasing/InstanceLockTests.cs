@@ -1,6 +1,4 @@
 using Microsoft.AspNetCore.Http;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

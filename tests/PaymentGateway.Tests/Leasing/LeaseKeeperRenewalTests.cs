@@ -1,9 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>

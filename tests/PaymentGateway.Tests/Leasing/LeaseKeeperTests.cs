@@ -1,8 +1,4 @@
-using System.Diagnostics;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Leasing;
 

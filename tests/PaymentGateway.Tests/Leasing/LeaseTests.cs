@@ -1,7 +1,3 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class LeaseTests

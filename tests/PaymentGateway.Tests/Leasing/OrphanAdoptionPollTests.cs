@@ -1,9 +1,3 @@
-using Npgsql;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>

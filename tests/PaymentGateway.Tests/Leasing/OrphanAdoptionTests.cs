@@ -1,9 +1,3 @@
-using System.Net;
-using System.Net.Http.Json;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>How a whole gateway settles what a dead owner left, by whether that one had used fallback.</summary>

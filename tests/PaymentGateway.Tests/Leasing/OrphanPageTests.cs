@@ -1,7 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Adoption and release of an epoch with an old unsettled payment and many settled ones after it.</summary>

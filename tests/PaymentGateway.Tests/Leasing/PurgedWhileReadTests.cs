@@ -1,11 +1,4 @@
-using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Queueing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Leasing;
 

@@ -1,6 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Leasing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class StoredBacklogTests

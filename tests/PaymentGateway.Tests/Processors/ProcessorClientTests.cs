@@ -1,7 +1,4 @@
-using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Processors;
-using PaymentGateway.Routing;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Processors;
 

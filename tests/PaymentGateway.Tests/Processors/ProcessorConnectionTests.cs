@@ -1,10 +1,5 @@
-using System.Net;
 using System.Net.NetworkInformation;
-using System.Net.Sockets;
-using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Processors;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Processors;
 

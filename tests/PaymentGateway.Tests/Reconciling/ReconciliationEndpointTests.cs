@@ -1,9 +1,4 @@
-using System.Net;
-using System.Text.Json;
 using PaymentGateway.Tests.Commanding;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Reconciling;
 

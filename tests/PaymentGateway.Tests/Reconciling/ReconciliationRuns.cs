@@ -1,8 +1,3 @@
-using System.Net;
-using System.Text.Json;
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>Asks a gateway for a reconciliation, and reads its report.</summary>

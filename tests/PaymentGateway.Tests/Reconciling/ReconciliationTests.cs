@@ -1,6 +1,3 @@
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>A reconciliation on a whole gateway in this process, with differences planted on all sides.</summary>

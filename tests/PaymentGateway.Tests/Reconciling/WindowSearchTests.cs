@@ -1,6 +1,4 @@
 using System.Numerics;
-using FsCheck;
-using FsCheck.Xunit;
 using PaymentGateway.Reconciling;
 
 namespace PaymentGateway.Tests.Reconciling;

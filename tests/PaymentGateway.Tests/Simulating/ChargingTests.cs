@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>POST /payments of the simulator against the contract.</summary>

@@ -1,9 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The faults that our own tests set, which the contract does not know.</summary>

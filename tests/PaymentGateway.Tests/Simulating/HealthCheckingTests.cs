@@ -1,6 +1,3 @@
-using System.Net;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Tests.Support;
 using ProcessorSimulator.HealthChecking;
 
 namespace PaymentGateway.Tests.Simulating;

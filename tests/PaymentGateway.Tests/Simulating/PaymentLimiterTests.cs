@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The limiter of payments and look-ups: 800 in progress, 500 queued.</summary>

@@ -1,7 +1,4 @@
 using System.Data;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class DoubtStoreTests : OwnDatabase

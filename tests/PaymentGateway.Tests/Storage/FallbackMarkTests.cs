@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>

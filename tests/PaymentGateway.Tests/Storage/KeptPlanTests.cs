@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>How much of a growing ledger prepared statements read by the plans that they keep.</summary>

@@ -1,8 +1,3 @@
-using System.Collections.Concurrent;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class LeaseStoreTests : OwnDatabase

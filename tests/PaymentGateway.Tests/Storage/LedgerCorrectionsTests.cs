@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>

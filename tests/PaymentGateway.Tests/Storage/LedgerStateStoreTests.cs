@@ -1,10 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class LedgerStateStoreTests : OwnDatabase

@@ -1,6 +1,4 @@
 using PaymentGateway.Querying;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,8 +1,3 @@
-using System.Diagnostics;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<TestDatabase>

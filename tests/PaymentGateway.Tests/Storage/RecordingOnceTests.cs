@@ -1,7 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>

@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A commit that only one server has, on a ledger that names several hosts.</summary>

@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>What a caller gets when the server does not answer, and what it costs the callers after it.</summary>

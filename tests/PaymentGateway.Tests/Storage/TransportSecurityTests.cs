@@ -1,7 +1,4 @@
 using System.Security.Authentication;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 

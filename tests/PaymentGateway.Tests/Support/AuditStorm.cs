@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>An audit whose three answers differed, and what became of the difference.</summary>

@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using System.Net;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Waits for a condition with a deadline, for what happens on other threads or in other programs.</summary>

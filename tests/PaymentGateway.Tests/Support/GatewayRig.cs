@@ -1,6 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Summarising;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>A database, both processors, and gateways on them: what a test of a state machine needs.</summary>

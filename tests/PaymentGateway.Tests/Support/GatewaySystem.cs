@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>

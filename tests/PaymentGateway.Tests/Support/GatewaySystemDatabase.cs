@@ -1,8 +1,3 @@
-using System.Globalization;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The times in the life of a settled payment.</summary>

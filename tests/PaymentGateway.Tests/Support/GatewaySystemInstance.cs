@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>

@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Net;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Relays between the instances and what they call: PostgreSQL, each its own, and both processors.</summary>

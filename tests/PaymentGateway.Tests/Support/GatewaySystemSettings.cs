@@ -1,7 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The settings of a system of the tests' own: a run directory and ports that nobody else has.</summary>

@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Net;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What may happen to a host.</summary>

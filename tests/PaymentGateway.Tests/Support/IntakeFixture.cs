@@ -1,8 +1,4 @@
-using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Tests.Support;
 

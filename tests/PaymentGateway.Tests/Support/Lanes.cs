@@ -1,9 +1,5 @@
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 

@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Net.Http.Json;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Count and sum of one processor in the gateway's summary.</summary>

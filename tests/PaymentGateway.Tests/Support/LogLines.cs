@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using Microsoft.Extensions.Logging;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Keeps what is logged, line by line.</summary>

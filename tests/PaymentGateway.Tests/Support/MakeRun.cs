@@ -1,8 +1,4 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using System.Net;
 using System.Net.NetworkInformation;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 

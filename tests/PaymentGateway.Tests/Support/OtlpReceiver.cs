@@ -1,12 +1,8 @@
 using System.Buffers.Binary;
-using System.Collections.Concurrent;
-using System.Net;
-using System.Text;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Microsoft.Extensions.Logging;
 
 namespace PaymentGateway.Tests.Support;
 

@@ -1,4 +1,3 @@
-using Npgsql;
 using NpgsqlTypes;
 
 namespace PaymentGateway.Tests.Support;

@@ -1,8 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using Npgsql;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>

@@ -1,6 +1,3 @@
-using System.Globalization;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What a process has in memory, as the kernel counts it.</summary>

@@ -1,9 +1,6 @@
-using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Security;
-using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 
 namespace PaymentGateway.Tests.Support;
 

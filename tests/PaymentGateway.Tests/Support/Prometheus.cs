@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The Prometheus of this machine, and the format that it reads.</summary>

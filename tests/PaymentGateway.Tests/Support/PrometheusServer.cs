@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using System.Text.Json;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>A real Prometheus with the configuration and rules of ops/prometheus, on ports of a test's own.</summary>

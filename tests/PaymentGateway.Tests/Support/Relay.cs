@@ -1,7 +1,3 @@
-using System.Collections.Concurrent;
-using System.Net;
-using System.Net.Sockets;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What a relay does to the bytes that pass it.</summary>

@@ -1,6 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The relay passes what it should, loses what it is told to, and never lets a hole go unseen.</summary>

@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Net.Http.Json;
-using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using ProcessorSimulator;
 

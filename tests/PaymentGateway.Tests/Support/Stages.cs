@@ -1,11 +1,6 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 using PaymentGateway.Hosting;
-using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 

@@ -1,5 +1,3 @@
-using Npgsql;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Statements of tests, past the gateway.</summary>

@@ -1,10 +1,3 @@
-using Microsoft.Extensions.Logging.Abstractions;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Recording;
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>

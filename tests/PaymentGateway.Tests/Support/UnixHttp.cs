@@ -1,6 +1,3 @@
-using System.Net.Sockets;
-using System.Text;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>HTTP over a Unix socket, as nginx comes to an instance.</summary>

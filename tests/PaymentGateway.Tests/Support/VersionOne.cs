@@ -1,5 +1,3 @@
-using Npgsql;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The tables of version 1 with payments in them, from before they had a number.</summary>

@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using Microsoft.Extensions.Time.Testing;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The library's clock, which also says how many timers wait for it. Any thread may set them.</summary>

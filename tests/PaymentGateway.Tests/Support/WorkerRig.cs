@@ -1,8 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Recording;
-using PaymentGateway.Routing;
-using PaymentGateway.Settling;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 

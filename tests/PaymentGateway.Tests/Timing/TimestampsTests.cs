@@ -1,9 +1,3 @@
-using FsCheck;
-using FsCheck.Xunit;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Timing;
 
 public sealed class TimestampsTests
