@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests;
 
 /// <summary>The folders of the gateway have an order, and none uses one above it.</summary>

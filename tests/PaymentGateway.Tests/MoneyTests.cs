@@ -1,7 +1,3 @@
-using System.Globalization;
-using FsCheck;
-using FsCheck.Xunit;
-
 namespace PaymentGateway.Tests;
 
 public sealed class MoneyTests

@@ -1,9 +1,6 @@
-using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests;
 

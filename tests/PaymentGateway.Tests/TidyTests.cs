@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests;

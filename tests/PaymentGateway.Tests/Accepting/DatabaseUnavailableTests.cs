@@ -1,8 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>A whole gateway whose PostgreSQL stops, is frozen, and comes back.</summary>

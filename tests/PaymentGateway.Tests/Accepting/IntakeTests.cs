@@ -1,5 +1,4 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 

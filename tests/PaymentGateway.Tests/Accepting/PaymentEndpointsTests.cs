@@ -1,8 +1,4 @@
-using System.Net;
 using System.Net.Http.Headers;
-using System.Text;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Accepting;
 

@@ -1,8 +1,4 @@
 using System.Buffers;
-using System.Text;
-using System.Text.Json;
-using FsCheck;
-using FsCheck.Xunit;
 using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Accepting;

@@ -1,8 +1,4 @@
 using System.Buffers;
-using System.Globalization;
-using System.Text;
-using FsCheck;
-using FsCheck.Xunit;
 using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Accepting;

@@ -1,6 +1,4 @@
-using System.Net;
 using Microsoft.AspNetCore.Routing;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 

@@ -1,8 +1,5 @@
-using System.Net;
-using System.Net.Sockets;
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Answering;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 

@@ -1,9 +1,5 @@
-using System.Globalization;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Answering;
-using PaymentGateway.Configuring;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 

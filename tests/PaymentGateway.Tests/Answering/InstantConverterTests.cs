@@ -1,9 +1,7 @@
-using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Hosting;
 using PaymentGateway.Querying;
 using PaymentGateway.Reconciling;
-using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Answering;
 

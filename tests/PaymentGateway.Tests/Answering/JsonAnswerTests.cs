@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Answering;
 
 /// <summary>The headers of JSON answers.</summary>

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Answering;
 
 /// <summary>docs/problems.md has a row for each problem that the gateway answers, and no other.</summary>

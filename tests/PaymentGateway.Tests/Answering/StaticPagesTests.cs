@@ -1,7 +1,4 @@
 using System.IO.Compression;
-using System.Net;
-using System.Text;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 

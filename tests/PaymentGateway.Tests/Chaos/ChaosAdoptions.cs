@@ -1,5 +1,4 @@
 using System.Data.Common;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 

@@ -1,5 +1,4 @@
 using System.Data.Common;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 
@@ -13,20 +12,17 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private const int AfterwardsMax = 50;
 
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
 
     private readonly Random _random = new(seed);
     private readonly ChaosDatabase _database = new(system);
     private readonly List<string> _problems = [];
     private DateTimeOffset _began;
 
-    /// <summary>How often the auditor came.</summary>
     public int Rounds { get; private set; }
 
     /// <summary>Answers about closed windows that were compared with both processors.</summary>
     public int Judged { get; private set; }
 
-    /// <summary>Payments in the largest closed window.</summary>
     public long Largest { get; private set; }
 
     /// <summary>What was wrong, and that too little was judged.</summary>
@@ -61,7 +57,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     private async Task JudgeClosedAsync(DateTimeOffset from, DateTimeOffset to)
     {
         var answers = await AskGatewayAsync(from, to);
-        var processors = await AskProcessorsAsync(from, to);
+        var processors = await GatewaySummary.OfProcessorsAsync(system.Default, system.Fallback, from, to);
         Judged += answers.Count;
         Largest = Math.Max(Largest, processors.Default.TotalRequests + processors.Fallback.TotalRequests);
         _problems.AddRange(answers
@@ -73,7 +69,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     {
         var end = DateTimeOffset.UtcNow.AddHours(1);
         var answers = await AskGatewayAsync(_began, end);
-        var processors = await AskProcessorsAsync(_began, end);
+        var processors = await GatewaySummary.OfProcessorsAsync(system.Default, system.Fallback, _began, end);
         _problems.AddRange(answers
             .Select(one => new ChaosAudit(one.Asked, _began, end, one.Summary, processors).ExcessInAnyWindow())
             .OfType<string>());
@@ -102,27 +98,8 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     }
 
     private static async Task<(string Asked, GatewaySummary? Summary)> AskAsync(
-        string asked, HttpClient http, DateTimeOffset from, DateTimeOffset to)
-    {
-        try
-        {
-            return (asked, await GatewaySummary.AskAsync(http, from, to).WaitAsync(AnswerLimit));
-        }
-        catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException
-            or IOException)
-        {
-            return (asked, null);
-        }
-    }
-
-    private async Task<GatewaySummary> AskProcessorsAsync(DateTimeOffset from, DateTimeOffset to)
-    {
-        var byDefault = await system.Default.SummariseAsync(from, to);
-        var byFallback = await system.Fallback.SummariseAsync(from, to);
-        return new GatewaySummary(
-            new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
-            new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
-    }
+        string asked, HttpClient http, DateTimeOffset from, DateTimeOffset to) =>
+        (asked, await ChaosAudit.AskAsync(http, from, to));
 
     // Bounds between two microseconds are cut here and there in another way.
     private static DateTimeOffset Cut(DateTimeOffset time) =>

@@ -1,6 +1,3 @@
-using Npgsql;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An epoch that is not closed.</summary>
@@ -21,26 +18,13 @@ public sealed record ChaosOwner(string Instance, bool ChangedHands)
 /// <summary>What the rig reads in PostgreSQL while that is being broken: every question has a limit.</summary>
 public sealed class ChaosDatabase(GatewaySystem system)
 {
-    private const int LimitSeconds = 2;
-
-    private readonly string _plain = new NpgsqlConnectionStringBuilder(system.ConnectionString)
-    {
-        Multiplexing = false,
-        Pooling = false,
-        ApplicationName = "tests",
-        Timeout = LimitSeconds,
-        CommandTimeout = LimitSeconds,
-    }.ConnectionString;
+    private readonly string _plain =
+        $"{system.ConnectionString};Application Name=tests;Timeout=2;Command Timeout=2";
 
     /// <summary>When the oldest payment without a settlement was accepted; null when there is none.</summary>
-    public async Task<DateTime?> OldestUnsettledAsync()
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            "SELECT min(accepted_at) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-            + "WHERE requested_at IS NULL", connection);
-        return await command.ExecuteScalarAsync() as DateTime?;
-    }
+    public async Task<DateTime?> OldestUnsettledAsync() => (await ReadAsync<DateTime?>(
+        "SELECT min(accepted_at) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
+        + "WHERE requested_at IS NULL", row => row.IsDBNull(0) ? null : row.GetDateTime(0)))[0];
 
     /// <summary>The epochs that are not closed: how many payments each took since then, and has open.</summary>
     public Task<List<ChaosEpoch>> EpochsAsync(DateTime since) => ReadAsync(
@@ -53,7 +37,6 @@ public sealed class ChaosDatabase(GatewaySystem system)
             row.GetInt32(0), row.GetString(1), row.GetDateTime(2), row.GetInt64(3), row.GetInt64(4)),
         ("since", since));
 
-    /// <summary>Payments of one owner that have no settlement.</summary>
     public async Task<long> CountUnsettledOfAsync(int epoch) => (await ReadAsync(
         "SELECT count(*) FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "WHERE owner_epoch = @epoch AND requested_at IS NULL", row => row.GetInt64(0), ("epoch", epoch)))[0];
@@ -67,7 +50,6 @@ public sealed class ChaosDatabase(GatewaySystem system)
         + "LEFT JOIN leases ON owner_epoch = epoch WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
         row => row.GetString(0));
 
-    /// <summary>When the leases that are not closed expire.</summary>
     public async Task<Dictionary<int, DateTime>> RenewalsAsync() => (await ReadAsync(
         "SELECT epoch, expires_at FROM leases WHERE closed_at IS NULL AND epoch <> 0",
         row => (Epoch: row.GetInt32(0), At: row.GetDateTime(1)))).ToDictionary(row => row.Epoch, row => row.At);
@@ -94,45 +76,14 @@ public sealed class ChaosDatabase(GatewaySystem system)
         .Count(ended => ended);
 
     /// <summary>The processes that serve the gateway's connections, by their ids.</summary>
-    public async Task<List<int>> GatewayBackendsAsync()
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            "SELECT pid FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend' "
-            + "AND application_name <> 'tests' ORDER BY pid", connection);
-        await using var reader = await command.ExecuteReaderAsync();
-        var backends = new List<int>();
-        while (await reader.ReadAsync())
-            backends.Add(reader.GetInt32(0));
-        return backends;
-    }
+    public Task<List<int>> GatewayBackendsAsync() => ReadAsync(
+        "SELECT pid FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend' "
+        + "AND application_name <> 'tests' ORDER BY pid", row => row.GetInt32(0));
 
     private async Task<List<T>> ReadAsync<T>(
         string sql, Func<NpgsqlDataReader, T> read, params (string Name, object Value)[] arguments)
     {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        foreach (var (name, value) in arguments)
-            command.Parameters.AddWithValue(name, value);
-        await using var reader = await command.ExecuteReaderAsync();
-        var rows = new List<T>();
-        while (await reader.ReadAsync())
-            rows.Add(read(reader));
-        return rows;
-    }
-
-    private async Task<NpgsqlConnection> OpenAsync()
-    {
-        var connection = new NpgsqlConnection(_plain);
-        try
-        {
-            await connection.OpenAsync();
-            return connection;
-        }
-        catch
-        {
-            await connection.DisposeAsync();
-            throw;
-        }
+        await using var connection = await Statements.OpenAsync(_plain);
+        return await connection.ReadAsync(sql, read, arguments);
     }
 }

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What a run has caused, from the clients' notes, the database and the simulators' records.</summary>
@@ -33,7 +31,6 @@ public static class ChaosFloors
     // fault's.
     private const int PerLongOutage = 20;
 
-    /// <summary>What is missing, in words.</summary>
     public static IEnumerable<string> Missed(ChaosCaused run)
     {
         var planned = (long)(0.9 * ChaosLoad.PerSecond * run.Length.TotalSeconds);

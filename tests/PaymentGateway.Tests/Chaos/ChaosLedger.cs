@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Text;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>The figures of a run, for people.</summary>
@@ -19,7 +14,6 @@ public sealed class ChaosLedger
         var inDoubt = await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}");
         var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
         var released = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
-        var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
         var audit = await LedgerAudit.TakeAsync(system);
         var entries = load.Ledger.Entries.ToList();
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
@@ -35,30 +29,13 @@ public sealed class ChaosLedger
         Line("acknowledged", $"{load.Ledger.Acknowledged}; refused {load.Ledger.CountOf(LoadOutcome.Refused)}, "
             + $"given up {entries.Count - load.Ledger.Acknowledged - load.Ledger.CountOf(LoadOutcome.Refused)}");
         Line("settled", $"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback, "
-            + $"drained in {verdict.Drained.TotalSeconds:0.0} s");
-        Line("instances", $"{kills.Count} kills, "
-            + $"{pauses} pauses, "
-            + $"{Count(ChaosKind.Terminate)} restarts (the slowest stop {run.LongestStop.TotalSeconds:0.0} s), "
-            + $"{Count(ChaosKind.Reload)} nginx reloads, {Count(ChaosKind.NginxKill)} nginx kills");
-        Line("database", $"{Count(ChaosKind.DatabaseRestart)} restarts, {Count(ChaosKind.DatabaseCrash)} crashes, "
-            + $"{Count(ChaosKind.FrozenDatabase)} times frozen, {Count(ChaosKind.StalledBackend)} backends stalled");
-        Line("processors", $"{outages} outages, {Count(ChaosKind.Slow)} delays, {faults} faults");
+            + $"{parked} parked");
         Line("audits", $"{audits.Judged} answers about closed windows were judged, in {audits.Rounds} rounds and "
             + $"after the drain; up to {audits.Largest} payments in a window");
-        Line("adopted", $"{inDoubt} payments in doubt, {released} released by a stop");
-        Line("time to adopt", $"{adopted} at most, "
-            + $"{Longest(kills.Where(one => !one.DatabaseWasSteady))} near a fault of the database or a survivor "
-            + $"({kills.Count(one => one.Kill.Left > 0)} of {kills.Count} kills left something)");
         foreach (var (kill, _) in kills)
             Line("killed", $"{kill.Part} had taken {kill.Taken} payments in the second before and left {kill.Left}, "
                 + $"adopted after {kill.Took?.TotalSeconds ?? 0:0.0} s, {kill.Renewals} renewals");
-        Line("doubts", $"{byDefault.Lookups} look-ups at default, {byFallback.Lookups} at fallback, "
-            + $"{byDefault.Duplicates422 + byFallback.Duplicates422} charges answered 422");
-        Line("parked", $"{parked}");
-        Line("dead processor", string.Join(", ", run.DeadCalls.Select(
-            one => string.Create(CultureInfo.InvariantCulture, $"{one.Processor} {one.PerSecond:0.0}/s"))));
-        Line("lost", $"{verdict.Lost}");
-        Line("double", $"{verdict.ChargedTwice}");
+        // docs/measurements/chaos.md names the columns.
         Line("row", string.Create(CultureInfo.InvariantCulture, $"| {name} | {entries.Count:N0} "
             + $"| {audit.Default.TotalRequests:N0} / {audit.Fallback.TotalRequests:N0} "
             + $"| {kills.Count}, {pauses}, {Count(ChaosKind.Terminate)} "
@@ -85,7 +62,6 @@ public sealed class ChaosLedger
             + $"{live.Problems.Count()} for no reason");
     }
 
-    /// <summary>The purges under load that followed.</summary>
     public void AddPurges(ChaosPurges purges) => Line("purges", $"{purges}");
 
     /// <summary>The last line, and everything that was wrong.</summary>

@@ -1,6 +1,4 @@
 using System.Data.Common;
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 
@@ -24,10 +22,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     private readonly List<string> _problems = [];
     private readonly Queue<TimeSpan> _stalls = new();
 
-    /// <summary>Audits that could be taken.</summary>
     public int Taken { get; private set; }
 
-    /// <summary>Of them, those without any difference.</summary>
     public int Alike { get; private set; }
 
     /// <summary>Payments that were late for what was done to their processor.</summary>
@@ -115,17 +111,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
             _late.TryAdd(one.Id, one with { Owner = owners.GetValueOrDefault(one.Id) });
     }
 
-    private async Task<long?> AskAsync(DateTimeOffset from, DateTimeOffset to)
-    {
-        try
-        {
-            var summary = await GatewaySummary.AskAsync(system.Client, from, to).WaitAsync(Allowed);
-            return summary.Default.TotalRequests + summary.Fallback.TotalRequests;
-        }
-        catch (Exception none) when (none is HttpRequestException or OperationCanceledException or TimeoutException
-            or IOException)
-        {
-            return null;
-        }
-    }
+    private async Task<long?> AskAsync(DateTimeOffset from, DateTimeOffset to) =>
+        await ChaosAudit.AskAsync(system.Client, from, to) is { } summary
+            ? summary.Default.TotalRequests + summary.Fallback.TotalRequests
+            : null;
 }

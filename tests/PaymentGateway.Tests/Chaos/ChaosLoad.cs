@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
@@ -20,7 +17,6 @@ public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
     // A client that gives up in the end would make its payment prove less: any fault of the schedule is over by then.
     private static readonly LoadRetry Retry = new(Times: 60, TimeSpan.FromMilliseconds(300));
 
-    /// <summary>What the clients know.</summary>
     public LoadLedger Ledger { get; } = new();
 
     public int Twins { get; private set; }

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What the rig knows of purges under load, and that it finds each thing that may be wrong.</summary>

@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
@@ -28,10 +25,8 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     private readonly List<string> _problems = [];
     private ChaosPurgeCheck? _check;
 
-    /// <summary>What was wrong.</summary>
     public IReadOnlyList<string> Problems => _problems;
 
-    /// <summary>The figures, for people.</summary>
     public override string ToString()
     {
         if (_check is null)

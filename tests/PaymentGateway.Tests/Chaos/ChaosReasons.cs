@@ -1,18 +1,11 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>Why a payment entered the ledger late.</summary>
 public enum ChaosReason
 {
-    /// <summary>Nothing that was done explains it.</summary>
-    None,
-
-    /// <summary>Its processor was slow, or its answer was lost.</summary>
-    Processor,
-
-    /// <summary>Its owner, or that one's database, was broken meanwhile, or it had another owner before.</summary>
-    Parts,
+    None, // Nothing that was done explains it.
+    Processor, // Its processor was slow, or its answer was lost.
+    Parts, // Its owner, or that one's database, was broken meanwhile, or it had another owner before.
 }
 
 /// <summary>Looks for a reason among all that was done.</summary>

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>Only what was done to a payment's own processor, owner or database explains that it is late.</summary>

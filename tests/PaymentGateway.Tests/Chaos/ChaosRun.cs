@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
@@ -54,9 +50,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    public TimeSpan LongestStop { get; private set; }
-
-    /// <summary>What was really done, and when.</summary>
     public string Journal
     {
         get
@@ -66,7 +59,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    /// <summary>Everything in the schedule, to its end.</summary>
     public async Task ToTheEndAsync()
     {
         _clock.Start();
@@ -145,12 +137,12 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Kill => KillAsync(step, step.Target),
         ChaosKind.KillBoth => KillAsync(step, GatewaySystem.First, GatewaySystem.Second),
         ChaosKind.KillWithDatabase => KillWithDatabaseAsync(step),
-        ChaosKind.NginxKill => KillNginxAsync(step),
-        ChaosKind.Pause => PauseAsync(step),
+        ChaosKind.NginxKill => StoppedAsync(step, Nginx, () => system.KillAsync(Nginx)),
+        ChaosKind.Pause => FreezeAsync(step, system.PidOf(step.Target)),
         ChaosKind.PauseInOutage => PauseInOutageAsync(step),
-        ChaosKind.Terminate => TerminateAsync(step),
-        ChaosKind.DatabaseRestart => StoppedAsync(step, () => system.StopAsync(Postgres)),
-        ChaosKind.DatabaseCrash => StoppedAsync(step, CrashAsync),
+        ChaosKind.Terminate => StoppedAsync(step, step.Target, () => system.StopAsync(step.Target)),
+        ChaosKind.DatabaseRestart => StoppedAsync(step, Postgres, () => system.StopAsync(Postgres)),
+        ChaosKind.DatabaseCrash => StoppedAsync(step, Postgres, CrashAsync),
         ChaosKind.FrozenDatabase => FreezeAsync(step),
         ChaosKind.StalledBackend => StallAsync(step),
         ChaosKind.Reload => ReloadAsync(),
@@ -178,16 +170,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await system.StartAsync(step.Target);
     }
 
-    private async Task KillNginxAsync(ChaosStep step)
+    private static async Task FreezeAsync(ChaosStep step, int pid)
     {
-        await system.KillAsync(Nginx);
-        await PassAsync(step.Hold);
-        await system.StartAsync(Nginx);
-    }
-
-    private async Task PauseAsync(ChaosStep step)
-    {
-        var pid = system.PidOf(step.Target);
         GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
         try
         {
@@ -208,7 +192,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         {
             await system.Default.SetFailureAsync(true);
             await PassAsync(OutageSettles);
-            var paused = PauseAsync(step);
+            var paused = FreezeAsync(step, system.PidOf(step.Target));
             await PassAsync(step.Hold - TimeSpan.FromSeconds(0.3));
             await system.Default.SetFailureAsync(false);
             await paused;
@@ -219,20 +203,11 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    private async Task TerminateAsync(ChaosStep step)
-    {
-        var stopping = Stopwatch.StartNew();
-        await system.StopAsync(step.Target);
-        LongestStop = stopping.Elapsed > LongestStop ? stopping.Elapsed : LongestStop;
-        await PassAsync(step.Hold);
-        await system.StartAsync(step.Target);
-    }
-
-    private async Task StoppedAsync(ChaosStep step, Func<Task> stopAsync)
+    private async Task StoppedAsync(ChaosStep step, string part, Func<Task> stopAsync)
     {
         await stopAsync();
         await PassAsync(step.Hold);
-        await system.StartAsync(Postgres);
+        await system.StartAsync(part);
     }
 
     private async Task FreezeAsync(ChaosStep step)
@@ -253,16 +228,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         List<int> backends = [];
         await Eventually.HoldsAsync(
             async () => (backends = await _database.GatewayBackendsAsync()).Count > 0, "the gateway has a connection");
-        var pid = backends[step.Amount!.Value % backends.Count];
-        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
-        try
-        {
-            await PassAsync(step.Hold);
-        }
-        finally
-        {
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
-        }
+        await FreezeAsync(step, backends[step.Amount!.Value % backends.Count]);
     }
 
     private async Task CrashAsync()

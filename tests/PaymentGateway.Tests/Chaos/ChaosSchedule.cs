@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
@@ -64,25 +62,61 @@ public sealed class ChaosSchedule
         IsDurable = durable;
         List<Func<TimeSpan, ChaosStep>> parts =
         [
-            Killed, BothKilled, KilledWithDatabase, Paused, PausedInOutage, Terminated, Restarted, Frozen,
-            Stalled, Reloaded, Unserved,
+            at => new(at, ChaosKind.Kill, Instance(), TimeSpan.Zero),
+            at => new(at, ChaosKind.KillBoth, ChaosStep.Both, Seconds(0, 1)),
+            at => new(at, ChaosKind.KillWithDatabase, ChaosStep.Loaded, Seconds(0, 1)),
+            at => new(at, ChaosKind.Pause, Instance(), PauseHold),
+            at => new(at, ChaosKind.PauseInOutage, ChaosStep.Loaded, OutagePauseHold),
+            at => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2)),
+            at => new(at, ChaosKind.DatabaseRestart, Postgres, Seconds(0, 2)),
+            // Longer than an acceptance waits for its row, at times than a lease.
+            at => new(at, ChaosKind.FrozenDatabase, Postgres, Seconds(2.5, 6)),
+            // At times for longer than the gateway waits before it searches for what an INSERT may have stored.
+            at => new(at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), _random.Next(BackendsMax)),
+            at => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero),
+            at => new(at, ChaosKind.NginxKill, "nginx", Seconds(0, 1)),
         ];
         if (durable)
-            parts.Add(Crashed);
+            parts.Add(at => new(at, ChaosKind.DatabaseCrash, Postgres, Seconds(0, 2)));
         // Parts follow one another closely, processors are well in between, so that default is used, too. Default is
-        // slow when the first instance is killed, so that it surely leaves something.
-        Parts = Deal(2 * Beginning, Adopted, [.. parts], () => Seconds(0.2, 0.6));
+        // slow when the first instance is killed, so that it surely leaves something, and the other one adopts it.
+        Parts = Deal(
+            2 * Beginning, at => new(at, ChaosKind.Kill, ChaosStep.Loaded, AdoptionTakes + Seconds(0, 1)), [.. parts],
+            () => Seconds(0.2, 0.6));
         Processors = Deal(
-            Beginning, Slow,
+            Beginning,
+            at => new(
+                at, ChaosKind.Slow, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 8), SlowMs),
             [
-                Failing, BothFailing, Resetting, Wrong, Mute, Hanging, Busy, Babbling, Trickling, Blind, Storming,
+                // Longer than the fallback delay at times, so that fallback is used.
+                at => new(at, ChaosKind.Outage, Processor(), Seconds(5, 9)),
+                at => new(at, ChaosKind.Outage, ChaosStep.Both, Seconds(4, 8)),
+                // Beyond the fallback delay: whoever forgets the doubt sends it to fallback then.
+                at => new(at, ChaosKind.StoredThenReset, ChaosStep.Default, FallbackAfter + Seconds(2, 4)),
+                at => new(at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), _random.Next(20, 60)),
+                at => new(at, ChaosKind.StoredThenHang, Processor(), Seconds(2, 4), 30),
+                at => new(at, ChaosKind.Hang, Processor(), HangHold, _random.Next(20, 60)),
+                at => new(at, ChaosKind.TooMany, Processor(), Seconds(2, 4)),
+                at => new(at, ChaosKind.Garbage, Processor(), Seconds(1, 3), 40),
+                at => new(at, ChaosKind.Trickle, Processor(), Seconds(2, 4), _random.Next(10, 30)),
+                at => new(
+                    at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), _random.Next(LookUpFaults.Count)),
+                at => new(
+                    at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[_random.Next(Statuses.Length)]),
             ],
             () => Seconds(0.5, 1.5));
         Wires = Deal(
             Beginning, null,
             [
-                BackendTerminated, DatabaseCut, DatabaseMute, DatabaseHalfOpen, DatabaseSlow, ProcessorCut,
-                ProcessorMute, ProcessorDeaf,
+                at => new(at, ChaosKind.TerminatedBackend, Postgres, Seconds(1, 2)),
+                at => new(at, ChaosKind.DatabaseCut, Instance(), Seconds(1, 2)),
+                // At times longer than a lease.
+                at => new(at, ChaosKind.DatabaseMute, Instance(), Seconds(2, 5)),
+                at => new(at, ChaosKind.DatabaseHalfOpen, Instance(), Seconds(2, 5)),
+                at => new(at, ChaosKind.DatabaseSlow, Instance(), Seconds(2, 4), _random.Next(20, 120)),
+                at => new(at, ChaosKind.ProcessorCut, Processor(), Seconds(1, 2)),
+                at => new(at, ChaosKind.ProcessorMute, Processor(), Seconds(2, 4)),
+                at => new(at, ChaosKind.ProcessorDeaf, Processor(), Seconds(2, 4)),
             ],
             () => Seconds(1, 3));
     }
@@ -90,16 +124,12 @@ public sealed class ChaosSchedule
     /// <summary>Whether PostgreSQL may crash: its tables outlive that.</summary>
     public bool IsDurable { get; }
 
-    /// <summary>Steps on instances, PostgreSQL and nginx, in order.</summary>
     public IReadOnlyList<ChaosStep> Parts { get; } = [];
 
-    /// <summary>Steps on the processors, in order.</summary>
     public IReadOnlyList<ChaosStep> Processors { get; }
 
-    /// <summary>Steps on the connections between the parts, in order.</summary>
     public IReadOnlyList<ChaosStep> Wires { get; }
 
-    /// <summary>All lines.</summary>
     public IEnumerable<ChaosStep> All => Parts.Concat(Processors).Concat(Wires);
 
     /// <summary>
@@ -167,88 +197,6 @@ public sealed class ChaosSchedule
             step = step with { At = kill.At + kill.Hold };
         return step;
     }
-
-    private ChaosStep Killed(TimeSpan at) => new(at, ChaosKind.Kill, Instance(), TimeSpan.Zero);
-
-    // The other instance adopts meanwhile, and it has much to adopt.
-    private ChaosStep Adopted(TimeSpan at) => new(at, ChaosKind.Kill, ChaosStep.Loaded, AdoptionTakes + Seconds(0, 1));
-
-    private ChaosStep BothKilled(TimeSpan at) => new(at, ChaosKind.KillBoth, ChaosStep.Both, Seconds(0, 1));
-
-    private ChaosStep KilledWithDatabase(TimeSpan at) => new(
-        at, ChaosKind.KillWithDatabase, ChaosStep.Loaded, Seconds(0, 1));
-
-    private ChaosStep Paused(TimeSpan at) => new(at, ChaosKind.Pause, Instance(), PauseHold);
-
-    private ChaosStep PausedInOutage(TimeSpan at) => new(
-        at, ChaosKind.PauseInOutage, ChaosStep.Loaded, OutagePauseHold);
-
-    private ChaosStep Terminated(TimeSpan at) => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2));
-
-    private ChaosStep Restarted(TimeSpan at) => new(at, ChaosKind.DatabaseRestart, Postgres, Seconds(0, 2));
-
-    private ChaosStep Crashed(TimeSpan at) => new(at, ChaosKind.DatabaseCrash, Postgres, Seconds(0, 2));
-
-    // Longer than an acceptance waits for its row, at times than a lease.
-    private ChaosStep Frozen(TimeSpan at) => new(at, ChaosKind.FrozenDatabase, Postgres, Seconds(2.5, 6));
-
-    // At times for longer than the gateway waits before it searches for what an INSERT may have stored.
-    private ChaosStep Stalled(TimeSpan at) => new(
-        at, ChaosKind.StalledBackend, Postgres, Seconds(8, 15), _random.Next(BackendsMax));
-
-    private static ChaosStep Reloaded(TimeSpan at) => new(at, ChaosKind.Reload, "nginx", TimeSpan.Zero);
-
-    private ChaosStep Unserved(TimeSpan at) => new(at, ChaosKind.NginxKill, "nginx", Seconds(0, 1));
-
-    // Longer than the fallback delay at times, so that fallback is used.
-    private ChaosStep Failing(TimeSpan at) => new(at, ChaosKind.Outage, Processor(), Seconds(5, 9));
-
-    private ChaosStep BothFailing(TimeSpan at) => new(at, ChaosKind.Outage, ChaosStep.Both, Seconds(4, 8));
-
-    private ChaosStep Slow(TimeSpan at) => new(
-        at, ChaosKind.Slow, Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Both), Seconds(5, 8), SlowMs);
-
-    // Beyond the fallback delay: whoever forgets the doubt sends it to fallback then.
-    private ChaosStep Resetting(TimeSpan at) => new(
-        at, ChaosKind.StoredThenReset, ChaosStep.Default, FallbackAfter + Seconds(2, 4));
-
-    private ChaosStep Wrong(TimeSpan at) => new(
-        at, ChaosKind.StoredThenError, Processor(), Seconds(1, 3), _random.Next(20, 60));
-
-    private ChaosStep Mute(TimeSpan at) => new(at, ChaosKind.StoredThenHang, Processor(), Seconds(2, 4), 30);
-
-    private ChaosStep Hanging(TimeSpan at) => new(at, ChaosKind.Hang, Processor(), HangHold, _random.Next(20, 60));
-
-    private ChaosStep Busy(TimeSpan at) => new(at, ChaosKind.TooMany, Processor(), Seconds(2, 4));
-
-    private ChaosStep Babbling(TimeSpan at) => new(at, ChaosKind.Garbage, Processor(), Seconds(1, 3), 40);
-
-    private ChaosStep Trickling(TimeSpan at) => new(
-        at, ChaosKind.Trickle, Processor(), Seconds(2, 4), _random.Next(10, 30));
-
-    private ChaosStep Blind(TimeSpan at) => new(
-        at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), _random.Next(LookUpFaults.Count));
-
-    private ChaosStep Storming(TimeSpan at) => new(
-        at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[_random.Next(Statuses.Length)]);
-
-    private ChaosStep BackendTerminated(TimeSpan at) => new(at, ChaosKind.TerminatedBackend, Postgres, Seconds(1, 2));
-
-    private ChaosStep DatabaseCut(TimeSpan at) => new(at, ChaosKind.DatabaseCut, Instance(), Seconds(1, 2));
-
-    // At times longer than a lease.
-    private ChaosStep DatabaseMute(TimeSpan at) => new(at, ChaosKind.DatabaseMute, Instance(), Seconds(2, 5));
-
-    private ChaosStep DatabaseHalfOpen(TimeSpan at) => new(at, ChaosKind.DatabaseHalfOpen, Instance(), Seconds(2, 5));
-
-    private ChaosStep DatabaseSlow(TimeSpan at) => new(
-        at, ChaosKind.DatabaseSlow, Instance(), Seconds(2, 4), _random.Next(20, 120));
-
-    private ChaosStep ProcessorCut(TimeSpan at) => new(at, ChaosKind.ProcessorCut, Processor(), Seconds(1, 2));
-
-    private ChaosStep ProcessorMute(TimeSpan at) => new(at, ChaosKind.ProcessorMute, Processor(), Seconds(2, 4));
-
-    private ChaosStep ProcessorDeaf(TimeSpan at) => new(at, ChaosKind.ProcessorDeaf, Processor(), Seconds(2, 4));
 
     private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);
 

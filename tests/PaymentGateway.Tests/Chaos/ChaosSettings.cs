@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>Which run it is: from the environment, short and durable when nothing is said.</summary>

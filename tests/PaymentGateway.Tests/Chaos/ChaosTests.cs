@@ -1,6 +1,4 @@
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Chaos;
 

@@ -1,5 +1,4 @@
 using System.Data.Common;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Chaos;
 
@@ -13,7 +12,6 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 
     private readonly List<ChaosWireFault> _faults = [];
 
-    /// <summary>Every step that was done.</summary>
     public IReadOnlyList<ChaosWireFault> Faults => _faults;
 
     public static bool IsOfDatabase(ChaosKind kind) => kind is ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut

@@ -1,6 +1,4 @@
 using System.CommandLine;
-using System.Text.RegularExpressions;
-using PaymentGateway.Tests.Compose;
 
 namespace PaymentGateway.Tests.Commanding;
 

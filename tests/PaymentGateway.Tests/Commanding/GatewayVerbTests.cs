@@ -1,6 +1,3 @@
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>

@@ -1,8 +1,5 @@
 using PaymentGateway.Commanding;
-using PaymentGateway.Tests.Compose;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Commanding;
 

@@ -1,7 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>`migrate`, from tables of version 1 on.</summary>

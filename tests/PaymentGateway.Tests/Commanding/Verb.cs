@@ -1,4 +1,3 @@
-using System.Text.Json;
 using PaymentGateway.Commanding;
 
 namespace PaymentGateway.Tests.Commanding;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json.Nodes;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
 
@@ -38,8 +36,6 @@ internal sealed class ComposeProject
 
     /// <summary>The options of a named volume or network, null when it has none.</summary>
     public JsonObject? Find(string section, string name) => Root[section]?[name] as JsonObject;
-
-    public bool Declares(string section, string name) => Root[section]!.AsObject().ContainsKey(name);
 
     /// <summary>The order in which compose stops services: nothing ends before what depends on it.</summary>
     public IReadOnlyList<IReadOnlyList<ComposeService>> StopOrder()

@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>One service of a compose project, with what the tests ask of it.</summary>

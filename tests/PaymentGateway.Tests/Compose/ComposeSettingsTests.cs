@@ -1,7 +1,4 @@
 using Microsoft.Extensions.Configuration;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Tools.Running;
 using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Compose;
@@ -28,20 +25,12 @@ public sealed class ComposeSettingsTests
 
                 Assert.Equal(instance.Name, options.InstanceName);
                 Assert.Equal(project == ComposeProject.Durable, options.Durable);
+                // The challenge purges by the same way, and nothing else of an operator's is answered there.
+                Assert.Equal((Purger.Everyone, 1), (options.Purger, options.Urls.AdminOnly.Count));
                 Assert.All(instance.Environment.Keys, name => Assert.True(
                     name is Urls or Ledger or Processors or YoungMax
                     || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
             }
-    }
-
-    [Fact]
-    public void A_misspelt_setting_in_the_compose_file_is_found()
-    {
-        var instance = ComposeProject.Challenge["api1"].Node.DeepClone().AsObject();
-        instance["environment"]!["Gateway__Routing__FalbackAfter"] = "30s";
-
-        Assert.Throws<ConfigurationException>(
-            () => GatewayOptions.Read(Configuration(new ComposeService("api1", instance))));
     }
 
     [Fact]
@@ -73,26 +62,6 @@ public sealed class ComposeSettingsTests
     }
 
     [Fact]
-    public void The_instances_make_their_sockets_where_nginx_looks_for_them()
-    {
-        var nginx = ComposeProject.Challenge["nginx"];
-        var upstreams = File.ReadAllText(Repository.PathOf(
-            nginx.Mounts.Single(mount => mount.Target == "/etc/nginx/upstreams.conf").Source));
-        foreach (var instance in Instances.Select(name => ComposeProject.Challenge[name]))
-        {
-            var socket = instance.Environment[Urls]["http://unix:".Length..];
-            Assert.Equal(instance.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
-            Assert.Equal(nginx.MountOf("gateway-sockets").Target, Path.GetDirectoryName(socket));
-            var seen = Path.GetRelativePath(nginx.Text("working_dir"), socket);
-            Assert.Contains($"server unix:{seen} ", upstreams, StringComparison.Ordinal);
-            Assert.Equal(instance.Name, instance.Text("hostname"));
-            // The challenge purges by the same way, and nothing else of an operator's is answered there.
-            var options = GatewayOptions.Read(Configuration(instance));
-            Assert.Equal((Purger.Everyone, 1), (options.Purger, options.Urls.AdminOnly.Count));
-        }
-    }
-
-    [Fact]
     public void The_connection_is_that_of_make_run_but_for_the_socket()
     {
         var native = SystemSettings.From([]).ConnectionString("/nowhere");
@@ -103,18 +72,6 @@ public sealed class ComposeSettingsTests
         ours.Host = theirs.Host;
         Assert.Equal(theirs.ConnectionString, ours.ConnectionString);
         Assert.True(ours.Multiplexing);
-    }
-
-    [Fact]
-    public void The_role_and_the_database_are_made_at_the_first_start()
-    {
-        var connection = new NpgsqlConnectionStringBuilder(ComposeProject.Challenge["api1"].Environment[Ledger]);
-        var script = ComposeProject.Challenge["postgres"].Mounts
-            .Single(mount => mount.Target.StartsWith("/docker-entrypoint-initdb.d/", StringComparison.Ordinal));
-        var sql = File.ReadAllText(Repository.PathOf(script.Source));
-
-        Assert.Contains($"CREATE ROLE {connection.Username} LOGIN;", sql);
-        Assert.Contains($"CREATE DATABASE {connection.Database} OWNER {connection.Username};", sql);
     }
 
     private static IConfiguration Configuration(ComposeService service) => new ConfigurationBuilder()

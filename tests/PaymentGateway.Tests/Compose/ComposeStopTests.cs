@@ -1,14 +1,10 @@
-using System.Diagnostics;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Tools.Running;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The native system stopped as compose stops it: the same order, signals and grace periods.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class ComposeStopTests(ITestOutputHelper output)
+public sealed class ComposeStopTests
 {
     [GatewaySystemFact]
     public async Task Stopped_in_the_compose_files_order_with_its_signals_nothing_acknowledged_is_lost()
@@ -32,7 +28,6 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
         Assert.Contains("\"ledger\":\"kept\"", await system.Client.GetStringAsync("readyz"));
         // Whom nginx let in before it closed the port got an answer.
         Assert.Equal(0, ledger.CountOf(LoadOutcome.Unavailable));
-        output.WriteLine($"{ledger.Acknowledged} acknowledged, {ledger.CountOf(LoadOutcome.Failed)} at a closed port");
     }
 
     [Fact]
@@ -42,7 +37,7 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
             Assert.Equal(ComposeProject.Challenge[name].StopSignal, (int)Part.Named(name).StopSignal);
     }
 
-    private async Task EndsAsync(GatewaySystem system, ComposeService part)
+    private static async Task EndsAsync(GatewaySystem system, ComposeService part)
     {
         var waited = Stopwatch.StartNew();
         var pid = system.PidOf(part.Name);
@@ -51,7 +46,5 @@ public sealed class ComposeStopTests(ITestOutputHelper output)
             Assert.True(waited.Elapsed < part.StopGrace, $"{part.Name} would have been killed");
             await Task.Delay(10);
         }
-
-        output.WriteLine($"{part.Name}: {waited.Elapsed.TotalSeconds:0.00} of {part.StopGrace.TotalSeconds} s");
     }
 }

@@ -1,13 +1,11 @@
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The Dockerfile, parsed: its stages with their instructions, continued lines joined.</summary>
 internal sealed partial class DockerfileText
 {
     private DockerfileText(
-        IReadOnlyList<DockerfileStage> stages, IReadOnlyDictionary<string, string> defaults, string firstLine) =>
-        (Stages, Defaults, FirstLine) = (stages, defaults, firstLine);
+        IReadOnlyList<DockerfileStage> stages, IReadOnlyDictionary<string, string> defaults) =>
+        (Stages, Defaults) = (stages, defaults);
 
     public static DockerfileText OfRepository { get; } = Parse(File.ReadAllText(Repository.PathOf("Dockerfile")));
 
@@ -15,9 +13,6 @@ internal sealed partial class DockerfileText
 
     /// <summary>The arguments before the first stage, and what each is unless the build says otherwise.</summary>
     public IReadOnlyDictionary<string, string> Defaults { get; }
-
-    /// <summary>Where a frontend would be named.</summary>
-    public string FirstLine { get; }
 
     public DockerfileStage this[string stage] => Stages.Single(one => one.Name == stage);
 
@@ -54,7 +49,7 @@ internal sealed partial class DockerfileText
             }
         }
 
-        return new DockerfileText(stages, defaults, lines[0]);
+        return new DockerfileText(stages, defaults);
     }
 
     [GeneratedRegex(@"\\\n\s*")]

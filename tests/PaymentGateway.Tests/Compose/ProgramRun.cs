@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>A program run to its end: exit code, what it said, how long it took.</summary>

@@ -1,7 +1,3 @@
-using System.Text.RegularExpressions;
-using Npgsql;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>
@@ -104,28 +100,18 @@ public sealed partial class ServedConfigurationTests : IDisposable
     public async Task On_a_new_server_the_first_start_script_runs_and_the_gateways_role_owns_its_database()
     {
         await using var server = await PostgresServer.StartAsync();
-        await using (var first = new NpgsqlConnection(server.ConnectionString("postgres")))
-        {
-            await first.OpenAsync();
-            // One by one, as psql sends them: a database cannot be made in a transaction.
-            foreach (var statement in File.ReadAllText(Repository.PathOf("postgres", "gateway.sql"))
-                .Split(";\n", StringSplitOptions.RemoveEmptyEntries))
-            {
-                await using var command = new NpgsqlCommand(statement, first);
-                await command.ExecuteNonQueryAsync();
-            }
-        }
+        // One by one, as psql sends them: a database cannot be made in a transaction.
+        foreach (var statement in File.ReadAllText(Repository.PathOf("postgres", "gateway.sql"))
+            .Split(";\n", StringSplitOptions.RemoveEmptyEntries))
+            await server.ExecuteAsync(statement);
 
         var address = new NpgsqlConnectionStringBuilder(
             ComposeProject.Challenge["api1"].Environment["ConnectionStrings__Ledger"])
         { Host = server.Directory };
-        await using var gateway = new NpgsqlConnection(address.ConnectionString);
-        await gateway.OpenAsync();
-        await using var table = new NpgsqlCommand("CREATE UNLOGGED TABLE proof (id integer)", gateway);
-        await table.ExecuteNonQueryAsync();
-        await using var rights = new NpgsqlCommand(
-            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = current_user", gateway);
-        Assert.Equal(false, await rights.ExecuteScalarAsync());
+        await using var gateway = await Statements.OpenAsync(address.ConnectionString);
+        await gateway.ExecuteAsync("CREATE UNLOGGED TABLE proof (id integer)");
+        Assert.False(await gateway.ScalarAsync<bool>(
+            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = current_user"));
     }
 
     [PostgresFact]
@@ -153,11 +139,10 @@ public sealed partial class ServedConfigurationTests : IDisposable
 
     private static async Task<bool> LogsInAsync(PostgresServer server, string user, string database)
     {
-        await using var connection = new NpgsqlConnection(
-            $"Host={server.Directory};Username={user};Database={database};Pooling=false");
         try
         {
-            await connection.OpenAsync();
+            await using var connection = await Statements.OpenAsync(
+                $"Host={server.Directory};Username={user};Database={database}");
             return true;
         }
         catch (PostgresException refused)

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The short loads of .ci/run where they cannot be run: what is wrong with the clone is red.</summary>

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Configuring;
 
 /// <summary>docs/configuration.md says of every setting what the code says.</summary>

@@ -1,7 +1,4 @@
 using Microsoft.Extensions.DependencyInjection;
-using PaymentGateway.Configuring;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Configuring;
 

@@ -1,6 +1,3 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Configuring;
 
 /// <summary>Where an instance listens, and where for an operator.</summary>

@@ -1,6 +1,4 @@
-using PaymentGateway.Configuring;
 using PaymentGateway.Hosting;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Configuring;
 

@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text.Json.Nodes;
-
 namespace PaymentGateway.Tests.Documenting;
 
 /// <summary>One operation of openapi.json, with its references followed.</summary>

@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
-using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Documenting;
 
 /// <summary>

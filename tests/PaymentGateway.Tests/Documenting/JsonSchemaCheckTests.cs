@@ -1,5 +1,3 @@
-using System.Text.Json.Nodes;
-
 namespace PaymentGateway.Tests.Documenting;
 
 /// <summary>Each keyword that openapi.json uses lets the right values pass, and no others.</summary>

@@ -1,5 +1,3 @@
-using System.Text.Json.Nodes;
-
 namespace PaymentGateway.Tests.Documenting;
 
 /// <summary>openapi.json as the tests read it: its operations, and its schemas to hold values against.</summary>

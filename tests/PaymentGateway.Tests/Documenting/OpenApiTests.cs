@@ -1,11 +1,7 @@
-using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Answering;
 using PaymentGateway.Hosting;
 using PaymentGateway.Querying;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Documenting;
 
@@ -84,18 +80,6 @@ public sealed partial class OpenApiTests
             TypesOf(at.Operation, at.Status).Where(type => type.StartsWith(Scheme, StringComparison.Ordinal)),
             type => Assert.Contains(
                 $"{at.Status}", StatusesOf(Problems().Single(one => TextOf(one, "type") == type)).Split(", "))));
-
-    [Fact]
-    public void Every_example_is_valid_by_its_schema()
-    {
-        var examples = new List<(string Where, JsonNode Schema, JsonNode? Value)>();
-        Collect(Document.Root, "", examples);
-        var faults = examples.SelectMany(example => Document.FaultsOf(example.Schema, example.Value)
-            .Select(fault => $"{example.Where}: {fault}"));
-
-        Assert.InRange(examples.Count, 60, 10_000);
-        AssertNone("wrong examples", faults);
-    }
 
     [Fact]
     public void Every_503_says_when_to_come_back() => Assert.All(
@@ -177,25 +161,6 @@ public sealed partial class OpenApiTests
             // A HEAD is a GET without its body.
             : endpoint.Metadata.GetMetadata<HttpMethodMetadata>()!.HttpMethods.Where(method => method != "HEAD")
                 .Select(method => ($"{method} {path}", endpoint.Metadata.Contains(AdminListener.Only)));
-    }
-
-    private static void Collect(JsonNode? at, string where, List<(string, JsonNode, JsonNode?)> examples)
-    {
-        if (at is JsonObject parent)
-        {
-            if (parent["schema"] is { } schema)
-                examples.AddRange(DocumentedOperation.ExamplesOf(parent)
-                    .Select(example => ($"{where}/{example.Name}", schema, example.Value)));
-            else if (parent["examples"] is JsonArray values)
-                examples.AddRange(values.Select(value => (where, (JsonNode)parent, value)));
-            foreach (var (name, child) in parent)
-                Collect(child, $"{where}/{name}", examples);
-        }
-        else if (at is JsonArray list)
-        {
-            foreach (var child in list)
-                Collect(child, where, examples);
-        }
     }
 
     private static IEnumerable<string> TypesOf(DocumentedOperation operation, int status) =>

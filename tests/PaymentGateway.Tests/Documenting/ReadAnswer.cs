@@ -1,6 +1,3 @@
-using System.Text.Json;
-using System.Text.Json.Nodes;
-
 namespace PaymentGateway.Tests.Documenting;
 
 /// <summary>An answer over HTTP, read to its end.</summary>

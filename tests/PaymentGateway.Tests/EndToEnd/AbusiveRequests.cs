@@ -1,8 +1,3 @@
-using System.Globalization;
-using System.Text;
-using System.Text.Json.Nodes;
-using PaymentGateway.Tests.Documenting;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A request, and whether each part of it is valid by the document, or one surely is not.</summary>

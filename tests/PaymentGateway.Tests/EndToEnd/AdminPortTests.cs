@@ -1,7 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

@@ -1,68 +1,35 @@
-using System.Net;
 using System.Net.Http.Headers;
-using System.Text;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>What is wrong with a payment is said through nginx too, and nothing of it is stored.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
+public sealed class BadInputTests(RunningSystem running) : OnRunningSystem(running)
 {
     private const string Id = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
     private const int BodyMax = 4096;
 
+    // One of each kind; PaymentRequestTests have the others.
     private static readonly (string Body, string? Field)[] BadBodies =
     [
         ("", null),
-        ("   ", null),
         ("nonsense", null),
-        ("{", null),
         ("null", null),
-        ("42", null),
-        ("\"text\"", null),
-        ("[]", null),
-        ($$"""[{"correlationId":"{{Id}}","amount":19.90}]""", null),
-        ($$"""{"correlationId":"{{Id}}","amount":19.90} more""", null),
         ($$"""{"correlationId":"{{Id}}","amount":19.90}{"correlationId":"{{Id}}","amount":19.90}""", null),
-        ($$"""{"correlationId":"{{Id}}","amount":19,90}""", null),
-        ($$"""{"correlationId":"{{Id}}","amount":NaN}""", null),
         ($$"""{"correlationId":"{{Id}}","amount":0x10}""", null),
-        ($$"""{'correlationId':'{{Id}}','amount':19.90}""", null),
         (new string('[', 2_000), null),
         ("""{"\ud800mount":1}""", null),
-        ("{}", "correlationId"),
         ("""{"amount":19.90}""", "correlationId"),
-        ("""{"correlationId":null,"amount":19.90}""", "correlationId"),
-        ("""{"correlationId":"","amount":19.90}""", "correlationId"),
         ("""{"correlationId":"4a7901b8-7d26-4d9d-aa19","amount":19.90}""", "correlationId"),
-        ("""{"correlationId":"00000000-0000-0000-0000-000000000000","amount":19.90}""", "correlationId"),
         ("""{"correlationId":"' OR 1=1 --","amount":19.90}""", "correlationId"),
-        ("""{"correlationId":17,"amount":19.90}""", "correlationId"),
         ("""{"correlationId":"4a7901b8-7d26-4d9d-aa19-4dc1c7cf\ud800","amount":19.90}""", "correlationId"),
-        ("""{"correlationId":["4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3"],"amount":19.90}""", "correlationId"),
         ($$"""{"correlationId":"{{Id}}"}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":1,"amount":2}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":null}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":"19.90"}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":"NaN"}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":true}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":{} }""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":0}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":-0.01}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":0.001}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":19.901}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":1e-3}""", "amount"),
         ($$"""{"correlationId":"{{Id}}","amount":1e400}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":1e12}""", "amount"),
-        ($$"""{"correlationId":"{{Id}}","amount":1000000000000.00}""", "amount"),
     ];
-
-    private GatewaySystem System => running.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
-    public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
     public async Task Every_bad_payment_is_refused_with_the_reason_and_the_field_and_nothing_is_stored()
@@ -127,29 +94,6 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemTheory]
-    [InlineData("PUT", "payments", "GET, POST")]
-    [InlineData("DELETE", "payments", "GET, POST")]
-    [InlineData("OPTIONS", "payments", "GET, POST")]
-    [InlineData("POST", "payments/17", "GET, HEAD")]
-    [InlineData("DELETE", $"payments/{Id}", "GET, HEAD")]
-    [InlineData("POST", "payments-summary", "GET, HEAD")]
-    [InlineData("DELETE", "payments-summary", "GET, HEAD")]
-    [InlineData("GET", "purge-payments", "POST")]
-    [InlineData("PUT", "admin/parked", "GET")]
-    [InlineData("GET", "admin/parked/replay", "POST")]
-    [InlineData("GET", $"admin/parked/{Id}/replay", "POST")]
-    [InlineData("POST", "healthz", "GET, HEAD")]
-    [InlineData("POST", "readyz", "GET, HEAD")]
-    public async Task A_wrong_method_is_refused_and_the_right_one_named(string method, string path, string allowed)
-    {
-        using var request = new HttpRequestMessage(new HttpMethod(method), path);
-
-        using var answer = await System.Client.RefusesAsync(request, 405);
-
-        Assert.Equal(allowed, string.Join(", ", answer.Content.Headers.Allow));
-    }
-
-    [GatewaySystemTheory]
     [InlineData("GET", "")]
     [InlineData("GET", "payment")]
     [InlineData("POST", "payments/17/18")]
@@ -165,12 +109,8 @@ public sealed class BadInputTests(RunningSystem running) : IAsyncLifetime
 
     [GatewaySystemTheory]
     [InlineData("from=yesterday", "from")]
-    [InlineData("from=", "from")]
-    [InlineData("from=2025-13-01T00:00:00Z", "from")]
     [InlineData("from=2025-07-15T12:34:56Z&from=2025-07-15T12:34:57Z", "from")]
-    [InlineData("to=17", "to")]
     [InlineData("to=2025-02-30T00:00:00.000Z", "to")]
-    [InlineData("from=2025-07-15T12:34:56.000Z&to=tomorrow", "to")]
     [InlineData("from=2025-07-15T12:34:56.001Z&to=2025-07-15T12:34:56.000Z", "from")]
     [InlineData("from=2025-07-15T12:00:00%2B00:00&to=2025-07-15T12:00:00%2B02:00", "from")]
     public async Task A_bad_or_reversed_window_is_refused(string window, string field)

@@ -1,13 +1,8 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Both processors fail while 200 payments a second come in; BOTH_DOWN_SECONDS=30 is the long form.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class BothDownTests(ITestOutputHelper output)
+public sealed class BothDownTests
 {
     private const int PerSecond = 200;
 
@@ -44,19 +39,11 @@ public sealed class BothDownTests(ITestOutputHelper output)
         var backlog = await system.Database.CountUnsettledAsync();
         var back = DateTimeOffset.UtcNow;
         await SetFailureAsync(system, false);
-        var settledAfter = await BacklogSettledAsync(system, back);
+        await BacklogSettledAsync(system, back);
         await load;
         await LedgerCheck.AgreesAsync(system, _ledger);
 
         var overtaken = Overtaken(await system.Database.SettledInOrderAsync(), begun, back);
-        output.WriteLine($"{_ledger.Acknowledged} accepted; p99 {Ms(null, begun)} ms before, {Ms(begun, back)} ms "
-            + $"in the {Outage.TotalSeconds} s of the outage, {Ms(back, null)} ms after it");
-        output.WriteLine("calls in each second: "
-            + $"default {string.Join(' ', calls.Select(call => $"{call.Default:0}"))}; "
-            + $"fallback {string.Join(' ', calls.Select(call => $"{call.Fallback:0}"))}");
-        output.WriteLine(
-            $"backlog {backlog}, settled {settledAfter.TotalSeconds:0.00} s after the return; a payment was "
-            + $"overtaken by {overtaken} younger ones at most");
         _ledger.NoClientSawAnError();
         // All that was acknowledged in the outage, and that is most of what was sent in it, however fast the machine.
         Assert.True(
@@ -64,9 +51,6 @@ public sealed class BothDownTests(ITestOutputHelper output)
         StaysCalm(calls.Select(call => call.Default).ToList());
         StaysCalm(calls.Select(call => call.Fallback).ToList());
         Assert.True(overtaken <= OvertakenMax, $"{overtaken}");
-
-        string Ms(DateTimeOffset? from, DateTimeOffset? to) =>
-            $"{_ledger.Percentile(99, from, to).TotalMilliseconds:0.0}";
     }
 
     private static void StaysCalm(List<double> calls)
@@ -103,13 +87,11 @@ public sealed class BothDownTests(ITestOutputHelper output)
     }
 
     // The load goes on, so what is looked at is what was accepted before the return.
-    private static async Task<TimeSpan> BacklogSettledAsync(GatewaySystem system, DateTimeOffset back)
+    private static async Task BacklogSettledAsync(GatewaySystem system, DateTimeOffset back)
     {
-        var clock = Stopwatch.StartNew();
         var left = $"payments LEFT JOIN settlements USING (accepted_at, correlation_id) WHERE requested_at IS NULL "
             + $"AND accepted_at < '{back.UtcDateTime.ToString("O", CultureInfo.InvariantCulture)}'";
         await Eventually.HoldsAsync(async () => await system.Database.CountAsync(left) == 0, "the backlog is settled");
-        return clock.Elapsed;
     }
 
     // By how many younger ones of its owner the most overtaken payment of the backlog was overtaken.

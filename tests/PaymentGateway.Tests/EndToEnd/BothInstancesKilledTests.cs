@@ -1,28 +1,19 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>kill -9 of both instances: nginx says so by itself, and goes on with the first that is back.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class BothInstancesKilledTests : IAsyncLifetime
+public sealed class BothInstancesKilledTests() : OwnSystem
 {
     private static readonly string[] Both = [GatewaySystem.First, GatewaySystem.Second];
-
-    private readonly LoadLedger _ledger = new();
-    private GatewaySystem _system = null!;
-
-    public async Task InitializeAsync() => _system = await GatewaySystem.UpAsync();
-
-    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemTheory]
     [InlineData(GatewaySystem.First)]
     [InlineData(GatewaySystem.Second)]
     public async Task With_both_instances_killed_503_comes_at_once_until_the_first_is_back(string first)
     {
-        await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 5, payments: 50, TimeSpan.Zero);
         foreach (var part in Both)
-            await _system.KillAsync(part);
+            await System.KillAsync(part);
 
         // More than nginx counts before it leaves an instance alone.
         var refused = Enumerable.Range(0, 12).Select(_ => Guid.NewGuid()).ToList();
@@ -32,22 +23,22 @@ public sealed class BothInstancesKilledTests : IAsyncLifetime
         await RefusesAsync(HttpMethod.Post, "purge-payments");
         await RefusesAsync(HttpMethod.Get, "readyz");
 
-        await _system.StartAsync(first);
+        await System.StartAsync(first);
         var retry = new LoadRetry(Times: 10, TimeSpan.FromSeconds(1));
         foreach (var id in refused)
-            await LoadDriver.PostAsync(_system.Client, _ledger, id, amount: 1, retry);
-        await _system.StartAsync(Both.Single(part => part != first));
-        await LoadDriver.RunClientsAsync(_system.Client, _ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
-        await LedgerCheck.AgreesAsync(_system, _ledger);
+            await LoadDriver.PostAsync(System.Client, Ledger, id, amount: 1, retry);
+        await System.StartAsync(Both.Single(part => part != first));
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
-        Assert.Equal(50 + refused.Count + 50, _ledger.Acknowledged);
-        Assert.Equal(_ledger.Count, await _system.Database.CountAsync("settlements"));
+        Assert.Equal(50 + refused.Count + 50, Ledger.Acknowledged);
+        Assert.Equal(Ledger.Count, await System.Database.CountAsync("settlements"));
     }
 
     private async Task RefusesAsync(HttpMethod method, string path, HttpContent? body = null)
     {
         using var request = new HttpRequestMessage(method, path) { Content = body };
-        using var answer = await _system.Client.RefusesAsync(request, 503);
+        using var answer = await System.Client.RefusesAsync(request, 503);
         Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
     }
 }

@@ -1,11 +1,8 @@
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A crash of PostgreSQL: the durable profile loses nothing, the other one says what it lost.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class CrashedPostgresTests(ITestOutputHelper output)
+public sealed class CrashedPostgresTests
 {
     [GatewaySystemFact]
     public async Task A_durable_ledger_loses_nothing_acknowledged_over_kill_9_under_load()
@@ -28,12 +25,10 @@ public sealed class CrashedPostgresTests(ITestOutputHelper output)
 
         await load;
         Assert.Equal(ledger.Count, ledger.Acknowledged);
-        var drained = await LedgerCheck.AgreesAsync(system, ledger);
+        await LedgerCheck.AgreesAsync(system, ledger);
 
         var repeated = ledger.Entries.Count(entry => entry.Attempts > 1);
         Assert.True(repeated > 0, "no client noticed the crash, so the test has shown nothing");
-        output.WriteLine($"{ledger.Acknowledged} acknowledged, {repeated} of them repeated, drained in "
-            + $"{drained.TotalSeconds:0.0} s");
     }
 
     [GatewaySystemFact]

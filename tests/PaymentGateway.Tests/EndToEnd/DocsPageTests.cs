@@ -1,7 +1,3 @@
-using System.Text.RegularExpressions;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>/docs as a browser shows it, through nginx, and /openapi.json as it is checked in.</summary>

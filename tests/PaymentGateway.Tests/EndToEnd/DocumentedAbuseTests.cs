@@ -1,13 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-using System.Text.Json;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
@@ -60,9 +50,11 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
             ("Gateway__Reconciling__MaxRate", "100000"));
         _listeners =
         [
-            Raw(_system.Client), .. new[] { GatewaySystem.First, GatewaySystem.Second }.Select(
+            UnixHttp.Raw(_system.Address, Encoding.Latin1),
+            .. new[] { GatewaySystem.First, GatewaySystem.Second }.Select(
                 part => UnixHttp.To(_system.SocketOf(part), followsRedirects: false, Encoding.Latin1)),
         ];
+        _listeners[0].Timeout = _system.Client.Timeout;
     }
 
     public async Task DisposeAsync()
@@ -250,19 +242,6 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         lock (_faults)
             _faults.TryAdd($"{meant} {answer?.Status} {fault}", $"{fault}: {request}\n  {answer}");
     }
-
-    // Headers go as they are, and a redirection is an answer.
-    private static HttpClient Raw(HttpClient client) => new(new SocketsHttpHandler
-    {
-        UseProxy = false,
-        AllowAutoRedirect = false,
-        UseCookies = false,
-        RequestHeaderEncodingSelector = (_, _) => Encoding.Latin1,
-    })
-    {
-        BaseAddress = client.BaseAddress,
-        Timeout = client.Timeout,
-    };
 
     private static int Number(string variable, int otherwise) =>
         int.TryParse(Environment.GetEnvironmentVariable(variable), CultureInfo.InvariantCulture, out var number)

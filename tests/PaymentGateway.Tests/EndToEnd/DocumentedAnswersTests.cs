@@ -1,11 +1,6 @@
 using System.Net.Http.Headers;
-using System.Text;
-using System.Text.Json.Nodes;
-using PaymentGateway.Tests.Documenting;
 using PaymentGateway.Tests.Hosting;
 using PaymentGateway.Tests.Reconciling;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
@@ -53,7 +48,9 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             ("Gateway__Settling__InDoubtHorizon", "3s"),
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
             ("Gateway__Processors__Fallback__AdminToken", SimulatedProcessor.InitialToken));
-        (_client, _admin) = (Raw(_system.Address), Raw(new Uri($"http://127.0.0.1:{_port}")));
+        (_client, _admin) = (
+            UnixHttp.Raw(_system.Address, Encoding.UTF8),
+            UnixHttp.Raw(new Uri($"http://127.0.0.1:{_port}"), Encoding.UTF8));
     }
 
     public async Task DisposeAsync() => await _system.DisposeAsync();
@@ -340,18 +337,6 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             request.Headers.Add($"X-{number}", value);
         return request;
     }
-
-    // A header may hold what is no ASCII, and a redirection is an answer.
-    private static HttpClient Raw(Uri address) => new(new SocketsHttpHandler
-    {
-        UseProxy = false,
-        AllowAutoRedirect = false,
-        UseCookies = false,
-        RequestHeaderEncodingSelector = (_, _) => Encoding.UTF8,
-    })
-    {
-        BaseAddress = address,
-    };
 
     private static StringContent? Json(JsonNode? value) => value is null ? null : Text(value.ToJsonString());
 

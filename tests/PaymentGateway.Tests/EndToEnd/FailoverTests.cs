@@ -1,8 +1,3 @@
-using System.Globalization;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 using Xunit.Sdk;
 
 namespace PaymentGateway.Tests.EndToEnd;

@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The contract's one health call per processor in 5 s is for all instances together.</summary>

@@ -1,8 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

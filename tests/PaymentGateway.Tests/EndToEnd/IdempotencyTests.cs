@@ -1,20 +1,10 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The same correlationId again, at any instance, at the same instant too.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
+public sealed class IdempotencyTests(RunningSystem running) : OnRunningSystem(running)
 {
     private const int Rounds = 200;
-
-    private readonly LoadLedger _ledger = new();
-
-    private GatewaySystem System => running.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
-    public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
     public async Task The_same_payment_at_both_instances_at_once_is_acknowledged_twice_and_settled_once()
@@ -23,7 +13,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
 
         Assert.All(answers, pair => Assert.All(
             new[] { pair.First, pair.Second }, answer => Assert.Equal(LoadOutcome.Acknowledged, answer.Outcome)));
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
         Assert.Equal(Rounds, await System.Database.CountAsync("settlements"));
     }
 
@@ -37,40 +27,10 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
             var (taken, refused) = first.Outcome == LoadOutcome.Acknowledged ? (first, second) : (second, first);
             Assert.Equal(LoadOutcome.Acknowledged, taken.Outcome);
             Assert.StartsWith("409 ", refused.Answer, StringComparison.Ordinal);
-            _ledger.Note(taken);
+            Ledger.Note(taken);
         }
 
-        await LedgerCheck.AgreesAsync(System, _ledger);
-    }
-
-    [GatewaySystemFact]
-    public async Task A_settled_payment_is_acknowledged_again_and_another_amount_is_a_conflict()
-    {
-        var sent = await LoadDriver.PostAsync(System.Api1, _ledger, amount: 19.90m);
-        await LedgerCheck.AgreesAsync(System, _ledger);
-
-        var again = await LoadDriver.PostAsync(System.Api2, _ledger, sent.Id, 19.90m);
-        using var body = LoadDriver.Body(sent.Id, 19.91m);
-        using var request = new HttpRequestMessage(HttpMethod.Post, "payments") { Content = body };
-        using var conflict = await System.Client.RefusesAsync(request, 409, "correlationId");
-
-        Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await LedgerCheck.AgreesAsync(System, _ledger);
-        Assert.Equal(1, (await System.Default.CallsAsync()).Posts);
-    }
-
-    [GatewaySystemFact]
-    public async Task A_payment_from_before_a_purge_is_new_after_it()
-    {
-        var sent = await LoadDriver.PostAsync(System.Api1, _ledger, amount: 19.90m);
-        await LedgerCheck.AgreesAsync(System, _ledger);
-        await System.ResetAsync();
-
-        var again = await LoadDriver.PostAsync(System.Api2, _ledger, sent.Id, 20.00m);
-
-        Assert.Equal(LoadOutcome.Acknowledged, again.Outcome);
-        await LedgerCheck.AgreesAsync(System, _ledger);
-        Assert.Equal(1, await System.Database.CountAsync("settlements"));
+        await LedgerCheck.AgreesAsync(System, Ledger);
     }
 
     // Both requests of a round leave when both are ready, from threads of their own.
@@ -90,7 +50,7 @@ public sealed class IdempotencyTests(RunningSystem running) : IAsyncLifetime
                 for (var round = 0; round < Rounds; round++)
                 {
                     Assert.True(barrier.SignalAndWait(TimeSpan.FromSeconds(10)));
-                    answers.Add(LoadDriver.PostAsync(instance, _ledger, ids[round], amount).GetAwaiter().GetResult());
+                    answers.Add(LoadDriver.PostAsync(instance, Ledger, ids[round], amount).GetAwaiter().GetResult());
                 }
 
                 return answers;

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>To which instance nginx gives a payment (nginx/upstreams/one-machine.conf; docs/decisions, 0020).</summary>

@@ -1,7 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>`make run`: how it ends, what it says when it cannot begin, and that it leaves nothing behind.</summary>

@@ -1,14 +1,11 @@
 using System.Net.Http.Headers;
-using System.Text;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Twenty thousand requests that are wrong in every way, with good ones among them.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifetime
+public sealed class MalformedFloodTests(ITestOutputHelper output)
+    : OwnSystem(("DOTNET_GCgen0size", YoungHeapBytes))
 {
     private const int Malformed = 20_000;
 
@@ -23,16 +20,8 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
 
     private static readonly string Filling = new('x', 3_000);
 
-    private readonly LoadLedger _ledger = new();
     private readonly List<string> _wrong = [];
     private long _bodyBytes;
-
-    private GatewaySystem _system = null!;
-
-    public async Task InitializeAsync() =>
-        _system = await GatewaySystem.UpAsync(("DOTNET_GCgen0size", YoungHeapBytes));
-
-    public async Task DisposeAsync() => await _system.DisposeAsync();
 
     [GatewaySystemFact]
     public async Task Twenty_thousand_malformed_requests_leave_the_memory_flat_and_the_ledger_correct()
@@ -43,16 +32,16 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         {
             _bodyBytes = 0;
             await FloodAsync(from, from + Step);
-            await LedgerCheck.AgreesAsync(_system, _ledger);
+            await LedgerCheck.AgreesAsync(System, Ledger);
             memory.Add(Memory());
             leakable += from == 0 ? 0 : _bodyBytes;
         }
 
-        output.WriteLine($"{Malformed} malformed, {_ledger.Acknowledged} good; memory of both instances after each "
+        output.WriteLine($"{Malformed} malformed, {Ledger.Acknowledged} good; memory of both instances after each "
             + $"{Step}: {string.Join(", ", memory.Select(Mib))}; {Mib(leakable)} of bodies after the first");
         Assert.True(_wrong.Count == 0, $"{_wrong.Count} were not refused:\n{string.Join('\n', _wrong.Take(5))}");
-        _ledger.NoClientSawAnError();
-        Assert.Equal(Malformed / GoodEvery, await _system.Database.CountAsync("payments"));
+        Ledger.NoClientSawAnError();
+        Assert.Equal(Malformed / GoodEvery, await System.Database.CountAsync("payments"));
         // One body kept for each would be all of the bodies. A third is left to a heap that grows in regions of 4 MiB,
         // in two processes: a step or two is no slope.
         Assert.True(memory[^1] - memory[0] < leakable / 3, $"grew by {Mib(memory[^1] - memory[0])}");
@@ -71,7 +60,7 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
             {
                 await BeWrongAsync(number);
                 if (number % GoodEvery == 0)
-                    await LoadDriver.PostAsync(_system.Client, _ledger);
+                    await LoadDriver.PostAsync(System.Client, Ledger);
             }
         }));
     }
@@ -81,14 +70,14 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
         using var request = Write(number);
         if (request is null)
         {
-            using var raw = await RawConnection.ToNginxAsync(_system);
+            using var raw = await RawConnection.ToNginxAsync(System);
             await raw.SendAsync("POST /payments HTTP/1.1\r\nContent-Length: many\r\n\r\n");
             Judge(number, (await raw.ReadToEndAsync(TimeSpan.FromSeconds(10))).Statuses.SingleOrDefault());
             return;
         }
 
         Interlocked.Add(ref _bodyBytes, request.Content?.Headers.ContentLength ?? 0);
-        using var answer = await _system.Client.SendAsync(request);
+        using var answer = await System.Client.SendAsync(request);
         Judge(number, (int)answer.StatusCode);
     }
 
@@ -140,8 +129,8 @@ public sealed class MalformedFloodTests(ITestOutputHelper output) : IAsyncLifeti
     }
 
     private long Memory() =>
-        ProcessMemory.PssBytes(_system.PidOf(GatewaySystem.First))
-        + ProcessMemory.PssBytes(_system.PidOf(GatewaySystem.Second));
+        ProcessMemory.PssBytes(System.PidOf(GatewaySystem.First))
+        + ProcessMemory.PssBytes(System.PidOf(GatewaySystem.Second));
 
     private static string Mib(long bytes) => $"{bytes / 1024.0 / 1024.0:0.0} MiB";
 }

@@ -1,8 +1,3 @@
-using System.Globalization;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each part beside the memory limit of its container, with the settings that are shipped.</summary>

@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 [assembly: TestCollectionOrderer(
     "PaymentGateway.Tests.EndToEnd.LongestFirst", "PaymentGateway.Tests")]
 

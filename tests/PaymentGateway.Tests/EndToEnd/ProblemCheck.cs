@@ -1,7 +1,3 @@
-using System.Net;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Holds an error answer against RFC 9457 and against what must never be in one.</summary>

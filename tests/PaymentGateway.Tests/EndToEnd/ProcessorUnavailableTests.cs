@@ -1,15 +1,10 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ProcessorUnavailableTests(
-    ProcessorUnavailableTests.ShortLimitSystem shortLimits, ITestOutputHelper output)
-    : IClassFixture<ProcessorUnavailableTests.ShortLimitSystem>, IAsyncLifetime
+    ProcessorUnavailableTests.ShortLimitSystem shortLimits)
+    : OnRunningSystem(shortLimits), IClassFixture<ProcessorUnavailableTests.ShortLimitSystem>
 {
     private const string Default = "default";
     private const int Instances = 2;
@@ -21,14 +16,6 @@ public sealed class ProcessorUnavailableTests(
     private static readonly TimeSpan Hang = TimeSpan.FromSeconds(int.Parse(
         Environment.GetEnvironmentVariable("HANG_SECONDS") ?? "5", CultureInfo.InvariantCulture));
 
-    private readonly LoadLedger _ledger = new();
-
-    private GatewaySystem System => shortLimits.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
-    public Task DisposeAsync() => Task.CompletedTask;
-
     [GatewaySystemFact]
     public async Task A_processor_that_refuses_connections_is_bypassed_and_used_again_when_it_is_back()
     {
@@ -36,7 +23,7 @@ public sealed class ProcessorUnavailableTests(
         await PostAsync(200);
         await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
         await System.StartAsync(Default);
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
         Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
 
         await IsUsedAgainAsync();
@@ -50,7 +37,7 @@ public sealed class ProcessorUnavailableTests(
         await System.StopAsync(GatewaySystem.First, GatewaySystem.Second);
         await using (var lost = GatewaySystemInstance.Start(settings))
         {
-            await Eventually.HoldsAsync(() => IsReadyAsync(System.Client), "the instance is ready");
+            await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(System.Client), "the instance is ready");
             await PostAsync(200);
             await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
             Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
@@ -62,14 +49,14 @@ public sealed class ProcessorUnavailableTests(
         }
 
         await System.StartAsync(GatewaySystem.First, GatewaySystem.Second);
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
         await IsUsedAgainAsync();
     }
 
     [GatewaySystemFact]
     public async Task A_processor_that_hangs_for_60_s_keeps_the_payments_it_was_sent_and_all_others_are_settled()
     {
-        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await Task.Delay(TimeSpan.FromSeconds(1));
         GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Stop);
         var hang = Task.Delay(Hang);
@@ -77,11 +64,10 @@ public sealed class ProcessorUnavailableTests(
         await hang;
         var held = await System.Database.CountUnsettledAsync();
         GatewaySystemInstance.Signal(System.PidOf(Default), GatewaySystemInstance.Continue);
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
-        _ledger.NoClientSawAnError();
+        Ledger.NoClientSawAnError();
         var audit = await LedgerAudit.TakeAsync(System);
-        output.WriteLine($"after {Hang.TotalSeconds} s {held} waited for it; {audit}");
         Assert.True(held > 0, "nothing was sent to the processor that hung");
         Assert.True(audit.Fallback.TotalRequests > 0, "nothing went on at fallback");
     }
@@ -92,36 +78,29 @@ public sealed class ProcessorUnavailableTests(
         await System.Default.SetFaultsAsync(new { tooMany = true });
         // Each instance has heard it before anything is counted.
         foreach (var instance in System.RunningInstances())
-            await LoadDriver.PostAsync(instance, _ledger);
+            await LoadDriver.PostAsync(instance, Ledger);
         await Eventually.HoldsAsync(
             async () => await Refused429Async() >= 2 * Instances, "each was told to wait, and tried again");
-        var load = LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 150, TimeSpan.FromSeconds(3));
+        var load = LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 150, TimeSpan.FromSeconds(3));
         var clock = Stopwatch.StartNew();
         var before = await Refused429Async();
         await load;
         var during = await Refused429Async() - before;
         var pauses = clock.Elapsed / RetryAfter;
         await System.Default.ClearFaultsAsync();
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
-        _ledger.NoClientSawAnError();
-        output.WriteLine(
-            $"{during} calls in {pauses:0.0} pauses were answered 429; {await LedgerAudit.TakeAsync(System)}");
+        Ledger.NoClientSawAnError();
         // A call of each instance for each pause, and one at its beginning.
         Assert.InRange(during, 1, Instances * (1 + (long)pauses));
     }
 
-    [GatewaySystemFact]
-    public Task A_health_endpoint_that_hangs_delays_no_payment() => PaymentsGoOnAsync("hang");
-
-    [GatewaySystemFact]
-    public Task A_health_endpoint_that_answers_429_delays_no_payment() => PaymentsGoOnAsync("tooMany");
-
-    [GatewaySystemFact]
-    public Task A_health_endpoint_that_answers_garbage_delays_no_payment() => PaymentsGoOnAsync("garbage");
-
     // An outage and its end are noticed by the calls themselves, and nobody asks for health more often for it.
-    private async Task PaymentsGoOnAsync(string fault)
+    [GatewaySystemTheory]
+    [InlineData("hang")]
+    [InlineData("tooMany")]
+    [InlineData("garbage")]
+    public async Task A_health_endpoint_without_a_sound_answer_delays_no_payment(string fault)
     {
         var clock = Stopwatch.StartNew();
         await System.Default.SetFaultsAsync(new { health = fault });
@@ -133,20 +112,19 @@ public sealed class ProcessorUnavailableTests(
         await System.Default.SetFailureAsync(true);
         await PostAsync(100);
         await System.Default.SetFailureAsync(false);
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
-        _ledger.NoClientSawAnError();
+        Ledger.NoClientSawAnError();
         var audit = await LedgerAudit.TakeAsync(System);
-        output.WriteLine($"{audit}, {(await System.Default.CallsAsync()).HealthCalls} health calls");
-        Assert.Equal(new GatewayTotals(200, _ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        Assert.Equal(new GatewayTotals(200, Ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
         // One in each 5 s that this took, and one before.
         Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
     }
 
     private async Task PostAsync(int payments)
     {
-        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 10, payments, TimeSpan.Zero);
-        _ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 10, payments, TimeSpan.Zero);
+        Ledger.NoClientSawAnError();
     }
 
     private async Task<long> Refused429Async() => (await System.Default.CallsAsync()).Refused429;
@@ -160,34 +138,18 @@ public sealed class ProcessorUnavailableTests(
         {
             var already = (await System.Default.PaymentsAsync()).Count;
             await PostAsync(100);
-            await LedgerCheck.AgreesAsync(System, _ledger);
+            await LedgerCheck.AgreesAsync(System, Ledger);
             return (await System.Default.PaymentsAsync()).Count == already + 100;
         },
         "default takes all payments again");
 
-    private static async Task<bool> IsReadyAsync(HttpClient http)
-    {
-        using var answer = await http.GetAsync("readyz");
-        return answer.IsSuccessStatusCode;
-    }
-
     /// <summary>Gives calls up after 1 s and default after 2 s, and believes a 404 only long after.</summary>
-    public sealed class ShortLimitSystem : IAsyncLifetime
+    public sealed class ShortLimitSystem : RunningSystem
     {
-        public GatewaySystem System { get; private set; } = null!;
-
-        public async Task InitializeAsync()
-        {
-            if (GatewaySystemParts.SkipReason is null)
-                System = await GatewaySystem.UpAsync(
-                    ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Routing__FallbackAfter", "2s"),
-                    ("Gateway__Settling__InDoubtHorizon", $"{Hang.TotalSeconds + 5}s"));
-        }
-
-        public async Task DisposeAsync()
-        {
-            if (System is not null)
-                await System.DisposeAsync();
-        }
+        protected override (string Name, string Value)[] Settings =>
+        [
+            ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Routing__FallbackAfter", "2s"),
+            ("Gateway__Settling__InDoubtHorizon", $"{Hang.TotalSeconds + 5}s"),
+        ];
     }
 }

@@ -1,7 +1,3 @@
-using System.Net.Http.Json;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>A real Prometheus scrapes both instances, and answers everything that ops/ asks it.</summary>

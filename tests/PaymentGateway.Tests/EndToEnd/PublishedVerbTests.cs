@@ -1,7 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each verb once with the published binary, which has no reflection to fall back on.</summary>

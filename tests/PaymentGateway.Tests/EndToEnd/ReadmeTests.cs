@@ -1,7 +1,3 @@
-using System.Text.Json;
-using System.Text.RegularExpressions;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>README's «Try it», command by command, as a new user types it: only the ports are the system's.</summary>

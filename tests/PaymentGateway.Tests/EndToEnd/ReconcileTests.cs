@@ -1,8 +1,4 @@
-using System.Text.Json;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Querying;
 using PaymentGateway.Tests.Reconciling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,12 +1,8 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Twenty thousand old settled payments leave under load, at both instances at once.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class RetentionTests(ITestOutputHelper output)
+public sealed class RetentionTests
 {
     private const int Many = 20_000;
     private const int Rate = 100;
@@ -77,7 +73,6 @@ public sealed class RetentionTests(ITestOutputHelper output)
         await Eventually.HoldsAsync(
             async () => await system.Database.CountUnsettledAsync() == 1, "all but that one are settled");
         await AssertAgreeAsync(system, ledger);
-        output.WriteLine($"{ledger.Acknowledged} payments, p99 {ledger.P99Ms} ms");
     }
 
     private static async Task AssertAgreeAsync(GatewaySystem system, LoadLedger ledger)

@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
@@ -9,7 +5,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// That one is its statements, executed by the test: its binary is not at hand where the tests run.
 /// </summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class RollingUpgradeTests(ITestOutputHelper output)
+public sealed class RollingUpgradeTests
 {
     private const string Kept = """
         SELECT string_agg(settlement::text, E'\n' ORDER BY correlation_id) FROM (
@@ -26,10 +22,9 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
     {
         await using var system = await GatewaySystem.UpAsync();
         await system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
-        await using var tables = new NpgsqlConnection(system.ConnectionString + ";Multiplexing=false;Pooling=false");
-        await tables.OpenAsync();
+        await using var tables = await Statements.OpenAsync(system.ConnectionString);
         await VersionOne.ReplaceAsync(tables);
-        var before = await ScalarAsync<string>(tables, Kept);
+        var before = await tables.ScalarAsync<string>(Kept);
         await using var earlier = await VersionOneInstance.StartAsync(system.ConnectionString);
         await earlier.GoesOnAsync();
 
@@ -44,9 +39,8 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
         ledger.NoClientSawAnError();
         await Eventually.HoldsAsync(system.IsIdleAsync, "everything is settled, what the dump left too");
         await AssertAgreeAsync(system, ledger);
-        Assert.Equal(before, await ScalarAsync<string>(tables, Kept));
-        Assert.Equal(1, await ScalarAsync<long>(tables, "SELECT count(*) FROM payments WHERE owner_epoch = -1"));
-        output.WriteLine($"{ledger.Acknowledged} payments, p99 {ledger.P99Ms} ms; version 1 settled {earlier.Settled}");
+        Assert.Equal(before, await tables.ScalarAsync<string>(Kept));
+        Assert.Equal(1, await tables.ScalarAsync<long>("SELECT count(*) FROM payments WHERE owner_epoch = -1"));
     }
 
     private static async Task UpgradeAsync(GatewaySystem system, VersionOneInstance earlier)
@@ -73,11 +67,5 @@ public sealed class RollingUpgradeTests(ITestOutputHelper output)
             (await system.Fallback.PaymentsAsync()).Values);
 
         Assert.Empty(comparison.Differences());
-    }
-
-    private static async Task<T> ScalarAsync<T>(NpgsqlConnection connection, string sql)
-    {
-        await using var command = new NpgsqlCommand(sql, connection);
-        return (T)(await command.ExecuteScalarAsync())!;
     }
 }

@@ -1,16 +1,16 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>One system for all tests that need no settings of their own; each begins with a reset of it.</summary>
-public sealed class RunningSystem : IAsyncLifetime
+public class RunningSystem : IAsyncLifetime
 {
     public GatewaySystem System { get; private set; } = null!;
+
+    protected virtual (string Name, string Value)[] Settings => [];
 
     public async Task InitializeAsync()
     {
         if (GatewaySystemParts.SkipReason is null)
-            System = await GatewaySystem.UpAsync();
+            System = await GatewaySystem.UpAsync(Settings);
     }
 
     public async Task DisposeAsync()
@@ -18,4 +18,28 @@ public sealed class RunningSystem : IAsyncLifetime
         if (System is not null)
             await System.DisposeAsync();
     }
+}
+
+/// <summary>Tests on a system that others use too: each begins with a reset of it, and a ledger of its own.</summary>
+public abstract class OnRunningSystem(RunningSystem running) : IAsyncLifetime
+{
+    protected GatewaySystem System => running.System;
+
+    protected LoadLedger Ledger { get; } = new();
+
+    public virtual Task InitializeAsync() => System.ResetAsync();
+
+    public Task DisposeAsync() => Task.CompletedTask;
+}
+
+/// <summary>Tests that break their system: each has one anew, with the settings of its class.</summary>
+public abstract class OwnSystem(params (string Name, string Value)[] settings) : IAsyncLifetime
+{
+    protected GatewaySystem System { get; private set; } = null!;
+
+    protected LoadLedger Ledger { get; } = new();
+
+    public virtual async Task InitializeAsync() => System = await GatewaySystem.UpAsync(settings);
+
+    public virtual async Task DisposeAsync() => await System.DisposeAsync();
 }

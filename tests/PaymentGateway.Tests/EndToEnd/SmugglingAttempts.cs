@@ -3,14 +3,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// <summary>What a server makes of a request whose end can be read in two ways.</summary>
 public enum Verdict
 {
-    /// <summary>An error, and the connection is closed: nothing behind it is read.</summary>
-    Refused,
-
-    /// <summary>One answer, and the connection is closed: nothing behind it is read.</summary>
-    OneAndClosed,
-
-    /// <summary>One answer, and what stands behind its end is read as the next request.</summary>
-    One,
+    Refused, // An error, and the connection is closed: nothing behind it is read.
+    OneAndClosed, // One answer, and the connection is closed: nothing behind it is read.
+    One, // One answer, and what stands behind its end is read as the next request.
 }
 
 /// <summary>A request that two servers may read differently.</summary>

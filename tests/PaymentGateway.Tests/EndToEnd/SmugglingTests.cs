@@ -1,13 +1,8 @@
-using System.Net.Sockets;
-using System.Text;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Nobody can hide a payment in another request: not at nginx, not at Kestrel, not between the two.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {
     private const string Probe = "GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n";
 
@@ -19,12 +14,6 @@ public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper outp
 
     private readonly List<Guid> _meant = [];
     private readonly List<Guid> _hidden = [];
-
-    private GatewaySystem System => running.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
-    public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
     public Task Through_nginx_every_smuggling_attempt_is_refused_or_one_request() => HideNothingAsync(

@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
@@ -41,7 +37,6 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         var system = running.System;
         await system.ResetAsync();
         var ledger = new LoadLedger();
-        var begun = DateTimeOffset.UtcNow;
 
         var storm = new AuditStorm(system);
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
@@ -56,26 +51,13 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
 
         output.WriteLine($"lag at once {lags.AtOnce}, settled after {lags.SettledAfter.TotalMilliseconds:0} ms");
         output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
-        ReportLatencies(ledger, begun);
+        output.WriteLine($"p99 {ledger.P99Ms} ms");
         ledger.NoClientSawAnError();
         Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
         Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
         Assert.All(storm.Differences, found => Assert.False(found.Persists || found.Invented, $"{found}"));
         // A payment that was accepted as default failed reaches the fallback delay as fallback fails, 10 s later.
         Assert.InRange(audit.Fallback.TotalRequests, 0, FallbackMax);
-    }
-
-    private void ReportLatencies(LoadLedger ledger, DateTimeOffset begun)
-    {
-        for (var from = TimeSpan.Zero; from < Duration; from += AuditInterval)
-            output.WriteLine($"from {from.TotalSeconds} s: {Percentiles(begun + from, begun + from + AuditInterval)}");
-        output.WriteLine($"whole: {Percentiles(null, null)}");
-
-        string Percentiles(DateTimeOffset? from, DateTimeOffset? to) =>
-            $"p50 {Ms(50, from, to)} ms, p99 {Ms(99, from, to)} ms, most {Ms(100, from, to)} ms";
-
-        string Ms(double percent, DateTimeOffset? from, DateTimeOffset? to) =>
-            $"{ledger.Percentile(percent, from, to).TotalMilliseconds:0.0}";
     }
 
     private async Task<List<LedgerAudit>> PlayStagesAsync(GatewaySystem system)

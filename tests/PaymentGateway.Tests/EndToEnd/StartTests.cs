@@ -1,10 +1,4 @@
-using System.Diagnostics;
-using System.Text.Json;
-using Npgsql;
 using PaymentGateway.Commanding;
-using PaymentGateway.Tests.Compose;
-using PaymentGateway.Tests.Support;
-using Xunit.Abstractions;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

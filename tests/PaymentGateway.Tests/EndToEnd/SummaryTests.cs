@@ -1,22 +1,11 @@
-using System.Globalization;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>GET /payments-summary to the byte, with every kind of bound.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
+public sealed class SummaryTests(RunningSystem running) : OnRunningSystem(running)
 {
     private const string Empty =
         """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""";
-
-    private readonly LoadLedger _ledger = new();
-
-    private GatewaySystem System => running.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
-    public Task DisposeAsync() => Task.CompletedTask;
 
     [GatewaySystemFact]
     public async Task The_answer_is_the_contracts_JSON_byte_for_byte()
@@ -24,11 +13,11 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         await using var system = await GatewaySystem.UpAsync(("Gateway__Routing__FallbackAfter", "0s"));
         Assert.Equal(Empty, await system.Client.GetStringAsync("payments-summary"));
         foreach (var amount in new[] { 19.90m, 0.10m, 999_999_999_999.99m })
-            await LoadDriver.PostAsync(system.Client, _ledger, amount: amount);
+            await LoadDriver.PostAsync(system.Client, Ledger, amount: amount);
         await Eventually.HoldsAsync(system.IsIdleAsync, "the first three are settled at default");
         await system.StopAsync("default");
-        await LoadDriver.PostAsync(system.Client, _ledger, amount: 0.01m);
-        await LoadDriver.PostAsync(system.Client, _ledger, amount: 19.9m);
+        await LoadDriver.PostAsync(system.Client, Ledger, amount: 0.01m);
+        await LoadDriver.PostAsync(system.Client, Ledger, amount: 19.9m);
         await Eventually.HoldsAsync(
             async () => await system.Database.CountAsync("settlements") == 5,
             "the others are settled at fallback");
@@ -45,26 +34,11 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     }
 
     [GatewaySystemFact]
-    public async Task Both_bounds_are_inclusive_to_the_microsecond_and_each_may_be_absent()
-    {
-        var stamps = await SettleAsync(3);
-
-        Assert.Equal(3, await CountAsync(null, null));
-        Assert.Equal(3, await CountAsync(stamps[0], null));
-        Assert.Equal(3, await CountAsync(null, stamps[2]));
-        Assert.Equal(3, await CountAsync(stamps[0], stamps[2]));
-        Assert.Equal(1, await CountAsync(stamps[1], stamps[1]));
-        Assert.Equal(2, await CountAsync(stamps[0].AddMicroseconds(1), null));
-        Assert.Equal(2, await CountAsync(null, stamps[2].AddMicroseconds(-1)));
-        Assert.Equal(1, await CountAsync(stamps[0].AddMicroseconds(1), stamps[2].AddMicroseconds(-1)));
-        Assert.Equal(0, await CountAsync(stamps[2].AddMicroseconds(1), null));
-        Assert.Equal(0, await CountAsync(null, stamps[0].AddMicroseconds(-1)));
-    }
-
-    [GatewaySystemFact]
     public async Task The_same_instant_counts_the_same_in_any_zone_and_in_none()
     {
-        var at = (await SettleAsync(1)).Single();
+        await LoadDriver.PostAsync(System.Client, Ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
+        var at = (await StampsAsync()).Single();
         string[] spellings =
         [
             Spell(at, TimeSpan.Zero, "'Z'"),
@@ -83,8 +57,8 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task Any_window_over_a_run_agrees_with_both_processors()
     {
-        await LoadDriver.RunAtRateAsync(System.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(6));
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 100, TimeSpan.FromSeconds(6));
+        await LedgerCheck.AgreesAsync(System, Ledger);
         var stamps = await StampsAsync();
         var random = new Random(1);
 
@@ -97,22 +71,8 @@ public sealed class SummaryTests(RunningSystem running) : IAsyncLifetime
         }
     }
 
-    private async Task<List<DateTimeOffset>> SettleAsync(int payments)
-    {
-        for (var i = 0; i < payments; i++)
-        {
-            await LoadDriver.PostAsync(System.Client, _ledger);
-            await LedgerCheck.AgreesAsync(System, _ledger);
-        }
-
-        return await StampsAsync();
-    }
-
     private async Task<List<DateTimeOffset>> StampsAsync() =>
         (await System.Default.PaymentsAsync()).Values.Select(stored => stored.RequestedAt).Order().ToList();
-
-    private async Task<long> CountAsync(DateTimeOffset? from, DateTimeOffset? to) =>
-        (await GatewaySummary.AskAsync(System.Client, from, to)).Default.TotalRequests;
 
     private static string Spell(DateTimeOffset at, TimeSpan offset, string zone) =>
         at.ToOffset(offset).ToString($"yyyy-MM-dd'T'HH:mm:ss.ffffff{zone}", CultureInfo.InvariantCulture);

@@ -1,9 +1,4 @@
-using System.Diagnostics;
-using System.Net;
-using System.Net.Http.Json;
-using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
@@ -23,7 +18,7 @@ public sealed class TlsTests : IAsyncLifetime
 
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
     private readonly X509Certificate2 _certificate = SelfSigned.Create();
-    private readonly int _port = FreePort();
+    private readonly int _port = int.Parse(GatewaySystemSettings.FreePort(), null);
     private GatewayRig _rig = null!;
     private Process? _nginx;
 
@@ -47,7 +42,7 @@ public sealed class TlsTests : IAsyncLifetime
         {
             WorkingDirectory = _folder.FullName,
         });
-        await Eventually.HoldsAsync(ListensAsync, "nginx listens");
+        await Eventually.HoldsAsync(() => !GatewaySystemSettings.IsFree(_port), "nginx listens");
     }
 
     public async Task DisposeAsync()
@@ -173,25 +168,4 @@ public sealed class TlsTests : IAsyncLifetime
     {
         BaseAddress = new Uri($"{scheme}://127.0.0.1:{_port}"),
     };
-
-    private async Task<bool> ListensAsync()
-    {
-        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        try
-        {
-            await socket.ConnectAsync(IPAddress.Loopback, _port);
-            return true;
-        }
-        catch (SocketException)
-        {
-            return false;
-        }
-    }
-
-    private static int FreePort()
-    {
-        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
-    }
 }

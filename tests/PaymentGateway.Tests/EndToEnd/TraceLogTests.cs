@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>

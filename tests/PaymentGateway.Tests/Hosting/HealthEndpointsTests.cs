@@ -1,9 +1,4 @@
-using System.Net;
-using System.Text.Json;
 using Microsoft.Extensions.Hosting;
-using PaymentGateway.Leasing;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Hosting;
 

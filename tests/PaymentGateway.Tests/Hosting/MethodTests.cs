@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Hosting;
 
 /// <summary>Methods as RFC 9110 has them: HEAD beside GET, and an Allow that names what is there.</summary>

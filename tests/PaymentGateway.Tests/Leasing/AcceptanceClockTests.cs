@@ -1,11 +1,8 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class AcceptanceClockTests
 {
-    private readonly SteppedClock _wall = new();
+    private readonly WatchedClock _wall = new();
     private readonly AcceptanceClock _acceptances;
 
     public AcceptanceClockTests() => _acceptances = new AcceptanceClock(_wall);
@@ -15,7 +12,7 @@ public sealed class AcceptanceClockTests
     {
         var batch = _acceptances.Begin(3);
 
-        Assert.Equal(_wall.Now.UtcDateTime, batch.From);
+        Assert.Equal(_wall.GetUtcNow().UtcDateTime, batch.From);
         Assert.Equal(batch.From.AddMicroseconds(1), batch.At(1));
         Assert.Equal(batch.At(2), batch.To);
         Assert.Equal(DateTimeKind.Utc, batch.At(2).Kind);
@@ -29,7 +26,7 @@ public sealed class AcceptanceClockTests
     public void Acceptance_times_rise_whatever_the_wall_clock_does(int stepMs)
     {
         var before = _acceptances.Begin(5_000);
-        _wall.Now = _wall.Now.AddMilliseconds(stepMs);
+        _wall.WallShift = TimeSpan.FromMilliseconds(stepMs);
 
         var after = _acceptances.Begin(1);
 
@@ -58,7 +55,7 @@ public sealed class AcceptanceClockTests
         _acceptances.End(first);
         Assert.Equal(second.From, _acceptances.Oldest());
         _acceptances.End(second);
-        _wall.Now = _wall.Now.AddHours(-1);
+        _wall.WallShift = TimeSpan.FromHours(-1);
         Assert.True(_acceptances.Oldest() <= _acceptances.Begin(1).From);
     }
 }

@@ -1,19 +1,10 @@
-using Microsoft.Extensions.Logging.Abstractions;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>
-public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
+public sealed class BrokenInsertTests : OwnDatabase, IDisposable
 {
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
-    private readonly TestDatabase _database = new();
     private readonly IntakeOptions _options = TestSettings.Read().Intake;
     private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
     private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
@@ -24,28 +15,26 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private int _epoch;
     private long _renewals;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        if (!PostgresServer.IsInstalled)
-            return;
+        await base.InitializeAsync();
 
-        _epoch = await _database.OpenEpochAsync();
+        _epoch = await Database.OpenEpochAsync();
         var lease = new Lease(TimeProvider.System, new LeasingOptions(Minute, Minute));
         lease.Confirm(_epoch, TimeProvider.System.GetTimestamp());
-        _broken = new BrokenInserts(_backlog, _database.Leases);
+        _broken = new BrokenInserts(_backlog, Database.Leases);
         _queue = new PaymentQueue(_options);
         _sweep = new BacklogSweep(
-            _backlog, _database.Payments, _queue, _unsettled, lease, _options, TimeProvider.System,
+            _backlog, Database.Payments, _queue, _unsettled, lease, _options, TimeProvider.System,
             NullLogger<BacklogSweep>.Instance);
         await _sweep.StartAsync(CancellationToken.None);
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_sweep is not null)
             await _sweep.StopAsync(CancellationToken.None);
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
     }
 
     public void Dispose() => _sweep?.Dispose();
@@ -54,18 +43,19 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     public async Task An_INSERT_that_still_runs_is_waited_for_however_long_and_its_payments_are_loaded_once()
     {
         var batch = _acceptances.Begin(3);
-        await using var stalled = await BeginAsync(batch.At(1));
+        var (insert, id) = await BeginAsync(batch.At(1));
+        await using var stalled = insert;
         _backlog.AddUncertain(batch);
 
         for (var renewal = 0; renewal < 200; renewal++)
             await TurnAsync();
         Assert.Equal(batch.From, _backlog.Oldest());
         Assert.Null(_backlog.Next());
-        await stalled.CommitAsync();
+        await stalled.ExecuteAsync("COMMIT");
         await TurnAsync();
 
         await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
-        Assert.Equal(stalled.Id, Taken());
+        Assert.Equal(id, Taken());
         Assert.Equal(1, _unsettled.Count);
     }
 
@@ -104,24 +94,26 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     public async Task An_INSERT_that_breaks_while_another_is_waited_for_is_resolved_on_its_own()
     {
         var (first, second) = (_acceptances.Begin(1), _acceptances.Begin(1));
-        await using var one = await BeginAsync(first.From);
+        var (firstInsert, firstId) = await BeginAsync(first.From);
+        await using var one = firstInsert;
         _backlog.AddUncertain(first);
         await TurnAsync();
-        await using var other = await BeginAsync(second.From);
+        var (secondInsert, secondId) = await BeginAsync(second.From);
+        await using var other = secondInsert;
         _backlog.AddUncertain(second);
         await TurnAsync();
 
-        await one.CommitAsync();
+        await one.ExecuteAsync("COMMIT");
         await TurnAsync();
 
         await Eventually.HoldsAsync(() => _backlog.Oldest() > first.To, "the first was searched for");
-        Assert.Equal(one.Id, Taken());
+        Assert.Equal(firstId, Taken());
         await TurnAsync();
         Assert.True(_backlog.Oldest() > first.To);
-        await other.CommitAsync();
+        await other.ExecuteAsync("COMMIT");
         await TurnAsync();
         await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the second was searched for");
-        Assert.Equal(other.Id, Taken());
+        Assert.Equal(secondId, Taken());
     }
 
     // What the whole question rests on: a statement takes its snapshot after its lock on the table.
@@ -135,24 +127,22 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
         for (var use = 0; prepared && use < 8; use++)
             await StoreAsync(_acceptances.Begin(count).From, count);
         var batch = _acceptances.Begin(count);
-        await using var held = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await held.BeginTransactionAsync();
-        await ExecuteAsync(held, "LOCK TABLE payments IN SHARE MODE");
+        await using var held = await Database.HoldAsync("LOCK TABLE payments IN SHARE MODE");
         var storing = StoreAsync(batch.From, count);
         await Eventually.HoldsAsync(
-            async () => (await _database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
+            async () => (await Database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
 
-        await _database.Leases.CloseAsync(_epoch);
-        await transaction.CommitAsync();
+        await Database.Leases.CloseAsync(_epoch);
+        await held.ExecuteAsync("COMMIT");
 
         Assert.Empty(await storing);
-        Assert.Empty(await _database.Leases.WritersAsync());
+        Assert.Empty(await Database.Leases.WritersAsync());
     }
 
     private async Task TurnAsync()
     {
         var until = _backlog.UncertainUntil();
-        var renewal = await _database.Leases.RenewAsync(new RenewalArgs(
+        var renewal = await Database.Leases.RenewAsync(new RenewalArgs(
             _epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false));
         Assert.True(renewal.Renewed);
         await _broken.CheckAsync(_epoch, until);
@@ -168,34 +158,17 @@ public sealed class BrokenInsertTests : IAsyncLifetime, IDisposable
     private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)
     {
         var ids = Batches.SortedIds(count);
-        var added = await _database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt));
-        Assert.Equal(added, (await _database.Payments.FindAsync(ids)).Count);
+        var added = await Database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt));
+        Assert.Equal(added, (await Database.Payments.FindAsync(ids)).Count);
         return added == 0 ? [] : ids;
     }
 
-    private async Task<StalledInsert> BeginAsync(DateTime acceptedAt)
-    {
-        var stalled = new StalledInsert(await _database.Source.OpenConnectionAsync());
-        await ExecuteAsync(stalled.Connection, FormattableString.Invariant($"""
-            BEGIN; INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-            VALUES ('{stalled.Id}', 1990, '{acceptedAt:O}', {_epoch})
-            """));
-        return stalled;
-    }
-
-    private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)
-    {
-        await using var command = new NpgsqlCommand(sql, connection);
-        await command.ExecuteNonQueryAsync();
-    }
-
     /// <summary>One that a server process has begun and that its client has given up.</summary>
-    private sealed record StalledInsert(NpgsqlConnection Connection) : IAsyncDisposable
+    private async Task<(NpgsqlConnection Insert, Guid Id)> BeginAsync(DateTime acceptedAt)
     {
-        public Guid Id { get; } = Guid.NewGuid();
-
-        public Task CommitAsync() => ExecuteAsync(Connection, "COMMIT");
-
-        public ValueTask DisposeAsync() => Connection.DisposeAsync();
+        var id = Guid.NewGuid();
+        return (await Database.HoldAsync(
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
+            + FormattableString.Invariant($"VALUES ('{id}', 1990, '{acceptedAt:O}', {_epoch})")), id);
     }
 }

@@ -1,25 +1,18 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>
-public sealed class CrashedDatabaseTests : IAsyncLifetime
+public sealed class CrashedDatabaseTests : OwnRig
 {
     private readonly OwnServerDatabase _database = new();
-    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
+    private protected override TestDatabase NewDatabase() => _database;
 
     [PostgresFact]
     public async Task After_a_crash_payments_accepted_anew_elsewhere_are_dropped_and_the_others_are_stored_again()
     {
-        await _rig.Default.SetFailureAsync(true);
-        await _rig.Fallback.SetFailureAsync(true);
-        var gateway = await _rig.StartGatewayAsync();
+        await Rig.Default.SetFailureAsync(true);
+        await Rig.Fallback.SetFailureAsync(true);
+        var gateway = await Rig.StartGatewayAsync();
         var (others, mine) = (await gateway.PayAsync(), await gateway.PayAsync());
         var other = await _database.OpenEpochAsync();
 
@@ -31,14 +24,14 @@ public sealed class CrashedDatabaseTests : IAsyncLifetime
             VALUES ('{others}', 1990, now(), {other});
             COMMIT
             """);
-        await Eventually.HoldsAsync(async () => await _rig.CountStoredAsync() == 2, "the other one is stored again");
-        await _rig.Default.SetFailureAsync(false);
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(async () => await Rig.CountStoredAsync() == 2, "the other one is stored again");
+        await Rig.Default.SetFailureAsync(false);
+        await Rig.LedgersReachAsync(byDefault: 1);
         await Eventually.HoldsAsync(
             () => gateway.Part<UnsettledPayments>().Count == 0, "nothing else is in memory");
 
-        Assert.Equal(mine, Assert.Single(await _rig.Default.PaymentsAsync()).Key);
-        Assert.Empty(await _rig.Fallback.PaymentsAsync());
+        Assert.Equal(mine, Assert.Single(await Rig.Default.PaymentsAsync()).Key);
+        Assert.Empty(await Rig.Fallback.PaymentsAsync());
     }
 
     [PostgresFact]

@@ -1,12 +1,7 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>
-public sealed class EpochOpeningTests : IAsyncLifetime
+public sealed class EpochOpeningTests : OwnDatabase
 {
     private const string DefaultKey = "Gateway:Processors:Default:BaseUrl";
     private const string FallbackKey = "Gateway:Processors:Fallback:BaseUrl";
@@ -15,14 +10,11 @@ public sealed class EpochOpeningTests : IAsyncLifetime
 
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
-    private readonly TestDatabase _database = new();
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("opening");
 
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
         _directory.Delete(recursive: true);
     }
 
@@ -41,7 +33,7 @@ public sealed class EpochOpeningTests : IAsyncLifetime
             key.Replace(":", "__", StringComparison.Ordinal) + ": is http://another.example/, and running runs",
             wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', wrong.Message);
-        var open = await _database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL");
+        var open = await Database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL");
         Assert.Equal(running, open);
     }
 
@@ -55,7 +47,7 @@ public sealed class EpochOpeningTests : IAsyncLifetime
     {
         await OpenAsync(instance, Minute, Default, Fallback);
         if (change is not null)
-            await _database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
+            await Database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
         await using var stages = Build((DefaultKey, url));
 
         Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
@@ -81,7 +73,7 @@ public sealed class EpochOpeningTests : IAsyncLifetime
             var begun = await Task.WhenAll(BeginsAsync(one), BeginsAsync(other));
 
             Assert.False(begun[0] && begun[1], $"both began in round {round}");
-            await _database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
+            await Database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
         }
     }
 
@@ -93,17 +85,17 @@ public sealed class EpochOpeningTests : IAsyncLifetime
         var epoch = await stages.Part<EpochOpening>().OpenAsync();
 
         Assert.Equal(
-            Default, await _database.ScalarAsync<string>($"SELECT default_url FROM leases WHERE epoch = {epoch}"));
+            Default, await Database.ScalarAsync<string>($"SELECT default_url FROM leases WHERE epoch = {epoch}"));
     }
 
     private Stages Build(params (string Key, string? Value)[] settings) => Build(urls: null, settings);
 
     private Stages Build(string? urls, params (string Key, string? Value)[] settings) => Stages.Build(
-        _database.ConnectionString, TimeProvider.System, urls,
+        Database.ConnectionString, TimeProvider.System, urls,
         [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
 
     private Task<int> OpenAsync(string instance, TimeSpan duration, string defaultUrl, string fallbackUrl) =>
-        _database.Leases.OpenAsync(new OpenLeaseArgs(instance, duration, defaultUrl, fallbackUrl));
+        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, duration, defaultUrl, fallbackUrl));
 
     // On a thread of its own, so that both are on their way at once.
     private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>

@@ -1,16 +1,9 @@
-using Npgsql;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>
 /// LeaseKeeper renewal by renewal, on a clock of the test's: what it tells the database, and what follows.
 /// </summary>
-public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
+public sealed class LeaseKeeperRenewalTests : OwnDatabase
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
@@ -19,39 +12,27 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
 
-    private readonly TestDatabase _database = new();
     private readonly WatchedClock _clock = new();
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("keeper");
     private Stages _stages = null!;
     private string? _name;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
+        await base.InitializeAsync();
         // A wall clock as the database's: what is accepted is stored by it.
         _clock.SetUtcNow(DateTimeOffset.UtcNow);
-        if (!PostgresServer.IsInstalled)
-            return;
-        _stages = Stages.Build(_database.ConnectionString, _clock, $"http://unix:{_directory.FullName}/api.sock");
+        _stages = Stages.Build(Database.ConnectionString, _clock, $"http://unix:{_directory.FullName}/api.sock");
         // Npgsql's own limit of a second is real time: no first statement of a test has to open a connection.
         await _stages.Part<LeaseStore>().AnswersAsync();
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_stages is not null)
             await _stages.DisposeAsync();
         _directory.Delete(recursive: true);
-        await _database.DisposeAsync();
-    }
-
-    [PostgresFact]
-    public async Task The_first_lease_is_there_when_the_start_returns()
-    {
-        await _stages.StartAsync<LeaseKeeper>();
-
-        Assert.True(_stages.Lease.IsHeld);
-        Assert.Equal(_stages.Lease.Epoch, await OpenEpochAsync());
+        await base.DisposeAsync();
     }
 
     [PostgresFact]
@@ -76,12 +57,12 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     public async Task Tables_lost_with_their_server_are_created_again()
     {
         await _stages.StartAsync<LeaseKeeper>();
-        await _database.ExecuteAsync(
+        await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
             + "schema_version");
 
         await Eventually.HoldsAsync(
-            RenewalAndAsync(() => _database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
+            RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
             "the tables are there again");
         await Eventually.HoldsAsync(
             RenewalAndAsync(async () => _stages.Lease.IsHeld && await OpenEpochAsync() == _stages.Lease.Epoch),
@@ -119,10 +100,10 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
 
         var reading = await ReadingAsync();
         Assert.Equal((1, true), (reading.Unsettled, reading.LeaseHeld));
-        Assert.True(await _database.ScalarAsync<bool>(
+        Assert.True(await Database.ScalarAsync<bool>(
             $"SELECT read_at = expires_at - interval '3 seconds' FROM leases WHERE epoch = {_stages.Lease.Epoch}"));
 
-        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await _database.ScalarAsync<string>(
+        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await Database.ScalarAsync<string>(
             $"SELECT reading FROM leases WHERE epoch = {_stages.Lease.Epoch}"))!;
     }
 
@@ -152,20 +133,6 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_mark_of_fallback_is_sent_when_it_is_requested_and_not_before()
-    {
-        await _stages.StartAsync<LeaseKeeper>();
-        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch);
-        await NextRenewalAsync();
-        Assert.False(await UsesFallbackAsync());
-
-        Assert.False(_stages.Lease.MayUseFallback(payment));
-        await Eventually.HoldsAsync(() => _stages.Lease.MayUseFallback(payment), "fallback may be used");
-
-        Assert.True(await UsesFallbackAsync());
-    }
-
-    [PostgresFact]
     public async Task An_epoch_that_another_instance_closed_is_abandoned_and_a_new_one_begins()
     {
         await _stages.StartAsync<LeaseKeeper>();
@@ -173,7 +140,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost);
         _stages.Open.Add(payment);
         _stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
-        await _database.Leases.CloseAsync(lost);
+        await Database.Leases.CloseAsync(lost);
 
         await NextRenewalAsync();
 
@@ -189,8 +156,8 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_that_of_another_keeps_its_lease()
     {
         var identity = _stages.Part<InstanceLock>().Identity;
-        var before = await _database.Leases.OpenAsync(new OpenLeaseArgs(identity, TimeSpan.FromMinutes(5)));
-        var another = await _database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.FromMinutes(5)));
+        var before = await Database.Leases.OpenAsync(new OpenLeaseArgs(identity, TimeSpan.FromMinutes(5)));
+        var another = await Database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.FromMinutes(5)));
 
         await _stages.StartAsync<LeaseKeeper>();
 
@@ -202,7 +169,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_expired_lease_is_closed_only_after_a_lease_of_renewals_without_a_pause()
     {
-        var expired = await _database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.Zero));
+        var expired = await Database.Leases.OpenAsync(new OpenLeaseArgs("another", TimeSpan.Zero));
         await _stages.StartAsync<LeaseKeeper>();
         for (var time = Step; time < LeaseDuration; time += Step)
             await PassAsync(Step);
@@ -223,11 +190,11 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     {
         var keeper = await _stages.StartAsync<LeaseKeeper>();
         var stored = Batches.ToStore(Batches.SortedIds(3), _stages.Lease.Epoch);
-        await _database.Payments.StoreAsync(stored);
+        await Database.Payments.StoreAsync(stored);
         var payments = stored.Ids.Select((id, at) =>
             new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
         payments.ForEach(_stages.Open.Add);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(
+        await Database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
 
         await keeper.StopAsync(CancellationToken.None);
@@ -236,7 +203,7 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
         Assert.True(await IsClosedAsync(stored.OwnerEpoch));
         Assert.Equal(
             $"0/1 0/3 {stored.OwnerEpoch}/0",
-            await _database.ScalarAsync<string>(
+            await Database.ScalarAsync<string>(
                 "SELECT string_agg(owner_epoch || '/' || handover, ' ' ORDER BY accepted_at) FROM payments"));
         Assert.Contains($"Epoch {stored.OwnerEpoch} ends, 2 payments are released, 1 of them in doubt", Log);
     }
@@ -281,40 +248,32 @@ public sealed class LeaseKeeperRenewalTests : IAsyncLifetime
     /// <summary>Lets the server take connections to this database, or ends those that are there.</summary>
     private async Task AllowAsync(bool allow)
     {
-        _name ??= await _database.ScalarAsync<string>("SELECT current_database()::text");
-        await using var connection = new NpgsqlConnection(
-            _database.Server.ConnectionString("postgres") + ";Pooling=false");
-        await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(
+        _name ??= await Database.ScalarAsync<string>("SELECT current_database()::text");
+        await Database.Server.ExecuteAsync(
             $"ALTER DATABASE {_name} WITH ALLOW_CONNECTIONS {allow}; "
-            + $"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{_name}' AND {!allow}",
-            connection);
-        await command.ExecuteNonQueryAsync();
-        _database.Source.Clear();
+            + $"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{_name}' AND {!allow}");
+        Database.Source.Clear();
     }
 
     private async Task<bool> CountRefusedAsync(int atLeast)
     {
-        var log = await File.ReadAllTextAsync(Path.Combine(_database.Server.Directory, "log"));
+        var log = await File.ReadAllTextAsync(Path.Combine(Database.Server.Directory, "log"));
         return log.Split($"database \"{_name}\" is not currently accepting connections").Length > atLeast;
     }
 
     private Task<long> RenewalAsync() =>
-        _database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {_stages.Lease.Epoch}");
+        Database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {_stages.Lease.Epoch}");
 
     private async Task<DateTime> BoundAsync()
     {
         await NextRenewalAsync();
-        return await _database.ScalarAsync<DateTime>(
+        return await Database.ScalarAsync<DateTime>(
             $"SELECT low_water_mark FROM leases WHERE epoch = {_stages.Lease.Epoch}");
     }
 
     private Task<int> OpenEpochAsync() =>
-        _database.ScalarAsync<int>("SELECT coalesce(max(epoch), 0) FROM leases WHERE closed_at IS NULL");
-
-    private Task<bool> UsesFallbackAsync() =>
-        _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {_stages.Lease.Epoch}");
+        Database.ScalarAsync<int>("SELECT coalesce(max(epoch), 0) FROM leases WHERE closed_at IS NULL");
 
     private Task<bool> IsClosedAsync(int epoch) =>
-        _database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
+        Database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
 }

@@ -1,33 +1,19 @@
-using System.Diagnostics;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What others wait for does not cost an instance its lease.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class LeaseKeeperTests : IAsyncLifetime
+public sealed class LeaseKeeperTests : OwnRig
 {
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     // The search for orphans waits for it, and so does every acceptance.
     [PostgresFact]
     public async Task A_locked_payments_table_does_not_cost_the_lease()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();
         var epoch = lease.Epoch;
-        await using var held = await _rig.Database.Source.OpenConnectionAsync();
-        await using var transaction = await held.BeginTransactionAsync();
-        await using var command = held.CreateCommand();
-        command.CommandText = "LOCK TABLE payments";
-        await command.ExecuteNonQueryAsync();
+        await using var held = await Rig.Database.HoldAsync("LOCK TABLE payments");
 
         await IsHeldForAsync(lease, TimeSpan.FromSeconds(6));
 
@@ -37,10 +23,10 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_frozen_server_process_does_not_cost_the_lease()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         var lease = gateway.Part<Lease>();
         var epoch = lease.Epoch;
-        var process = await _rig.Database.ScalarAsync<int>("""
+        var process = await Rig.Database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
               AND (query LIKE '%UPDATE leases SET expires_at%' OR query LIKE 'SELECT epoch, low_water_mark%')
             LIMIT 1
@@ -63,15 +49,15 @@ public sealed class LeaseKeeperTests : IAsyncLifetime
     public async Task A_renewal_of_a_longer_lease_may_take_longer()
     {
         await using var stages = Stages.Build(
-            _rig.Database.ConnectionString, TimeProvider.System, urls: null, ("Gateway:Leasing:LeaseDuration", "15s"));
+            Rig.Database.ConnectionString, TimeProvider.System, urls: null, ("Gateway:Leasing:LeaseDuration", "15s"));
         var leases = stages.Part<LeaseStore>();
         await leases.AnswersAsync();
-        var epoch = await _rig.Database.OpenEpochAsync();
-        await _rig.Database.ExecuteAsync("""
+        var epoch = await Rig.Database.OpenEpochAsync();
+        await Rig.Database.ExecuteAsync("""
             CREATE FUNCTION flush() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END $$
             """);
-        await _rig.Database.ExecuteAsync(
+        await Rig.Database.ExecuteAsync(
             "CREATE TRIGGER flush BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION flush()");
 
         var renewal = await leases.RenewAsync(new RenewalArgs(

@@ -1,81 +1,57 @@
-using Npgsql;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>
-public sealed class OrphanAdoptionPollTests : IAsyncLifetime
+public sealed class OrphanAdoptionPollTests : OwnDatabase
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
-
-    private const string Waiting =
-        "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase _database = new();
     private readonly WatchedClock _clock = new();
     private Stages _stages = null!;
     private int _mine;
 
     private OrphanAdoption Adoption => _stages.Part<OrphanAdoption>();
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        if (!PostgresServer.IsInstalled)
-            return;
+        await base.InitializeAsync();
 
-        _stages = Stages.Build(_database.ConnectionString, _clock, urls: null);
-        _mine = await _database.OpenEpochAsync();
+        _stages = Stages.Build(Database.ConnectionString, _clock, urls: null);
+        _mine = await Database.OpenEpochAsync();
         _stages.HoldLease(_mine);
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_stages is not null)
             await _stages.DisposeAsync();
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
     }
 
-    [PostgresFact]
-    public async Task A_payment_that_a_clean_stop_released_unsent_is_queued_as_new()
+    // Null: it never was closed, and a clean stop released them.
+    [PostgresTheory]
+    [InlineData(null)]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Payments_are_adopted_as_new_or_in_doubt_where_their_owner_may_have_sent_them(bool? usedFallback)
     {
-        var (owner, left) = await LeaveAsync(count: 3, close: false);
-        await _database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
+        var (owner, _) = await LeaveAsync(count: 3, usedFallback ?? false, close: usedFallback is not null);
+        if (usedFallback is null)
+            await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
 
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(left, Queued(payment => !payment.InDoubt && payment.Epoch == _mine));
-        Assert.Equal((3, 0), (_stages.Open.Count, _stages.Doubts.Count));
-    }
-
-    [PostgresFact]
-    public async Task Payments_of_an_owner_that_never_used_fallback_are_queued_as_charged_at_default()
-    {
-        var (_, left) = await LeaveAsync(count: 3);
-
-        await Adoption.AdoptAllAsync();
-
-        Assert.Equal(left, Queued(payment => payment is { InDoubt: true, ChargedAt: Processor.Default }));
-        Assert.Equal((3, 0), (_stages.Open.Count, _stages.Doubts.Count));
-    }
-
-    [PostgresFact]
-    public async Task Payments_of_an_owner_that_used_fallback_are_looked_up_at_both_and_not_queued()
-    {
-        await LeaveAsync(count: 3, usedFallback: true);
-
-        await Adoption.AdoptAllAsync();
-
-        Assert.All(_stages.Open.Snapshot(), payment => Assert.True(payment is { InDoubt: true, ChargedAt: null }));
-        Assert.Equal((3, 3, 0), (_stages.Open.Count, _stages.Doubts.Count, _stages.Queue.Count));
+        Assert.All(_stages.Open.Snapshot(), payment => Assert.Equal(
+            (usedFallback is not null, usedFallback is false ? Processor.Default : (Processor?)null, _mine),
+            (payment.InDoubt, payment.ChargedAt, payment.Epoch)));
+        // Those in doubt at both are looked up, and not queued.
+        Assert.Equal(
+            usedFallback is true ? (3, 3, 0) : (3, 0, 3),
+            (_stages.Open.Count, _stages.Doubts.Count, _stages.Queue.Count));
     }
 
     // The owner sends until its own lease ends, whenever its epoch was closed.
@@ -83,7 +59,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task The_horizon_begins_a_lease_after_the_first_search_that_found_the_epoch_closed()
     {
         var seenAt = _clock.GetTimestamp();
-        await using (await LockPaymentsOfAsync((await LeaveAsync(count: 1)).Owner))
+        await using (await Database.HoldAsync(PaymentsOf((await LeaveAsync(count: 1)).Owner)))
             await Adoption.AdoptAllAsync();
         Assert.Equal(0, _stages.Open.Count);
         _clock.Advance(TimeSpan.FromMinutes(1));
@@ -99,10 +75,10 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     {
         var (owner, left) = await LeaveAsync(count: 1, close: false);
         // Settled, and so never adopted: the released ones are there from the first look on.
-        await _database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
+        await Database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
         await Adoption.AdoptAllAsync();
         _clock.Advance(TimeSpan.FromMinutes(1));
-        await _database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, left));
+        await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, left));
 
         await Adoption.AdoptAllAsync();
 
@@ -144,7 +120,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task Payments_that_do_not_fit_into_the_queue_stay_in_the_table()
     {
         await using var small = Stages.Build(
-            _database.ConnectionString, _clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
+            Database.ConnectionString, _clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
         small.HoldLease(_mine);
         var adoption = small.Part<OrphanAdoption>();
         var (owner, _) = await LeaveAsync(count: 5);
@@ -185,15 +161,16 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     public async Task A_closed_epoch_is_searched_until_every_earlier_statement_is_over()
     {
         var (owner, _) = await LeaveAsync(count: 1, close: false);
-        await using var late = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await late.BeginTransactionAsync();
-        await StoreOnAsync(late, owner);
-        await _database.Leases.CloseAsync(owner);
+        await using var late = await Database.HoldAsync($"""
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {owner})
+            """);
+        await Database.Leases.CloseAsync(owner);
 
         await Adoption.AdoptAllAsync();
         Assert.Equal(1, _stages.Open.Count);
         Assert.False(await IsAdoptedAsync(owner));
-        await transaction.CommitAsync();
+        await late.ExecuteAsync("COMMIT");
         await Adoption.AdoptAllAsync();
 
         Assert.Equal(2, _stages.Open.Count);
@@ -206,7 +183,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
         var (held, _) = await LeaveAsync(count: 1);
         var (_, free) = await LeaveAsync(count: 3);
 
-        await using (await LockPaymentsOfAsync(held))
+        await using (await Database.HoldAsync(PaymentsOf(held)))
             await Adoption.AdoptAllAsync();
 
         Assert.Equal(free, Queued(_ => true));
@@ -221,7 +198,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_adoption_without_an_answer_does_not_cost_the_epoch_that_began_meanwhile()
     {
-        var next = await _database.OpenEpochAsync();
+        var next = await Database.OpenEpochAsync();
 
         await BreakAdoptionAsync(() => _stages.HoldLease(next));
 
@@ -238,7 +215,7 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
         Assert.Equal((0, 0), (_stages.Open.Count, _stages.Queue.Count));
         Assert.True(
-            await _database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {_mine}"));
+            await Database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {_mine}"));
         Assert.Equal(0, _stages.Lease.Epoch);
         Assert.Null(Adoption.Oldest());
     }
@@ -249,17 +226,17 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     {
         // Two of the connections are shared.
         const string Settings = ";Multiplexing=true;Maximum Pool Size=7;Options=-c statement_timeout=60s";
-        await using var stages = Stages.Build(_database.ConnectionString + Settings, _clock, urls: null);
+        await using var stages = Stages.Build(Database.ConnectionString + Settings, _clock, urls: null);
         var (owner, left) = await LeaveAsync(count: 3);
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var command = new NpgsqlCommand("SELECT pg_advisory_lock(1)", other);
-        await command.ExecuteNonQueryAsync();
+        await using var other = await Database.HoldAsync("SELECT pg_advisory_xact_lock(1)");
         var slow = new List<Task>();
         await Eventually.HoldsAsync(
             async () =>
             {
                 slow.Add(stages.Part<SharedConnections>().RunAsync(LockAsync));
-                return await _database.ScalarAsync<long>($"SELECT count(*) {Waiting}") == 2;
+                return await Database.ScalarAsync<long>(
+                    "SELECT count(*) FROM pg_stat_activity "
+                    + "WHERE datname = current_database() AND wait_event_type = 'Lock'") == 2;
             },
             "both are busy");
 
@@ -268,15 +245,13 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
 
         Assert.Equal(left, adopted.Select(row => row.CorrelationId).Order());
         Assert.All(slow, statement => Assert.False(statement.IsCompleted));
-        command.CommandText = "SELECT pg_advisory_unlock(1)";
-        await command.ExecuteNonQueryAsync();
+        await other.ExecuteAsync("ROLLBACK");
         await Task.WhenAll(slow);
 
         static async Task<int> LockAsync(NpgsqlConnection connection)
         {
             await connection.OpenAsync();
-            await using var command = new NpgsqlCommand("SELECT pg_advisory_xact_lock(1)", connection);
-            return await command.ExecuteNonQueryAsync();
+            return await connection.ExecuteAsync("SELECT pg_advisory_xact_lock(1)");
         }
     }
 
@@ -284,57 +259,35 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     private async Task BreakAdoptionAsync(Action meanwhile)
     {
         await LeaveAsync(count: 3);
-        await using var other = await _database.Source.OpenConnectionAsync();
         // Who moves payments waits for this before it has set a limit to its wait; who reads them does not.
-        var transaction = await other.BeginTransactionAsync();
-        await using (var command = new NpgsqlCommand("LOCK TABLE payments IN SHARE MODE", other))
-            await command.ExecuteNonQueryAsync();
-
+        await using var held = await Database.HoldAsync("LOCK TABLE payments IN SHARE MODE");
         var adopting = Adoption.AdoptAllAsync();
-        await Eventually.HoldsAsync(
-            () => _database.ScalarAsync<bool>($"SELECT EXISTS (SELECT {Waiting})"), "it waits for the table");
+        await Database.WaitsForLockAsync("it waits for the table");
         meanwhile();
-        await _database.ExecuteAsync($"SELECT pg_terminate_backend(pid) {Waiting}");
+        await Database.ExecuteAsync(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            + "WHERE datname = current_database() AND wait_event_type = 'Lock'");
 
         await Assert.ThrowsAnyAsync<NpgsqlException>(() => adopting.WaitAsync(Limit));
-        await transaction.RollbackAsync();
+        await held.ExecuteAsync("ROLLBACK");
     }
 
     /// <summary>An epoch that left these payments unsettled, and one that it had settled.</summary>
     private async Task<(int Owner, Guid[] Left)> LeaveAsync(int count, bool usedFallback = false, bool close = true)
     {
-        var owner = await _database.OpenEpochAsync();
-        await _database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
+        var owner = await Database.OpenEpochAsync();
+        await Database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
         var settled = Batches.ToStore(Batches.SortedIds(1), owner, Batches.Noon.AddHours(-1));
-        await _database.Payments.StoreAsync(settled);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        await Database.Payments.StoreAsync(settled);
+        await Database.Ledger.RecordAsync(Batches.ToRecord(settled));
         var left = Batches.ToStore(Batches.SortedIds(count), owner);
-        await _database.Payments.StoreAsync(left);
+        await Database.Payments.StoreAsync(left);
         if (close)
-            await _database.Leases.CloseAsync(owner);
+            await Database.Leases.CloseAsync(owner);
         return (owner, left.Ids);
     }
 
-    private static async Task StoreOnAsync(NpgsqlConnection connection, int owner)
-    {
-        await using var command = new NpgsqlCommand(
-            $"""
-            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-            VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {owner})
-            """,
-            connection);
-        await command.ExecuteNonQueryAsync();
-    }
-
-    private async Task<NpgsqlConnection> LockPaymentsOfAsync(int owner)
-    {
-        var connection = new NpgsqlConnection(_database.ConnectionString + ";Pooling=false");
-        await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(
-            $"BEGIN; SELECT 1 FROM payments WHERE owner_epoch = {owner} FOR UPDATE", connection);
-        await command.ExecuteNonQueryAsync();
-        return connection;
-    }
+    private static string PaymentsOf(int owner) => $"SELECT 1 FROM payments WHERE owner_epoch = {owner} FOR UPDATE";
 
     /// <summary>What is in the queue, each of it as expected, in the order of the ids.</summary>
     private IEnumerable<Guid> Queued(Predicate<Payment> expected)
@@ -360,5 +313,5 @@ public sealed class OrphanAdoptionPollTests : IAsyncLifetime
     }
 
     private Task<bool> IsAdoptedAsync(int owner) =>
-        _database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {owner}");
+        Database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {owner}");
 }

@@ -1,13 +1,7 @@
-using System.Net;
-using System.Net.Http.Json;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>How a whole gateway settles what a dead owner left, by whether that one had used fallback.</summary>
-public sealed class OrphanAdoptionTests : IAsyncLifetime
+public sealed class OrphanAdoptionTests : OwnRig
 {
     private const string NeverOver = "Settling:InDoubtHorizon=1800s";
 
@@ -15,25 +9,24 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
-    public async Task Payments_of_an_owner_that_never_used_fallback_are_settled_at_default_at_once()
+    public async Task An_adopted_payment_that_fallback_has_stored_is_settled_there_and_not_charged_at_default()
     {
-        var left = await LeaveAsync(usedFallback: false, 50);
-        await ChargeAsync(_rig.Default, left[..20]);
+        await Rig.Default.SetFailureAsync(true);
+        await Rig.Fallback.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        var owner = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        await owner.PayAsync();
+        await Eventually.HoldsAsync(
+            async () => (await Rig.Fallback.PaymentsAsync()).Count == 1, "fallback has it, and has not answered");
+        await Rig.StopGatewayAsync(owner);
+        Assert.Equal(0, await Rig.CountSettledAsync());
 
-        await _rig.StartGatewayAsync(NeverOver);
+        await Rig.Default.SetFailureAsync(false);
+        await Rig.StartGatewayAsync();
 
-        await _rig.LedgersReachAsync(byDefault: 50);
-        await _rig.AssertLedgersAgreeAsync();
-        Assert.Equal(20, (await _rig.Default.CallsAsync()).Duplicates422);
-        var fallback = await _rig.Fallback.CallsAsync();
-        Assert.Equal((0, 0), (fallback.Posts, fallback.Lookups));
+        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 1, "its adopter settled it");
+        Assert.Empty(await Rig.Default.PaymentsAsync());
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
@@ -42,18 +35,18 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
         // So long that each that is found nowhere is looked up again within it.
         var horizon = TimeSpan.FromSeconds(5);
         var left = await LeaveAsync(usedFallback: true, 30);
-        await ChargeAsync(_rig.Default, left[..10]);
-        await ChargeAsync(_rig.Fallback, left[10..20]);
+        await ChargeAsync(Rig.Default, left[..10]);
+        await ChargeAsync(Rig.Fallback, left[10..20]);
         var from = DateTime.UtcNow;
 
-        await _rig.StartGatewayAsync($"Settling:InDoubtHorizon={horizon.TotalSeconds}s", "Settling:CallTimeout=5s");
+        await Rig.StartGatewayAsync($"Settling:InDoubtHorizon={horizon.TotalSeconds}s", "Settling:CallTimeout=5s");
 
-        await _rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
-        await _rig.AssertLedgersAgreeAsync();
-        var stored = await _rig.Default.PaymentsAsync();
+        await Rig.LedgersReachAsync(byDefault: 20, byFallback: 10);
+        await Rig.AssertLedgersAgreeAsync();
+        var stored = await Rig.Default.PaymentsAsync();
         Assert.All(left[20..], id => Assert.True(
             stored[id].RequestedAt.UtcDateTime - from >= horizon, $"{stored[id].RequestedAt.UtcDateTime - from}"));
-        var (atDefault, atFallback) = (await _rig.Default.CallsAsync(), await _rig.Fallback.CallsAsync());
+        var (atDefault, atFallback) = (await Rig.Default.CallsAsync(), await Rig.Fallback.CallsAsync());
         // Ten of them are found at default at once, and not asked for at fallback.
         Assert.True(atDefault.Lookups > 30 && atFallback.Lookups > 20, $"{atDefault.Lookups}, {atFallback.Lookups}");
         Assert.Equal(0, atDefault.Duplicates422 + atFallback.Duplicates422);
@@ -63,19 +56,19 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task An_adopted_payment_goes_to_fallback_only_past_the_horizon_and_after_the_epoch_has_marked_that()
     {
         await LeaveAsync(usedFallback: false, 10);
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.Default.SetFailureAsync(true);
         var from = DateTime.UtcNow;
 
-        var gateway = await _rig.StartGatewayAsync(
+        var gateway = await Rig.StartGatewayAsync(
             "Routing:FallbackAfter=0s", "Settling:CallTimeout=2s",
             $"Settling:InDoubtHorizon={Horizon.TotalSeconds}s");
 
-        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
-        await _rig.AssertLedgersAgreeAsync();
+        await Rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
+        await Rig.AssertLedgersAgreeAsync();
         Assert.All(
-            (await _rig.Fallback.PaymentsAsync()).Values,
+            (await Rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime - from >= Horizon));
-        Assert.True((await _rig.Default.CallsAsync()).Lookups >= 10);
+        Assert.True((await Rig.Default.CallsAsync()).Lookups >= 10);
         Assert.True(await IsMarkedAsync(gateway.Part<Lease>().Epoch));
     }
 
@@ -83,82 +76,56 @@ public sealed class OrphanAdoptionTests : IAsyncLifetime
     public async Task A_payment_that_a_dead_owners_call_stores_late_never_goes_to_fallback_before_the_horizon()
     {
         var left = await LeaveAsync(usedFallback: false, 5);
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
-        var late = ChargeAsync(_rig.Default, left);
-        await _rig.Default.HoldsAsync(5);
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 5 });
+        var late = ChargeAsync(Rig.Default, left);
+        await Rig.Default.HoldsAsync(5);
+        await Rig.Default.SetFailureAsync(true);
 
-        var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);
+        var gateway = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s", NeverOver);
         // One that nobody ever sent passes them by.
         await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
+        await Rig.LedgersReachAsync(byDefault: 0, byFallback: 1);
         await Eventually.HoldsAsync(
-            async () => (await _rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
-        await _rig.Default.ClearFaultsAsync();
+            async () => (await Rig.Default.CallsAsync()).Lookups >= 15, "each was asked for, again and again");
+        await Rig.Default.ClearFaultsAsync();
         await late;
 
-        await _rig.LedgersReachAsync(byDefault: 5, byFallback: 1);
-        await _rig.AssertLedgersAgreeAsync();
-    }
-
-    [PostgresFact]
-    public async Task Payments_that_cannot_be_adopted_now_delay_no_other_epochs()
-    {
-        var held = Assert.Single(await LeaveAsync(usedFallback: false, 1));
-        await LeaveAsync(usedFallback: false, 5);
-        await using var connection = await _rig.Database.Source.OpenConnectionAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await using (var locking = connection.CreateCommand())
-        {
-            locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{held}' FOR UPDATE";
-            await locking.ExecuteNonQueryAsync();
-        }
-
-        await _rig.StartGatewayAsync(NeverOver);
-        await _rig.LedgersReachAsync(byDefault: 5);
-        await transaction.RollbackAsync();
-
-        await _rig.LedgersReachAsync(byDefault: 6);
-        await _rig.AssertLedgersAgreeAsync();
+        await Rig.LedgersReachAsync(byDefault: 5, byFallback: 1);
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task The_database_knows_that_fallback_is_used_before_the_first_charge_leaves()
     {
-        var gateway = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Leasing:LeaseDuration=60s");
+        var gateway = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s", "Leasing:LeaseDuration=60s");
         var lease = gateway.Part<Lease>();
-        await _rig.Default.SetFailureAsync(true);
-        await using var connection = await _rig.Database.Source.OpenConnectionAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await using (var locking = connection.CreateCommand())
-        {
-            // Nothing is committed on its lease while this is held; acceptances only read it.
-            locking.CommandText = $"SELECT 1 FROM leases WHERE epoch = {lease.Epoch} FOR UPDATE";
-            await locking.ExecuteNonQueryAsync();
-        }
+        await Rig.Default.SetFailureAsync(true);
+        // Nothing is committed on its lease while this is held; acceptances only read it.
+        await using var held = await Rig.Database.HoldAsync(
+            $"SELECT 1 FROM leases WHERE epoch = {lease.Epoch} FOR UPDATE");
 
         for (var i = 0; i < 10; i++)
             await gateway.PayAsync();
         await Eventually.HoldsAsync(() => lease.FallbackRequested, "fallback is requested");
         var released = DateTime.UtcNow;
-        await transaction.RollbackAsync();
+        await held.ExecuteAsync("ROLLBACK");
 
-        await _rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
+        await Rig.LedgersReachAsync(byDefault: 0, byFallback: 10);
         Assert.All(
-            (await _rig.Fallback.PaymentsAsync()).Values,
+            (await Rig.Fallback.PaymentsAsync()).Values,
             stored => Assert.True(stored.RequestedAt.UtcDateTime >= released));
         Assert.True(await IsMarkedAsync(lease.Epoch));
     }
 
     private Task<bool> IsMarkedAsync(int epoch) =>
-        _rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+        Rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
 
     /// <summary>An epoch that ended with these payments unsettled.</summary>
     private async Task<Guid[]> LeaveAsync(bool usedFallback, int count)
     {
-        var (leases, epoch) = (_rig.Database.Leases, await _rig.Database.OpenEpochAsync());
+        var (leases, epoch) = (Rig.Database.Leases, await Rig.Database.OpenEpochAsync());
         var left = Batches.ToStore(Batches.SortedIds(count), epoch);
-        await _rig.Database.Payments.StoreAsync(left);
+        await Rig.Database.Payments.StoreAsync(left);
         var renewal = await leases.RenewAsync(
             new RenewalArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
         Assert.True(renewal.Renewed);

@@ -1,18 +1,12 @@
-using Npgsql;
-using PaymentGateway.Leasing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Adoption and release of an epoch with an old unsettled payment and many settled ones after it.</summary>
-public sealed class OrphanPageTests : IAsyncLifetime
+public sealed class OrphanPageTests : OwnDatabase
 {
     private const int RowsMax = 10_000;
 
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase _database = new();
     private Stages _stages = null!;
     private int _mine;
     private int _owner;
@@ -21,23 +15,21 @@ public sealed class OrphanPageTests : IAsyncLifetime
 
     private int Adopted => _stages.Open.Count;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        if (!PostgresServer.IsInstalled)
-            return;
+        await base.InitializeAsync();
 
-        _stages = Stages.Build(_database.ConnectionString, TimeProvider.System, urls: null);
-        _mine = await _database.OpenEpochAsync();
-        _owner = await _database.OpenEpochAsync();
+        _stages = Stages.Build(Database.ConnectionString, TimeProvider.System, urls: null);
+        _mine = await Database.OpenEpochAsync();
+        _owner = await Database.OpenEpochAsync();
         _stages.HoldLease(_mine);
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_stages is not null)
             await _stages.DisposeAsync();
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
     }
 
     [PostgresFact]
@@ -46,7 +38,7 @@ public sealed class OrphanPageTests : IAsyncLifetime
         await StoreAsync(1, Batches.Noon);
         await SettleAsync((2 * RowsMax) + 1, Batches.Noon.AddSeconds(1));
         await StoreAsync(1, Batches.Noon.AddSeconds(2));
-        await _database.Leases.CloseAsync(_owner);
+        await Database.Leases.CloseAsync(_owner);
 
         var adopted = new List<int>();
         while (!await IsSearchedAsync())
@@ -64,7 +56,7 @@ public sealed class OrphanPageTests : IAsyncLifetime
         await SettleAsync(RowsMax - 1, Batches.Noon);
         for (var tie = 0; tie < 3; tie++)
             await StoreAsync(1, Batches.Noon.AddSeconds(1));
-        await _database.Leases.CloseAsync(_owner);
+        await Database.Leases.CloseAsync(_owner);
 
         while (!await IsSearchedAsync())
             await Adoption.AdoptAllAsync();
@@ -79,10 +71,10 @@ public sealed class OrphanPageTests : IAsyncLifetime
         await SettleAsync(RowsMax, Batches.Noon);
         await StoreAsync(1, Batches.Noon.AddSeconds(1));
         await SettleAsync(RowsMax, Batches.Noon.AddSeconds(2));
-        await _database.Leases.CloseAsync(_owner);
+        await Database.Leases.CloseAsync(_owner);
         await Adoption.AdoptAllAsync();
 
-        await using (await HoldAsync($"SELECT FROM leases WHERE epoch = {_owner} FOR UPDATE"))
+        await using (await Database.HoldAsync($"SELECT FROM leases WHERE epoch = {_owner} FOR UPDATE"))
             for (var turn = 0; turn < 4; turn++)
                 await Adoption.AdoptAllAsync();
 
@@ -97,15 +89,14 @@ public sealed class OrphanPageTests : IAsyncLifetime
     public async Task A_search_that_began_before_the_last_statement_was_over_is_not_the_last()
     {
         await SettleAsync(RowsMax, Batches.Noon.AddSeconds(1));
-        await using (var late = await HoldAsync($"""
+        await using (var late = await Database.HoldAsync($"""
             INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
             VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {_owner})
             """))
         {
-            await _database.Leases.CloseAsync(_owner);
+            await Database.Leases.CloseAsync(_owner);
             await Adoption.AdoptAllAsync();
-            await using var commit = new NpgsqlCommand("COMMIT", late);
-            await commit.ExecuteNonQueryAsync();
+            await late.ExecuteAsync("COMMIT");
         }
 
         while (!await IsSearchedAsync())
@@ -121,11 +112,11 @@ public sealed class OrphanPageTests : IAsyncLifetime
         await SettleAsync(RowsMax, Batches.Noon.AddSeconds(1));
         var last = await StoreAsync(1, Batches.Noon.AddSeconds(2));
         Task<int> releasing;
-        await using (await HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last}' FOR UPDATE"))
+        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last}' FOR UPDATE"))
         {
-            releasing = _database.Leases.ReleaseAsync(new ReleaseArgs(_owner, Earliest, []));
+            releasing = Database.Leases.ReleaseAsync(new ReleaseArgs(_owner, Earliest, []));
             await Eventually.HoldsAsync(
-                () => _database.ScalarAsync<bool>("SELECT EXISTS (SELECT FROM payments WHERE owner_epoch = 0)"),
+                () => Database.ScalarAsync<bool>("SELECT EXISTS (SELECT FROM payments WHERE owner_epoch = 0)"),
                 "the first page is released");
         }
 
@@ -135,26 +126,17 @@ public sealed class OrphanPageTests : IAsyncLifetime
     private async Task<Guid> StoreAsync(int count, DateTime acceptedAt)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), _owner, acceptedAt);
-        await _database.Payments.StoreAsync(batch);
+        await Database.Payments.StoreAsync(batch);
         return batch.Ids[0];
     }
 
     private async Task SettleAsync(int count, DateTime acceptedAt)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), _owner, acceptedAt);
-        await _database.Payments.StoreAsync(batch);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(batch));
-    }
-
-    private async Task<NpgsqlConnection> HoldAsync(string sql)
-    {
-        var connection = new NpgsqlConnection(_database.ConnectionString + ";Pooling=false");
-        await connection.OpenAsync();
-        await using var command = new NpgsqlCommand($"BEGIN; {sql}", connection);
-        await command.ExecuteNonQueryAsync();
-        return connection;
+        await Database.Payments.StoreAsync(batch);
+        await Database.Ledger.RecordAsync(Batches.ToRecord(batch));
     }
 
     private Task<bool> IsSearchedAsync() =>
-        _database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {_owner}");
+        Database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {_owner}");
 }

@@ -1,23 +1,17 @@
-using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Queueing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>An answer of the database from before a purge that is read after this instance has noticed it.</summary>
-public sealed class PurgedWhileReadTests : IAsyncLifetime
+public sealed class PurgedWhileReadTests : OwnDatabase
 {
-    private readonly TestDatabase _database = new();
     private readonly IntakeOptions _options = TestSettings.Read().Intake;
     private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
     private readonly StoredBacklog _backlog = new(TimeProvider.System);
     private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
-    private AnswerRelay _relay = null!;
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("relay");
+    private readonly TaskCompletionSource _release = new();
+    private Relay _relay = null!;
     private SharedConnections _shared = null!;
     private BatchConnections _batches = null!;
     private PaymentStore _relayed = null!;
@@ -25,54 +19,51 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     private Lease _lease = null!;
     private LedgerWatch _watch = null!;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        if (!PostgresServer.IsInstalled)
-            return;
+        await base.InitializeAsync();
 
-        _relay = AnswerRelay.To(_database.Server);
-        var through = $"{_database.ConnectionString};Host={_relay.Host}";
+        _relay = Relay.ToPostgres(_directory.FullName, () => Database.Server.Directory);
+        var through = $"{Database.ConnectionString};Host={_directory.FullName}";
         _shared = LedgerSetup.Shared(LedgerSetup.DataSource(through), TimeProvider.System);
         _batches = LedgerSetup.Connections(through, 1);
         _relayed = new PaymentStore(_shared, _batches);
         _queue = new PaymentQueue(_options);
         _lease = new Lease(TimeProvider.System, TestSettings.Read().Leasing);
-        _lease.Confirm(await _database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
+        _lease.Confirm(await Database.OpenEpochAsync(), TimeProvider.System.GetTimestamp());
         _watch = new LedgerWatch(
-            _database.LedgerState, _database.Payments, _lease, _unsettled, NullLogger<LedgerWatch>.Instance);
+            Database.LedgerState, Database.Payments, _lease, _unsettled, NullLogger<LedgerWatch>.Instance);
         await CheckAsync();
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
-        if (PostgresServer.IsInstalled)
-        {
-            await _shared.DisposeAsync();
-            await _batches.DisposeAsync();
-            await _relay.DisposeAsync();
-        }
+        await _shared.DisposeAsync();
+        await _batches.DisposeAsync();
+        await _relay.DisposeAsync();
 
-        await _database.DisposeAsync();
+        _directory.Delete(recursive: true);
+
+        await base.DisposeAsync();
     }
 
     [PostgresFact]
     public async Task A_page_of_the_backlog_read_before_a_purge_is_dropped()
     {
         var times = _acceptances.Begin(3);
-        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), _lease.Epoch, times.From));
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), _lease.Epoch, times.From));
         using var sweep = new BacklogSweep(
             _backlog, _relayed, _queue, _unsettled, _lease, _options, TimeProvider.System,
             NullLogger<BacklogSweep>.Instance);
         // Its connection is made before its answers are held back.
         Assert.Empty(await _relayed.FindAsync([Guid.NewGuid()]));
 
-        _relay.Hold();
+        _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
         await sweep.StartAsync(CancellationToken.None);
         _backlog.AddOverflow(times);
-        await _relay.Held;
+        await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
         await PurgeAsync();
-        _relay.Release();
+        _release.SetResult();
 
         await Eventually.HoldsAsync(() => !_backlog.HasOverflow, "the backlog is read");
         Assert.Equal((0, 0), (_queue.Count, _unsettled.Count));
@@ -89,12 +80,12 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
         await writer.StoreAsync([new PendingAcceptance(Guid.NewGuid(), 1990, 0)]);
         Assert.Equal((1, 1), (_queue.Count, _unsettled.Count));
 
-        _relay.Hold();
+        _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
         var stored = new PendingAcceptance(Guid.NewGuid(), 1990, 0);
         var storing = writer.StoreAsync([stored]);
-        await _relay.Held;
+        await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
         await PurgeAsync();
-        _relay.Release();
+        _release.SetResult();
         await storing;
 
         Assert.Equal(AcceptResult.Accepted, await stored.Result);
@@ -108,20 +99,20 @@ public sealed class PurgedWhileReadTests : IAsyncLifetime
     {
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _lease.Epoch);
         _unsettled.Add(payment);
-        await _database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
-        await _database.LedgerState.MarkResetAsync();
+        await Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
+        await Database.LedgerState.MarkResetAsync();
 
         await PurgeAsync();
 
-        Assert.Equal(0, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(0, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
         Assert.True(payment.Purged);
     }
 
     private async Task PurgeAsync()
     {
-        await _database.LedgerState.PurgeAsync();
+        await Database.LedgerState.PurgeAsync();
         await CheckAsync();
     }
 
-    private async Task CheckAsync() => await _watch.CheckAsync(await _database.LedgerState.StateAsync());
+    private async Task CheckAsync() => await _watch.CheckAsync(await Database.LedgerState.StateAsync());
 }

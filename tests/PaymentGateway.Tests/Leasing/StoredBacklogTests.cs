@@ -1,6 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Leasing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class StoredBacklogTests
@@ -11,99 +8,44 @@ public sealed class StoredBacklogTests
 
     public StoredBacklogTests() => (_acceptances, _backlog) = (new AcceptanceClock(_clock), new StoredBacklog(_clock));
 
-    [Fact]
-    public void An_empty_backlog_has_nothing_to_read()
+    // Batches 1 to 3 begin one after another: o is overflow, u uncertain, c certain up to its end.
+    [Theory]
+    [InlineData("", "", null)]
+    [InlineData("o1", "1", 1)]
+    [InlineData("o1 o2", "1-2", 1)]
+    [InlineData("o1 o3", "1 3", 1)] // The second is in memory: it is never inside a range.
+    [InlineData("o2 o1", "2 1", 1)]
+    [InlineData("u1", "", 1)]
+    [InlineData("u1 o2", "2", 1)]
+    [InlineData("u1 c1", "1", 1)]
+    [InlineData("u1 u2 c1", "1", 1)] // The second became uncertain after the check had begun.
+    public void Overflow_is_read_in_ranges_and_what_is_uncertain_only_once_it_is_certain(
+        string events, string expected, int? oldest)
     {
-        Assert.False(_backlog.HasOverflow);
-        Assert.Null(_backlog.Next());
-        Assert.Null(_backlog.Oldest());
-    }
+        var batches = new[] { _acceptances.Begin(10), _acceptances.Begin(10), _acceptances.Begin(10) };
+        foreach (var one in events.Split(' ', StringSplitOptions.RemoveEmptyEntries))
+        {
+            var batch = batches[one[1] - '1'];
+            if (one[0] == 'o')
+                _backlog.AddOverflow(batch);
+            else if (one[0] == 'u')
+                _backlog.AddUncertain(batch);
+            else
+                _backlog.MakeCertain(batch.To);
+        }
 
-    [Fact]
-    public void Overflow_can_be_read_at_once()
-    {
-        var batch = _acceptances.Begin(10);
+        Assert.Equal(oldest is { } number ? batches[number - 1].From : (DateTime?)null, _backlog.Oldest());
+        Assert.Equal(expected.Length > 0, _backlog.HasOverflow);
+        var read = new List<string>();
+        while (_backlog.Next() is { } range)
+        {
+            var from = Array.FindIndex(batches, batch => batch.From == range.From) + 1;
+            var to = Array.FindIndex(batches, batch => batch.To == range.To) + 1;
+            read.Add(from == to ? $"{from}" : $"{from}-{to}");
+            _backlog.Advance(range, range.To);
+        }
 
-        _backlog.AddOverflow(batch);
-
-        Assert.True(_backlog.HasOverflow);
-        Assert.Equal(batch.From, _backlog.Oldest());
-        Assert.Equal((batch.From, batch.To), Bounds(_backlog.Next()));
-    }
-
-    [Fact]
-    public void Consecutive_batches_become_one_range()
-    {
-        var first = _acceptances.Begin(10);
-        var second = _acceptances.Begin(10);
-
-        _backlog.AddOverflow(first);
-        _backlog.AddOverflow(second);
-
-        Assert.Equal((first.From, second.To), Bounds(_backlog.Next()));
-    }
-
-    [Fact]
-    public void A_batch_that_is_in_memory_is_never_inside_a_range()
-    {
-        var first = _acceptances.Begin(10);
-        _ = _acceptances.Begin(10);
-        var third = _acceptances.Begin(10);
-
-        _backlog.AddOverflow(first);
-        _backlog.AddOverflow(third);
-
-        var range = _backlog.Next()!;
-        Assert.Equal((first.From, first.To), Bounds(range));
-        _backlog.Advance(range, range.To);
-        Assert.Equal((third.From, third.To), Bounds(_backlog.Next()));
-    }
-
-    [Fact]
-    public void Batches_that_are_not_consecutive_are_not_merged()
-    {
-        var first = _acceptances.Begin(10);
-        var second = _acceptances.Begin(10);
-
-        _backlog.AddOverflow(second);
-        _backlog.AddOverflow(first);
-
-        Assert.Equal((second.From, second.To), Bounds(_backlog.Next()));
-        Assert.Equal(first.From, _backlog.Oldest());
-    }
-
-    [Fact]
-    public void An_uncertain_batch_is_read_only_when_nothing_more_can_be_stored_in_its_range()
-    {
-        var batch = _acceptances.Begin(10);
-
-        _backlog.AddUncertain(batch);
-
-        Assert.Equal((batch.From, batch.To), (_backlog.Oldest(), _backlog.UncertainUntil()));
-        Assert.False(_backlog.HasOverflow);
-        Assert.Null(_backlog.Next());
-        _backlog.MakeCertain(batch.To);
-        Assert.True(_backlog.HasOverflow);
-        Assert.Null(_backlog.UncertainUntil());
-        Assert.Equal((batch.From, batch.To), Bounds(_backlog.Next()));
-    }
-
-    [Fact]
-    public void A_batch_that_became_uncertain_after_the_check_began_stays_uncertain()
-    {
-        var (first, second) = (_acceptances.Begin(10), _acceptances.Begin(10));
-        _backlog.AddUncertain(first);
-        _backlog.AddUncertain(second);
-
-        _backlog.MakeCertain(first.To);
-
-        Assert.Equal((first.From, first.To), Bounds(_backlog.Next()));
-        Assert.Equal(second.To, _backlog.UncertainUntil());
-        _backlog.Advance(_backlog.Next()!, first.To);
-        Assert.Null(_backlog.Next());
-        Assert.Equal(second.From, _backlog.Oldest());
-        _backlog.MakeCertain(second.To);
-        Assert.Equal((second.From, second.To), Bounds(_backlog.Next()));
+        Assert.Equal(expected, string.Join(' ', read));
     }
 
     [Fact]
@@ -114,22 +56,11 @@ public sealed class StoredBacklogTests
         _backlog.AddUncertain(first);
 
         Assert.Equal(second.To, _backlog.UncertainUntil());
+        _backlog.MakeCertain(first.To);
+        Assert.Equal(second.To, _backlog.UncertainUntil());
         _backlog.MakeCertain(second.To);
 
         Assert.Null(_backlog.UncertainUntil());
-    }
-
-    [Fact]
-    public void An_uncertain_batch_is_not_merged_with_overflow()
-    {
-        var first = _acceptances.Begin(10);
-        var second = _acceptances.Begin(10);
-
-        _backlog.AddUncertain(first);
-        _backlog.AddOverflow(second);
-
-        Assert.Equal((second.From, second.To), Bounds(_backlog.Next()));
-        Assert.Equal(first.From, _backlog.Oldest());
     }
 
     [Fact]

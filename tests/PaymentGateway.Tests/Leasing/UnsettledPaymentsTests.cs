@@ -1,5 +1,3 @@
-using PaymentGateway.Leasing;
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class UnsettledPaymentsTests

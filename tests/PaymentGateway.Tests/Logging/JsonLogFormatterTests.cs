@@ -1,8 +1,4 @@
-using System.Diagnostics;
 using System.Reflection;
-using System.Text.Json;
-using Microsoft.Extensions.Logging;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Logging;
 

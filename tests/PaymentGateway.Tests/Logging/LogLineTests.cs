@@ -1,9 +1,3 @@
-using System.Net;
-using System.Text.Json;
-using System.Text.RegularExpressions;
-using Microsoft.Extensions.Logging;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Logging;
 
 /// <summary>What may stand in the log of a gateway that goes through faults: states, and never an amount.</summary>

@@ -1,9 +1,5 @@
-using System.Globalization;
-using System.Net;
 using System.Reflection;
-using Microsoft.Extensions.Logging;
 using PaymentGateway.Logging;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Logging;
 

@@ -1,7 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Metering;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Metering;
 
 /// <summary>How an instance does, by what its metrics counted since earlier readings.</summary>

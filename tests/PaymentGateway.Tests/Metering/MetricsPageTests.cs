@@ -1,6 +1,4 @@
 using System.Diagnostics.Metrics;
-using PaymentGateway.Metering;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Metering;
 

@@ -1,8 +1,3 @@
-using System.Net;
-using PaymentGateway.Leasing;
-using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Metering;
 
 /// <summary>GET /metrics of a whole gateway: every number is what happened.</summary>

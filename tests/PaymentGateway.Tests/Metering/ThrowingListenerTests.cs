@@ -1,12 +1,5 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using System.Diagnostics.Metrics;
-using System.Net;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
-using PaymentGateway.Recording;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Metering;
 

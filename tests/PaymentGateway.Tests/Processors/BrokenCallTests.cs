@@ -1,8 +1,4 @@
-using System.Net.Sockets;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Processors;
 

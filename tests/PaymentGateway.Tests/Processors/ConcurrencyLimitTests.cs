@@ -1,4 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Processors;

@@ -1,8 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Processors;
 
 /// <summary>Answers as bytes: whole, half, too long, and what each comes to for a charge.</summary>

@@ -1,8 +1,4 @@
-using FsCheck;
-using FsCheck.Xunit;
 using PaymentGateway.Querying;
-using PaymentGateway.Storage;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Querying;
 

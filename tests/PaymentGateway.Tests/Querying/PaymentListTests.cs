@@ -1,7 +1,3 @@
-using System.Globalization;
-using System.Net;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
 using static PaymentGateway.Tests.Querying.PaymentViews;
 
 namespace PaymentGateway.Tests.Querying;

@@ -1,7 +1,3 @@
-using System.Net;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Querying;
 
 /// <summary>What GET /payments/{id} and GET /payments say, for tests.</summary>

@@ -1,6 +1,3 @@
-using System.Net;
-using Npgsql;
-using PaymentGateway.Tests.Support;
 using static PaymentGateway.Tests.Querying.PaymentViews;
 
 namespace PaymentGateway.Tests.Querying;

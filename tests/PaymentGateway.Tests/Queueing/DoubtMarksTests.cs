@@ -1,6 +1,3 @@
-using PaymentGateway.Queueing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Queueing;
 
 public sealed class DoubtMarksTests

@@ -1,7 +1,5 @@
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Reconciling;
-using PaymentGateway.Storage;
 using Difference = PaymentGateway.Reconciling.Difference;
 
 namespace PaymentGateway.Tests.Reconciling;

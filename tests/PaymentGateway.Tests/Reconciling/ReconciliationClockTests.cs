@@ -1,12 +1,5 @@
-using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Reconciling;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 using Difference = PaymentGateway.Reconciling.Difference;
 
 namespace PaymentGateway.Tests.Reconciling;

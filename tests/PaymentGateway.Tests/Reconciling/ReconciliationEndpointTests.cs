@@ -1,31 +1,21 @@
-using System.Net;
-using System.Text.Json;
 using PaymentGateway.Tests.Commanding;
-using PaymentGateway.Tests.Documenting;
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>The call and the verb: when they refuse, what stops them, and that one runs at a time.</summary>
-public sealed class ReconciliationEndpointTests : IAsyncLifetime
+public sealed class ReconciliationEndpointTests : OwnRig
 {
     private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
 
     private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(11.001));
     private readonly HeldClock _clock = new();
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task Without_the_processors_tokens_no_call_of_an_administrator_is_made()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
 
         var verb = await Verb.RunAsync("reconcile", "--repair", "--url", gateway.Url);
 
@@ -39,9 +29,9 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [PostgresFact]
     public async Task With_the_tokens_nothing_is_asked_until_an_operator_asks()
     {
-        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
         await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
 
         Assert.Equal((0, 0), await SummariesAsync());
     }
@@ -56,32 +46,16 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [InlineData("?from=2999-01-01", "invalid-window", "from")]
     public async Task What_is_no_closed_window_is_refused(string query, string type, string field)
     {
-        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
 
         await AssertRefusedAsync(gateway, query, 400, type, field);
     }
 
     [PostgresFact]
-    public async Task A_window_ends_before_what_may_be_in_flight()
-    {
-        var gateway = await _rig.StartGatewayAsync(
-            [.. ReconciliationRuns.Settings, "Settling:CallTimeout=20s", "Settling:InDoubtHorizon=30s"]);
-
-        // 20 + 30 + 3 s of lease, and ReconciliationClockTests have the border.
-        await AssertRefusedAsync(
-            gateway, $"?to={DateTime.UtcNow.AddSeconds(-20):yyyy-MM-dd'T'HH:mm:ss}Z", 400, "invalid-window", "to");
-        Assert.Equal("agrees", (await gateway.ReconcileAsync(
-            window: $"&to={DateTime.UtcNow.AddSeconds(-54):yyyy-MM-dd'T'HH:mm:ss}Z")).Text("outcome"));
-    }
-
-    [PostgresFact]
     public async Task One_runs_at_a_time_over_all_instances()
     {
-        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
-        await using var other = await _rig.Database.Source.OpenConnectionAsync();
-        await using var locking = other.CreateCommand();
-        locking.CommandText = "SELECT pg_advisory_lock(72616967)";
-        await locking.ExecuteNonQueryAsync();
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await using var other = await Rig.Database.HoldAsync("SELECT pg_advisory_lock(72616967)");
 
         await AssertRefusedAsync(gateway, "", 409, "reconciliation-running", null);
         (await Verb.RunAsync("reconcile", "--url", gateway.Url)).AssertFailed(69, "Another reconciliation");
@@ -91,16 +65,16 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     public async Task A_processor_that_refuses_its_token_or_does_not_answer_is_named()
     {
         _planted.Agreeing(4);
-        await _planted.WriteAsync(_rig);
-        var refused = await _rig.StartGatewayAsync(
+        await _planted.WriteAsync(Rig);
+        var refused = await Rig.StartGatewayAsync(
             [.. ReconciliationRuns.Settings, "Processors:Fallback:AdminToken=wrong"]);
         await AssertRefusedAsync(refused, "", 403, "processor-token-wrong", null);
         (await Verb.RunAsync("reconcile", "--url", refused.Url))
             .AssertFailed(78, "Gateway__Processors__Fallback__AdminToken");
 
         // Instances of one ledger name the same processors.
-        await _rig.StopGatewayAsync(refused);
-        var unreachable = await _rig.StartGatewayAsync(
+        await Rig.StopGatewayAsync(refused);
+        var unreachable = await Rig.StartGatewayAsync(
             [.. ReconciliationRuns.Settings, "Processors:Default:BaseUrl=http://127.0.0.1:1"]);
         await AssertRefusedAsync(unreachable, "", 503, "processor-unavailable", null);
     }
@@ -108,7 +82,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_purge_meanwhile_stops_it_and_nothing_is_repaired()
     {
-        var gateway = await _rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
 
         var verb = await _clock.MeanwhileAsync(
@@ -120,33 +94,33 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         Assert.True(report.GetProperty("truncated").GetBoolean());
         Assert.Contains("purged", report.Text("stopped"), StringComparison.Ordinal);
         Assert.Empty(report.Differences());
-        Assert.Equal(0, await _rig.CountSettledAsync());
+        Assert.Equal(0, await Rig.CountSettledAsync());
     }
 
     [PostgresFact]
     public async Task A_crash_that_empties_the_ledger_meanwhile_stops_it_and_nothing_is_repaired()
     {
-        var gateway = await _rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
 
         var report = await _clock.MeanwhileAsync(
             () => gateway.ReconcileAsync(repair: true),
-            () => _rig.Database.ExecuteAsync("UPDATE ledger SET resets = resets + 1, reset_at = now()"));
+            () => Rig.Database.ExecuteAsync("UPDATE ledger SET resets = resets + 1, reset_at = now()"));
 
         Assert.Contains("emptied by a crash", report.Text("stopped"), StringComparison.Ordinal);
-        Assert.Equal(200, await _rig.CountSettledAsync());
+        Assert.Equal(200, await Rig.CountSettledAsync());
     }
 
     [PostgresFact]
     public async Task What_is_recorded_before_it_is_asked_for_again_is_no_difference()
     {
-        var gateway = await _rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
 
         var report = await _clock.MeanwhileAsync(() => gateway.ReconcileAsync(), async () =>
         {
-            foreach (var held in (await _rig.Default.PaymentsAsync()).Values)
-                await _rig.Database.ExecuteAsync(
+            foreach (var held in (await Rig.Default.PaymentsAsync()).Values)
+                await Rig.Database.ExecuteAsync(
                     "INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at) "
                     + $"SELECT correlation_id, accepted_at, 1, amount_cents, '{held.RequestedAt:o}' FROM payments "
                     + $"WHERE correlation_id = '{held.CorrelationId}' ON CONFLICT DO NOTHING");
@@ -158,11 +132,11 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [PostgresFact]
     public async Task An_instance_that_stops_ends_it_and_says_so()
     {
-        var gateway = await _rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
 
         var stopped = await _clock.MeanwhileAsync(
-            () => Verb.RunAsync("reconcile", "--url", gateway.Url), () => _rig.StopGatewayAsync(gateway));
+            () => Verb.RunAsync("reconcile", "--url", gateway.Url), () => Rig.StopGatewayAsync(gateway));
 
         Assert.Equal(69, stopped.ExitCode);
         Assert.Contains("The instance stops", stopped.Error, StringComparison.Ordinal);
@@ -171,7 +145,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [PostgresFact]
     public async Task Who_hangs_up_ends_it_and_frees_the_lock()
     {
-        var gateway = await _rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
         using var client = UnixHttp.To(gateway.Socket);
         using var leaving = new CancellationTokenSource();
@@ -191,7 +165,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
                     "the lock is free");
             }));
 
-        Assert.Equal(4, await _rig.Database.ScalarAsync<long>(
+        Assert.Equal(4, await Rig.Database.ScalarAsync<long>(
             "SELECT count(*) FROM payments WHERE (SELECT true FROM settlements WHERE settlements.correlation_id = "
             + "payments.correlation_id) IS NULL"));
     }
@@ -199,7 +173,7 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_verb_tells_how_far_it_has_come_and_ends_with_65_until_all_is_repaired()
     {
-        var gateway = await _rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
         await PlantDifferencesAsync();
         string[] window =
             ["--from", $"{Start:o}", "--to", $"{_planted.Last.AddSeconds(10):o}", "--url", gateway.Url];
@@ -222,11 +196,11 @@ public sealed class ReconciliationEndpointTests : IAsyncLifetime
         _planted.Agreeing(200);
         for (var at = 0; at < 4; at++)
             _planted.Unrecorded(Processor.Default);
-        await _planted.WriteAsync(_rig);
+        await _planted.WriteAsync(Rig);
     }
 
     private async Task<(long, long)> SummariesAsync() =>
-        ((await _rig.Default.CallsAsync()).Summaries, (await _rig.Fallback.CallsAsync()).Summaries);
+        ((await Rig.Default.CallsAsync()).Summaries, (await Rig.Fallback.CallsAsync()).Summaries);
 
     // What stops it later than its first beat is in the report, of a 200; then it is asked for again.
     private static async Task AssertRefusedAsync(

@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>Far more than a reconciliation names, far older than where it looks first, and how fast it asks.</summary>

@@ -1,7 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Tests.Querying;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Reconciling;
 
 /// <summary>What a repair leaves, and why: above all what changes between the first look and the repair.</summary>

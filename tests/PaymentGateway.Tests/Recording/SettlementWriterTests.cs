@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Recording;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Settling;

@@ -1,8 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Configuring;
-using PaymentGateway.Recording;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>Who waits for an outcome to enter the ledger, and who does not.</summary>

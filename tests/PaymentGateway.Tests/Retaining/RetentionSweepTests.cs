@@ -1,12 +1,5 @@
-using System.Net;
-using System.Text.Json;
-using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Metering;
 using PaymentGateway.Retaining;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Querying;
 using PaymentGateway.Tests.Reconciling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Retaining;
 

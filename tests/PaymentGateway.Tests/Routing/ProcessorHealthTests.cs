@@ -1,6 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Configuring;
-using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;
 

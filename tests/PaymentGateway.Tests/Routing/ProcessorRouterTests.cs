@@ -1,5 +1,3 @@
-using PaymentGateway.Routing;
-
 namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorRouterTests

@@ -1,7 +1,3 @@
-using PaymentGateway.Queueing;
-using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>How doubts are told to the database, on a clock that the test advances.</summary>

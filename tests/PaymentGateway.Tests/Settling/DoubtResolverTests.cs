@@ -1,8 +1,4 @@
-using System.Net;
-using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
-using PaymentGateway.Tests.Support;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;

@@ -1,6 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Routing;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 

@@ -1,14 +1,4 @@
-using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Configuring;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
-using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 

@@ -1,6 +1,3 @@
-using PaymentGateway.Queueing;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>A look-up without an answer resolves nothing, however long it goes on.</summary>

@@ -1,10 +1,4 @@
-using System.Diagnostics;
-using System.Globalization;
-using System.Net;
 using System.Net.Http.Headers;
-using System.Text.Json;
-using System.Text.RegularExpressions;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Settling;
 

@@ -1,6 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Settling;
-
 namespace PaymentGateway.Tests.Settling;
 
 public sealed class SettlementRateLimiterTests

@@ -1,8 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Recording;
-using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Settling;
 

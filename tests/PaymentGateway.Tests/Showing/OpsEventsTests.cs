@@ -1,9 +1,4 @@
-using System.Net;
-using System.Text.Json;
-using Microsoft.Extensions.Logging;
-using Npgsql;
 using PaymentGateway.Showing;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Showing;
 

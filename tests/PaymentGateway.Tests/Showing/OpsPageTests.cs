@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Showing;
 
 /// <summary>Who gets the page, who may do what it does, and what a session opens.</summary>

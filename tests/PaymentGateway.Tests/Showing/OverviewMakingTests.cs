@@ -1,8 +1,4 @@
-using PaymentGateway.Metering;
-using PaymentGateway.Settling;
 using PaymentGateway.Showing;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Showing;
 

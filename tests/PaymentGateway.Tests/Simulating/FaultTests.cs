@@ -1,9 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The faults that our own tests set, which the contract does not know.</summary>
@@ -16,18 +10,6 @@ public sealed class FaultTests : IAsyncLifetime
     public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
 
     public async Task DisposeAsync() => await _processor.DisposeAsync();
-
-    [Fact]
-    public async Task ErrorBody_stores_the_payment_and_answers_500_with_a_body()
-    {
-        await _processor.SetFaultsAsync(new { afterInsert = "errorBody" });
-
-        using var answer = await _processor.Client.ChargeAsync(_id);
-
-        Assert.Equal(HttpStatusCode.InternalServerError, answer.StatusCode);
-        Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
-        Assert.True(await IsStoredAsync());
-    }
 
     [Theory]
     [InlineData("beforeInsert", false)]
@@ -61,32 +43,6 @@ public sealed class FaultTests : IAsyncLifetime
 
         Assert.Equal((HttpStatusCode.OK, status), (charged.StatusCode, answer.StatusCode));
         Assert.DoesNotContain($"{_id}", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
-    }
-
-    [Fact]
-    public async Task A_look_up_that_hangs_breaks_off_when_the_fault_is_cleared()
-    {
-        await _processor.SetFaultsAsync(new { lookUp = "hang" });
-        var call = _processor.Client.GetAsync($"payments/{_id}");
-        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).Lookups == 1, "it has come");
-        Assert.False(call.IsCompleted);
-
-        await _processor.ClearFaultsAsync();
-
-        await Assert.ThrowsAsync<HttpRequestException>(() => call);
-    }
-
-    [Fact]
-    public async Task A_hang_after_the_insert_answers_when_the_fault_is_cleared()
-    {
-        await _processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var call = _processor.Client.ChargeAsync(_id);
-        await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
-        Assert.False(call.IsCompleted);
-
-        await _processor.ClearFaultsAsync();
-
-        Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
     }
 
     [Fact]
@@ -129,19 +85,6 @@ public sealed class FaultTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Garbage_answers_200_that_is_not_JSON_and_stores_nothing()
-    {
-        await _processor.SetFaultsAsync(new { garbage = true });
-
-        using var answer = await _processor.Client.ChargeAsync(_id);
-
-        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
-        var body = await answer.Content.ReadAsStringAsync();
-        Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(body));
-        Assert.False(await IsStoredAsync());
-    }
-
-    [Fact]
     public async Task Trickle_stores_the_payment_and_sends_a_byte_each_half_second()
     {
         await _processor.SetFaultsAsync(new { trickle = true });
@@ -163,30 +106,28 @@ public sealed class FaultTests : IAsyncLifetime
         Assert.True(await IsStoredAsync());
     }
 
-    [Fact]
-    public async Task TooMany_answers_429_to_payments_only()
-    {
-        await _processor.SetFaultsAsync(new { tooMany = true });
-
-        using var answer = await _processor.Client.ChargeAsync(_id);
-
-        Assert.Equal(HttpStatusCode.TooManyRequests, answer.StatusCode);
-        Assert.Equal("1", answer.Headers.GetValues("Retry-After").Single());
-        Assert.False(await IsStoredAsync());
-    }
-
     [Theory]
-    [InlineData(400)]
-    [InlineData(404)]
-    public async Task Status_answers_it_with_a_body_and_stores_nothing(int status)
+    [InlineData("afterInsert", "errorBody", 500, true)]
+    [InlineData("garbage", true, 200, false)]
+    [InlineData("tooMany", true, 429, false)]
+    [InlineData("status", 400, 400, false)]
+    [InlineData("status", 404, 404, false)]
+    public async Task A_faulty_answer_has_its_status_and_is_stored_only_when_it_should_be(
+        string fault, object value, int status, bool isStored)
     {
-        await _processor.SetFaultsAsync(new { status });
+        await _processor.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
 
         using var answer = await _processor.Client.ChargeAsync(_id);
 
         Assert.Equal(status, (int)answer.StatusCode);
-        Assert.NotEmpty(await answer.Content.ReadAsStringAsync());
-        Assert.False(await IsStoredAsync());
+        var body = await answer.Content.ReadAsStringAsync();
+        if (fault == "garbage")
+            Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(body));
+        else if (fault == "tooMany")
+            Assert.Equal("1", answer.Headers.GetValues("Retry-After").Single());
+        else
+            Assert.NotEmpty(body);
+        Assert.Equal(isStored, await IsStoredAsync());
     }
 
     [Fact]
@@ -237,17 +178,23 @@ public sealed class FaultTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.OK, healthy.StatusCode);
     }
 
-    [Fact]
-    public async Task A_health_call_can_hang_until_the_fault_is_cleared()
+    [Theory]
+    [InlineData("health", "payments/service-health")]
+    [InlineData("lookUp", "payments/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3")]
+    public async Task A_health_call_or_a_look_up_can_hang_until_the_fault_is_cleared(string fault, string path)
     {
-        await _processor.SetFaultsAsync(new { health = "hang" });
-        var call = _processor.Client.CheckHealthAsync();
-        await Eventually.HoldsAsync(async () => (await _processor.CallsAsync()).HealthCalls == 1, "the call is held");
-        Assert.False(call.IsCompleted);
+        await _processor.SetFaultsAsync(new Dictionary<string, object> { [fault] = "hang" });
 
+        var call = _processor.Client.GetAsync(path);
+        await Eventually.HoldsAsync(
+            async () => await _processor.CallsAsync() is { HealthCalls: 1 } or { Lookups: 1 }, "the call is held");
+        Assert.False(call.IsCompleted);
         await _processor.ClearFaultsAsync();
 
-        Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
+        if (fault == "health")
+            Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
+        else
+            await Assert.ThrowsAsync<HttpRequestException>(() => call);
     }
 
     [Fact]

@@ -1,6 +1,3 @@
-using System.Net;
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Tests.Support;
 using ProcessorSimulator.HealthChecking;
 
 namespace PaymentGateway.Tests.Simulating;
@@ -51,33 +48,6 @@ public sealed class HealthCheckingTests : IAsyncLifetime
 
         // The payments' limiter did not refuse it, so it is not counted there.
         Assert.Equal(0, (await _processor.CallsAsync()).Refused429);
-    }
-
-    [Fact]
-    public async Task A_call_in_the_next_window_is_answered_at_once()
-    {
-        using var first = await _processor.Client.CheckHealthAsync();
-        _clock.Advance(Window);
-
-        using var second = await _processor.Client.CheckHealthAsync();
-
-        Assert.Equal(HttpStatusCode.OK, second.StatusCode);
-    }
-
-    [Fact]
-    public async Task A_queued_call_is_let_through_when_the_window_turns_and_not_before()
-    {
-        using var window = new HealthWindow(_clock);
-        Assert.True(await window.AcquireAsync(default));
-        _clock.Advance(TimeSpan.FromSeconds(2));
-        var queued = window.AcquireAsync(default).AsTask();
-
-        _clock.Advance(TimeSpan.FromMilliseconds(2_999));
-        Assert.False(queued.IsCompleted);
-        _clock.Advance(TimeSpan.FromMilliseconds(1));
-
-        Assert.True(await queued.WaitAsync(Deadline));
-        Assert.False(window.AcquireAsync(default).AsTask().IsCompleted);
     }
 
     [Fact]

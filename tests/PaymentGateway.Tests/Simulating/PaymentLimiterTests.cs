@@ -1,6 +1,3 @@
-using System.Net;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The limiter of payments and look-ups: 800 in progress, 500 queued.</summary>
@@ -40,20 +37,6 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
 
         Assert.All(await Task.WhenAll(charges), answer => Assert.Equal(HttpStatusCode.OK, answer.StatusCode));
         Assert.Equal(1_300, (await _processor.PaymentsAsync()).Count);
-    }
-
-    [Fact]
-    public async Task A_look_up_waits_behind_800_slow_payments()
-    {
-        var charges = await ChargeManyAsync(800);
-        var lookUp = _processor.Client.LookUpAsync(Guid.NewGuid());
-        await HoldsAsync(inFlight: 800, queued: 1);
-        Assert.False(lookUp.IsCompleted);
-
-        _clock.Advance(Delay);
-
-        Assert.Equal(HttpStatusCode.NotFound, (await lookUp).StatusCode);
-        await Task.WhenAll(charges);
     }
 
     [Fact]

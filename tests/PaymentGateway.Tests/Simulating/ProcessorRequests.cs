@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>Sends what a gateway would send to a processor, with the JSON written out.</summary>

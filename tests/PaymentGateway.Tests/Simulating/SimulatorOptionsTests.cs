@@ -7,14 +7,9 @@ namespace PaymentGateway.Tests.Simulating;
 public sealed class SimulatorOptionsTests
 {
     [Fact]
-    public void Without_settings_the_simulator_is_the_default_processor()
+    public void Every_setting_is_read_and_without_any_the_simulator_is_the_default_processor()
     {
         Assert.Equal(new SimulatorOptions(0.05m, "123", 0, false, 5_000_000), Read([]));
-    }
-
-    [Fact]
-    public void Every_setting_is_read()
-    {
         var options = Read(new()
         {
             ["Simulator:FeePerTransaction"] = "0.15",

@@ -1,7 +1,5 @@
-using System.Globalization;
-using System.Net;
-using PaymentGateway.Tests.Support;
 using ProcessorSimulator.Charging;
+using StoredPayment = ProcessorSimulator.Charging.StoredPayment;
 
 namespace PaymentGateway.Tests.Simulating;
 

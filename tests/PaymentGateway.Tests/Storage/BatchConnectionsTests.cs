@@ -1,7 +1,4 @@
 using System.Data;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
@@ -107,7 +104,6 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     {
         if (connection.State == ConnectionState.Closed)
             await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        return (int)(await command.ExecuteScalarAsync())!;
+        return await connection.ScalarAsync<int>(sql);
     }
 }

@@ -1,5 +1,3 @@
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>The tables of a database as PostgreSQL's catalog has them, but for the list of versions.</summary>

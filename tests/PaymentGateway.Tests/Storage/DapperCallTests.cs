@@ -1,7 +1,5 @@
 using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
-using System.Text.RegularExpressions;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

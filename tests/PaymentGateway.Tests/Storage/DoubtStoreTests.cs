@@ -1,29 +1,20 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class DoubtStoreTests : IAsyncLifetime
+public sealed class DoubtStoreTests : OwnDatabase
 {
-    private readonly TestDatabase _database = new();
-
-    private DoubtStore Doubts => new(_database.Shared);
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
+    private DoubtStore Doubts => new(Database.Shared);
 
     [PostgresFact]
     public async Task A_doubt_that_is_told_again_began_when_it_was_told_first()
     {
         var batch = await StoreAsync(3);
         await Doubts.MarkAsync(ToDoubts(batch));
-        var began = await _database.ScalarAsync<DateTime>("SELECT max(in_doubt_at) FROM doubts");
+        var began = await Database.ScalarAsync<DateTime>("SELECT max(in_doubt_at) FROM doubts");
 
         await Doubts.MarkAsync(ToDoubts(batch));
 
         Assert.Equal(3, await CountAsync());
-        Assert.Equal(began, await _database.ScalarAsync<DateTime>("SELECT max(in_doubt_at) FROM doubts"));
+        Assert.Equal(began, await Database.ScalarAsync<DateTime>("SELECT max(in_doubt_at) FROM doubts"));
     }
 
     [PostgresFact]
@@ -47,14 +38,14 @@ public sealed class DoubtStoreTests : IAsyncLifetime
         foreach (var batch in new[] { settled, rest, purged })
             await Doubts.MarkAsync(ToDoubts(batch));
         await Doubts.MarkAsync(new DoubtArgs([Batches.Noon.AddHours(-1)], [rest.Ids[0]]));
-        await _database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        await Database.Ledger.RecordAsync(Batches.ToRecord(settled));
 
         await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Doubts.SweepAsync()));
 
         Assert.Equal(3, await CountAsync());
         Assert.Equal(
             rest.Ids.Length,
-            await _database.ScalarAsync<long>(
+            await Database.ScalarAsync<long>(
                 $"SELECT count(*) FROM doubts WHERE accepted_at >= '{Batches.Noon:O}'"));
     }
 
@@ -62,10 +53,10 @@ public sealed class DoubtStoreTests : IAsyncLifetime
 
     private async Task<StoreArgs> StoreAsync(int count)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(count), await _database.OpenEpochAsync());
-        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
+        var batch = Batches.ToStore(Batches.SortedIds(count), await Database.OpenEpochAsync());
+        Assert.Equal(count, await Database.Payments.StoreAsync(batch));
         return batch;
     }
 
-    private Task<long> CountAsync() => _database.ScalarAsync<long>("SELECT count(*) FROM doubts");
+    private Task<long> CountAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM doubts");
 }

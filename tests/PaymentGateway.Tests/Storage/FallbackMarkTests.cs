@@ -1,27 +1,19 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>
-public sealed class FallbackMarkTests : IAsyncLifetime
+public sealed class FallbackMarkTests : OwnDatabase
 {
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase _database = new();
     private long _renewals;
 
-    private LeaseStore Leases => _database.Leases;
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
+    private LeaseStore Leases => Database.Leases;
 
     [PostgresFact]
     public async Task A_new_epoch_has_not_used_fallback_and_no_renewal_takes_the_mark_back()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await RenewAsync(epoch, usesFallback: false);
         Assert.False(await IsMarkedAsync(epoch));
 
@@ -36,7 +28,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_closed_epoch_can_no_longer_mark_that_it_uses_fallback()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
 
         Assert.False((await Leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
@@ -48,7 +40,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public async Task An_epoch_without_a_value_for_the_mark_counts_as_one_that_used_fallback()
     {
         // As an instance of an earlier version begins one.
-        var epoch = await _database.ScalarAsync<int>(
+        var epoch = await Database.ScalarAsync<int>(
             "INSERT INTO leases (instance, expires_at) VALUES ('earlier', now()) RETURNING epoch");
 
         Assert.True(await IsMarkedAsync(epoch));
@@ -64,12 +56,12 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_both_processors_is_passed_on_by_adopters_that_never_used_fallback()
     {
-        var adopter = await _database.OpenEpochAsync();
+        var adopter = await Database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
         var own = Batches.ToStore(Batches.SortedIds(1), adopter, Batches.Noon.AddHours(1));
-        await _database.Payments.StoreAsync(own);
+        await Database.Payments.StoreAsync(own);
         await Leases.CloseAsync(adopter);
-        var next = await _database.OpenEpochAsync();
+        var next = await Database.OpenEpochAsync();
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(adopter, next, Earliest, 100));
 
@@ -82,7 +74,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task Doubt_at_default_becomes_doubt_at_both_when_its_adopter_used_fallback()
     {
-        var adopter = await _database.OpenEpochAsync();
+        var adopter = await Database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), adopter, Earliest, 100));
         await RenewAsync(adopter, usesFallback: true);
         await Leases.CloseAsync(adopter);
@@ -96,14 +88,14 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public async Task A_clean_stop_releases_payments_in_doubt_at_both_processors_only_when_the_epoch_used_fallback(
         bool usedFallback, short handover)
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         var batch = Batches.ToStore(Batches.SortedIds(2), epoch);
-        await _database.Payments.StoreAsync(batch);
+        await Database.Payments.StoreAsync(batch);
         await RenewAsync(epoch, usedFallback);
 
         await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[..1]));
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await _database.OpenEpochAsync(), Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await Database.OpenEpochAsync(), Earliest, 100));
         Assert.Equal(
             [handover, PaymentStates.Unsent],
             adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
@@ -112,7 +104,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_clean_stop_releases_adopted_payments_with_the_doubt_that_they_came_with()
     {
-        var adopter = await _database.OpenEpochAsync();
+        var adopter = await Database.OpenEpochAsync();
         var adopted = await Leases.AdoptAsync(
             new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
 
@@ -128,17 +120,17 @@ public sealed class FallbackMarkTests : IAsyncLifetime
     public async Task The_mark_is_flushed_when_it_is_committed(string settings)
     {
         // As the unlogged profile has it, whatever the server says.
-        await _database.ReopenAsync("synchronous_commit=off");
+        await Database.ReopenAsync("synchronous_commit=off");
         await using var connections = LedgerSetup.Leases(
-            _database.ConnectionString + settings, TimeSpan.FromSeconds(3), TimeProvider.System);
-        var leases = new LeaseStore(connections, _database.Shared, _database.Connections);
+            Database.ConnectionString + settings, TimeSpan.FromSeconds(3), TimeProvider.System);
+        var leases = new LeaseStore(connections, Database.Shared, Database.Connections);
         await leases.AnswersAsync();
-        var epoch = await _database.OpenEpochAsync();
-        await _database.ExecuteAsync("""
+        var epoch = await Database.OpenEpochAsync();
+        await Database.ExecuteAsync("""
             CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN NEW.instance := current_setting('synchronous_commit'); RETURN NEW; END $$
             """);
-        await _database.ExecuteAsync(
+        await Database.ExecuteAsync(
             "CREATE OR REPLACE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
 
         await RenewAsync(epoch, usesFallback: false);
@@ -147,7 +139,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         Assert.Equal("on", await InstanceAsync());
 
         Task<string> InstanceAsync() =>
-            _database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
+            Database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
     }
 
     private async Task RenewAsync(int epoch, bool usesFallback) =>
@@ -157,13 +149,13 @@ public sealed class FallbackMarkTests : IAsyncLifetime
         new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false, usesFallback);
 
     private Task<bool> IsMarkedAsync(int epoch) =>
-        _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+        Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
 
     // With one payment.
     private async Task<int> DiedAsync(bool usedFallback)
     {
-        var epoch = await _database.OpenEpochAsync();
-        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
+        var epoch = await Database.OpenEpochAsync();
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
         await RenewAsync(epoch, usedFallback);
         await Leases.CloseAsync(epoch);
         return epoch;
@@ -171,7 +163,7 @@ public sealed class FallbackMarkTests : IAsyncLifetime
 
     private async Task<short> AdoptedAsync(int from)
     {
-        var adopter = await _database.OpenEpochAsync();
+        var adopter = await Database.OpenEpochAsync();
         return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, adopter, Earliest, 100))).Handover;
     }
 }

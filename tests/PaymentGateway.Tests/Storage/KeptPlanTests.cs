@@ -1,11 +1,7 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>How much of a growing ledger prepared statements read by the plans that they keep.</summary>
-public sealed class KeptPlanTests : IAsyncLifetime
+public sealed class KeptPlanTests : OwnDatabase
 {
     private const int Many = 5_000;
     private const int Page = 50;
@@ -13,39 +9,33 @@ public sealed class KeptPlanTests : IAsyncLifetime
     // Npgsql prepares at the second use, and PostgreSQL plans five for their values before it may keep a plan.
     private const int Calls = 12;
 
-    private readonly TestDatabase _database = new();
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
-
     // One statement at a time in a database of its own, on one connection for batches and one for the rest, and their
     // plans with them.
     [PostgresFact]
     public async Task Neither_recording_nor_the_search_for_unsettled_payments_reads_the_settled_ones()
     {
-        var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
+        var (living, dead) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
         var later = Batches.Noon.AddHours(1);
         Task PageAsync() =>
-            _database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
-        Task AdoptAsync() => _database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
+            Database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
+        Task AdoptAsync() => Database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
         async Task EndAsync()
         {
-            await _database.ExecuteAsync(
+            await Database.ExecuteAsync(
                 $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
-            await _database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
+            await Database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
         }
 
         // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.
         var few = await SettleAsync(living, 5, Batches.Noon);
-        Task RecordAsync() => _database.Ledger.RecordAsync(few);
+        Task RecordAsync() => Database.Ledger.RecordAsync(few);
         Func<Task>[] statements = [PageAsync, EndAsync, AdoptAsync, RecordAsync];
         await SettleAsync(living, 45, Batches.Noon.AddSeconds(1));
-        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await Database.ExecuteAsync("ANALYZE payments, settlements");
         await CountReadAsync(statements);
         await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
         var before = await CountReadAsync(statements);
-        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await Database.ExecuteAsync("ANALYZE payments, settlements");
         var after = await CountReadAsync(statements);
 
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Many / 10));
@@ -56,22 +46,22 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_page_of_a_backlog_reads_only_the_rows_of_that_page()
     {
-        await _database.ReopenAsync("effective_cache_size=80kB");
-        await _database.ReopenBatchesAsync("Options=-c effective_cache_size=80kB");
-        Assert.Equal("80kB", await _database.ScalarAsync<string>("SHOW effective_cache_size"));
-        var (living, dead) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
+        await Database.ReopenAsync("effective_cache_size=80kB");
+        await Database.ReopenBatchesAsync("Options=-c effective_cache_size=80kB");
+        Assert.Equal("80kB", await Database.ScalarAsync<string>("SHOW effective_cache_size"));
+        var (living, dead) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
         await SettleAsync(living, Many, Batches.Noon.AddHours(-1));
         // In turn, as instances do: that an owner's rows lie apart makes the index look expensive, too.
         for (var batch = 0; batch < Many / Page; batch++)
             foreach (var owner in (int[])[living, dead])
-                await _database.Payments.StoreAsync(
+                await Database.Payments.StoreAsync(
                     Batches.ToStore(Batches.SortedIds(Page), owner, Batches.Noon.AddSeconds(batch)));
-        await _database.Leases.CloseAsync(dead);
-        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await Database.Leases.CloseAsync(dead);
+        await Database.ExecuteAsync("ANALYZE payments, settlements");
         await using var older = await SeeEverythingAsync();
-        Task PageAsync() => _database.Payments.UnsettledPageAsync(
+        Task PageAsync() => Database.Payments.UnsettledPageAsync(
             new UnsettledPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), Page));
-        Task AdoptAsync() => _database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
+        Task AdoptAsync() => Database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
 
@@ -84,15 +74,15 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_summary_of_everything_reads_a_row_for_hours_not_for_seconds()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(Many), await _database.OpenEpochAsync());
-        await _database.Payments.StoreAsync(batch);
+        var batch = Batches.ToStore(Batches.SortedIds(Many), await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(batch);
         var outcomes = Batches.ToRecord(batch);
         for (var i = 0; i < Many; i++)
             outcomes.RequestedAts[i] = Batches.Noon.AddSeconds(5 * i);
-        await _database.Ledger.RecordAsync(outcomes);
-        await _database.ExecuteAsync("ANALYZE settlements, settlement_totals");
+        await Database.Ledger.RecordAsync(outcomes);
+        await Database.ExecuteAsync("ANALYZE settlements, settlement_totals");
 
-        var read = await CountReadAsync([() => _database.Ledger.SumAsync(null, null)]);
+        var read = await CountReadAsync([() => Database.Ledger.SumAsync(null, null)]);
 
         Assert.InRange(read[0], Calls, Many / 10);
     }
@@ -101,11 +91,11 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task Looking_payments_up_and_listing_them_reads_few_rows_of_a_large_ledger()
     {
-        var payments = new PaymentQueryStore(_database.Shared);
-        var living = await _database.OpenEpochAsync();
+        var payments = new PaymentQueryStore(Database.Shared);
+        var living = await Database.OpenEpochAsync();
         var stuck = Batches.ToStore(Batches.SortedIds(1), living, Batches.Noon.AddHours(-1));
-        await _database.Payments.StoreAsync(stuck);
-        await new DoubtStore(_database.Shared).MarkAsync(new DoubtArgs(stuck.AcceptedAts, stuck.Ids));
+        await Database.Payments.StoreAsync(stuck);
+        await new DoubtStore(Database.Shared).MarkAsync(new DoubtArgs(stuck.AcceptedAts, stuck.Ids));
         Task FromAsync(PaymentCursor before, Func<PaymentPageArgs, Task> pageAsync, bool parked = false) =>
             pageAsync(PaymentPageArgs.Before(before, Batches.Noon.AddDays(-1), Page, parked));
         var middle = new PaymentCursor(Batches.Noon.AddMinutes(1).AddMicroseconds(Many / 2), Guid.Empty);
@@ -120,11 +110,11 @@ public sealed class KeptPlanTests : IAsyncLifetime
             () => FromAsync(PaymentCursor.End, payments.InDoubtAsync),
         ];
         await SettleAsync(living, 50, Batches.Noon);
-        await _database.ExecuteAsync("ANALYZE payments, settlements, doubts");
+        await Database.ExecuteAsync("ANALYZE payments, settlements, doubts");
         await CountReadAsync(statements);
         await SettleAsync(living, Many, Batches.Noon.AddMinutes(1));
         var before = await CountReadAsync(statements);
-        await _database.ExecuteAsync("ANALYZE payments, settlements, doubts");
+        await Database.ExecuteAsync("ANALYZE payments, settlements, doubts");
         var after = await CountReadAsync(statements);
 
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Calls * Page * 6));
@@ -134,12 +124,12 @@ public sealed class KeptPlanTests : IAsyncLifetime
     [PostgresFact]
     public async Task Removing_old_payments_reads_a_page_of_them_and_none_of_the_others()
     {
-        var retention = new RetentionStore(_database.Shared);
-        var epoch = await _database.OpenEpochAsync();
+        var retention = new RetentionStore(Database.Shared);
+        var epoch = await Database.OpenEpochAsync();
         Task<int> RemoveAsync() => retention.RemoveAsync(
             new RemoveArgs(DateTime.UtcNow, TimeSpan.FromDays(30), Page));
         await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
-        await _database.ExecuteAsync("ANALYZE payments, settlements");
+        await Database.ExecuteAsync("ANALYZE payments, settlements");
         await CountReadAsync([RemoveAsync]);
         await SettleAsync(epoch, Many, DateTime.UtcNow, DateTime.UtcNow);
         var idle = await CountReadAsync([RemoveAsync]);
@@ -156,25 +146,18 @@ public sealed class KeptPlanTests : IAsyncLifetime
     }
 
     // A transaction of another connection: what is deleted or moved from now on stays to be passed by until it ends.
-    private async Task<NpgsqlConnection> SeeEverythingAsync()
-    {
-        var older = new NpgsqlConnection(_database.ConnectionString);
-        await older.OpenAsync();
-        await using var see = new NpgsqlCommand(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM payments", older);
-        await see.ExecuteScalarAsync();
-        return older;
-    }
+    private Task<NpgsqlConnection> SeeEverythingAsync() => Database.HoldAsync(
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM payments");
 
     private async Task<RecordArgs> SettleAsync(
         int owner, int count, DateTime acceptedAt, DateTime? requestedFrom = null)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
-        await _database.Payments.StoreAsync(batch);
+        await Database.Payments.StoreAsync(batch);
         var outcomes = Batches.ToRecord(batch);
         for (var at = 0; requestedFrom is { } first && at < count; at++)
             outcomes.RequestedAts[at] = first.AddMilliseconds(at);
-        Assert.Equal(count, await _database.Ledger.RecordAsync(outcomes));
+        Assert.Equal(count, await Database.Ledger.RecordAsync(outcomes));
         return outcomes;
     }
 
@@ -197,15 +180,9 @@ public sealed class KeptPlanTests : IAsyncLifetime
     private async Task<long> RowsReadAsync()
     {
         const string Flush = "SELECT pg_stat_force_next_flush()";
-        await _database.ExecuteAsync(Flush);
-        await _database.Connections.RunAsync(
-            static async (connection, sql) =>
-            {
-                await using var command = new NpgsqlCommand(sql, connection);
-                return await command.ExecuteNonQueryAsync();
-            },
-            Flush);
-        return await _database.ScalarAsync<long>("""
+        await Database.ExecuteAsync(Flush);
+        await Database.Connections.RunAsync(static (connection, sql) => connection.ExecuteAsync(sql), Flush);
+        return await Database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
                 SELECT schemaname, relname, seq_tup_read AS tuples FROM pg_stat_user_tables
                 UNION ALL SELECT schemaname, relname, idx_tup_read FROM pg_stat_user_indexes) AS scans

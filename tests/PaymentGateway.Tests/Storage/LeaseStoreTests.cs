@@ -1,46 +1,26 @@
-using System.Collections.Concurrent;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class LeaseStoreTests : IAsyncLifetime
+public sealed class LeaseStoreTests : OwnDatabase
 {
     private static readonly TimeSpan Expired = TimeSpan.FromSeconds(-1);
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase _database = new();
     private long _renewals;
 
-    private LeaseStore Leases => _database.Leases;
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
+    private LeaseStore Leases => Database.Leases;
 
     [PostgresFact]
     public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
-        await _database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
+        await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
         Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
-        var owner = await _database.OpenEpochAsync();
+        var owner = await Database.OpenEpochAsync();
         await StoreAsync(owner, 1);
 
         await Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
 
         Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
-    }
-
-    [PostgresFact]
-    public async Task Each_start_is_an_epoch_of_its_own()
-    {
-        var first = await Leases.OpenAsync(new OpenLeaseArgs("same", Minute));
-        var second = await Leases.OpenAsync(new OpenLeaseArgs("same", Minute));
-
-        Assert.True(first > 0);
-        Assert.True(second > first);
     }
 
     [PostgresFact]
@@ -57,49 +37,17 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_closed_epoch_cannot_be_renewed()
-    {
-        var epoch = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
-        await CloseExpiredAsync();
-
-        Assert.False(await RenewAsync(epoch, Batches.Noon));
-        Assert.Equal(epoch, Assert.Single(await ClosedAsync()).Epoch);
-    }
-
-    [PostgresFact]
-    public async Task Only_expired_leases_are_closed_and_only_on_request()
+    public async Task A_renewal_closes_expired_leases_alone_and_only_on_request_and_returns_the_state_of_the_ledger()
     {
         var expired = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
         await Leases.OpenAsync(new OpenLeaseArgs("two", Minute));
 
-        await Leases.RenewAsync(Renewal(await _database.OpenEpochAsync()));
+        await Leases.RenewAsync(Renewal(await Database.OpenEpochAsync()));
         Assert.Empty(await ClosedAsync());
-        await CloseExpiredAsync();
-
-        Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
-    }
-
-    [PostgresFact]
-    public async Task Earlier_epochs_of_an_instance_that_is_proven_terminated_are_closed_at_once()
-    {
-        var earlier = await Leases.OpenAsync(new OpenLeaseArgs("one", Minute));
-        await Leases.OpenAsync(new OpenLeaseArgs("two", Minute));
-        var now = await Leases.OpenAsync(new OpenLeaseArgs("one", Minute));
-
-        await Leases.RenewAsync(Renewal(now) with { ProvenTerminated = "one" });
-
-        Assert.Equal(earlier, Assert.Single(await ClosedAsync()).Epoch);
-    }
-
-    [PostgresFact]
-    public async Task A_renewal_prolongs_closes_others_and_returns_the_state_of_the_ledger()
-    {
-        var expired = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
-
         var renewal = await CloseExpiredAsync();
 
         Assert.Equal(
-            (true, true, await _database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
+            (true, true, await Database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
         Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
     }
 
@@ -107,7 +55,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     public async Task A_closed_epoch_closes_no_other()
     {
         await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
-        var lost = await _database.OpenEpochAsync();
+        var lost = await Database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
         var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true });
@@ -121,16 +69,12 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var held = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
         var expired = await Leases.OpenAsync(new OpenLeaseArgs("two", Expired));
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await other.BeginTransactionAsync();
-        await using var hold = other.CreateCommand();
-        hold.CommandText = $"SELECT FROM leases WHERE epoch = {held} FOR UPDATE";
-        await hold.ExecuteNonQueryAsync();
+        await using var other = await Database.HoldAsync($"SELECT FROM leases WHERE epoch = {held} FOR UPDATE");
 
         await CloseExpiredAsync();
         Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
 
-        await transaction.CommitAsync();
+        await other.ExecuteAsync("COMMIT");
         await CloseExpiredAsync();
         Assert.Equal(2, (await ClosedAsync()).Count);
     }
@@ -159,7 +103,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
         var settled = Batches.ToStore(batch.Ids[..4], dead);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(settled));
+        await Database.Ledger.RecordAsync(Batches.ToRecord(settled));
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
@@ -170,25 +114,14 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_oldest_are_adopted_first_and_no_more_than_the_limit()
+    public async Task An_adoption_begins_at_the_low_water_mark_and_takes_the_oldest_up_to_the_limit()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 10);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 3));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[2], 3));
 
-        Assert.Equal(batch.Ids[..3].Order(), adopted.Select(row => row.CorrelationId).Order());
-    }
-
-    [PostgresFact]
-    public async Task Payments_below_the_low_water_mark_are_not_searched()
-    {
-        var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 10);
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[7], 100));
-
-        Assert.Equal(batch.Ids[7..].Order(), adopted.Select(row => row.CorrelationId).Order());
+        Assert.Equal(batch.Ids[2..5].Order(), adopted.Select(row => row.CorrelationId).Order());
     }
 
     [PostgresFact]
@@ -203,7 +136,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
-        var next = await _database.OpenEpochAsync();
+        var next = await Database.OpenEpochAsync();
         Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
     }
 
@@ -239,11 +172,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await StoreAsync(dead, 3);
-        await using var connection = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await using var locking = connection.CreateCommand();
-        locking.CommandText = $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE";
-        await locking.ExecuteNonQueryAsync();
+        await using var held = await Database.HoldAsync(
+            $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE");
 
         var refused = await Assert.ThrowsAsync<PostgresException>(
             () => Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)));
@@ -262,7 +192,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
         var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
 
         Assert.Empty(adopted);
-        Assert.Equal(3, await _database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
+        Assert.Equal(3, await Database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
     }
 
     [PostgresFact]
@@ -279,32 +209,15 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task A_clean_stop_releases_unsent_payments_as_unsent_and_payments_in_doubt_as_in_doubt()
-    {
-        var epoch = await _database.OpenEpochAsync();
-        var batch = await StoreAsync(epoch, 6);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(Batches.ToStore(batch.Ids[..2], epoch)));
-
-        var released = await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[4..]));
-
-        Assert.Equal(4, released);
-        Assert.False(await RenewAsync(epoch, Batches.Noon));
-        var adopter = await _database.OpenEpochAsync();
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
-        Assert.Equal(batch.Ids[2..4].Order(), Ids(adopted, PaymentStates.Unsent));
-        Assert.Equal(batch.Ids[4..].Order(), Ids(adopted, PaymentStates.InDoubtAtDefault));
-    }
-
-    [PostgresFact]
     public async Task A_payment_released_in_doubt_stays_in_doubt_and_one_that_an_adopter_may_have_sent_becomes_so()
     {
-        var first = await _database.OpenEpochAsync();
+        var first = await Database.OpenEpochAsync();
         var batch = await StoreAsync(first, 2);
         await Leases.ReleaseAsync(new ReleaseArgs(first, Earliest, batch.Ids[1..]));
-        var second = await _database.OpenEpochAsync();
+        var second = await Database.OpenEpochAsync();
         await Leases.AdoptAsync(new AdoptArgs(0, second, Earliest, 100));
         await Leases.CloseAsync(second); // It dies, and nobody knows whether it has sent the first one.
-        var third = await _database.OpenEpochAsync();
+        var third = await Database.OpenEpochAsync();
 
         var adopted = await Leases.AdoptAsync(new AdoptArgs(second, third, Earliest, 100));
 
@@ -315,7 +228,7 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_release_leaves_the_payments_of_other_epochs()
     {
-        var (one, other) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
+        var (one, other) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
         await StoreAsync(other, 3);
 
         Assert.Equal(0, await Leases.ReleaseAsync(new ReleaseArgs(one, Earliest, [])));
@@ -323,28 +236,79 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_search_in_a_closed_epoch_ends_when_it_has_nothing_unsettled()
+    public async Task Transactions_that_only_read_or_maintain_the_payments_are_no_writers()
     {
-        var (dead, _) = await DeadAndAdopterAsync();
-        await Leases.MarkAdoptedAsync(dead, Earliest);
-        await Leases.CloseAsync(dead);
-        Assert.Single(await ClosedAsync());
+        await using var reader = await Database.HoldAsync(
+            "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments");
 
-        await Leases.MarkAdoptedAsync(dead, Earliest);
+        Assert.Empty(await Leases.WritersAsync());
+    }
 
-        Assert.Empty(await ClosedAsync());
+    // From a closed epoch they would take its payments as in doubt.
+    [PostgresFact]
+    public async Task An_epoch_is_open_until_its_payments_are_released()
+    {
+        var epoch = await Database.OpenEpochAsync();
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+        await using var held = await Database.HoldAsync("SELECT FROM payments FOR UPDATE");
+
+        var release = Database.Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, []));
+        await Database.WaitsForLockAsync("the release waits");
+        Assert.DoesNotContain(await Database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        await held.ExecuteAsync("ROLLBACK");
+
+        Assert.Equal(3, await release);
+        Assert.Contains(await Database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
     }
 
     [PostgresFact]
-    public async Task Transactions_that_only_read_or_maintain_the_payments_are_no_writers()
+    public async Task Readings_are_those_of_open_leases_and_for_half_a_minute_those_of_closed_ones()
     {
-        await using var reader = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await reader.BeginTransactionAsync();
-        await using var command = reader.CreateCommand();
-        command.CommandText = "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments";
-        await command.ExecuteNonQueryAsync();
+        var epochs = new List<int>();
+        foreach (var instance in new[] { "open", "closed", "gone" })
+            epochs.Add(await Leases.OpenAsync(new OpenLeaseArgs(instance, Minute)));
+        foreach (var epoch in epochs)
+            await Leases.RenewAsync(Renewal(epoch) with { Reading = $"of {epoch}" });
+        await Database.ExecuteAsync($"""
+            UPDATE leases SET closed_at = CASE WHEN instance <> 'open' THEN now() END,
+                              read_at = read_at - CASE WHEN instance = 'closed' THEN '0 s' ELSE '31 s' END::interval
+            WHERE epoch IN ({string.Join(',', epochs)})
+            """);
 
-        Assert.Empty(await Leases.WritersAsync());
+        var readings = (await Leases.ReadingsAsync()).OrderBy(row => row.Epoch).ToList();
+
+        Assert.Equal(
+            [("open", $"of {epochs[0]}", true), ("closed", $"of {epochs[1]}", false)],
+            readings.Select(row => (row.Instance, row.Reading, row.AgeSeconds >= 31)));
+    }
+
+    [PostgresFact]
+    public async Task The_end_of_a_search_deletes_leases_that_ended_a_day_ago_and_own_no_payment()
+    {
+        await Database.ExecuteAsync("DELETE FROM leases WHERE epoch <> 0");
+        await EndedAsync(25);
+        var owner = await Database.OpenEpochAsync();
+        var (young, open) = (await EndedAsync(23), await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), owner));
+        await EndedAsync(25, owner);
+        var dead = await Database.OpenEpochAsync();
+        await Database.Leases.CloseAsync(dead);
+
+        await Database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
+
+        Assert.Equal(
+            $"0,{owner},{young},{open},{dead}",
+            await Database.ScalarAsync<string>("SELECT string_agg(epoch::text, ',' ORDER BY epoch) FROM leases"));
+
+        async Task<int> EndedAsync(int hoursAgo, int? given = null)
+        {
+            var epoch = given ?? await Database.OpenEpochAsync();
+            await Database.ExecuteAsync($"""
+                UPDATE leases SET closed_at = now() - interval '{hoursAgo} hours',
+                                  adopted_at = now() - interval '{hoursAgo} hours' WHERE epoch = {epoch}
+                """);
+            return epoch;
+        }
     }
 
     private async Task<bool> RenewAsync(int epoch, DateTime lowWaterMark) =>
@@ -353,14 +317,11 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private RenewalArgs Renewal(int epoch) =>
         new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false);
 
-    private static IEnumerable<Guid> Ids(List<StoredPayment> rows, short handover) =>
-        rows.Where(row => row.Handover == handover).Select(row => row.CorrelationId).Order();
-
     // A page that another adopter took from under this one is empty, or lost to a deadlock; there may be more.
     // Until all is taken: an adopter that finds the lease row locked by another one gets an empty page.
     private async Task AdoptPagesAsync(int dead, ConcurrentBag<Guid> taken, int all)
     {
-        var adopter = await _database.OpenEpochAsync();
+        var adopter = await Database.OpenEpochAsync();
         while (taken.Count < all)
             foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)))
                 taken.Add(row.CorrelationId);
@@ -372,8 +333,8 @@ public sealed class LeaseStoreTests : IAsyncLifetime
 
     private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
     {
-        var (dead, adopter) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
-        await _database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
+        var (dead, adopter) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
+        await Database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
         return (dead, adopter);
     }
 
@@ -381,13 +342,13 @@ public sealed class LeaseStoreTests : IAsyncLifetime
     private async Task<StoreArgs> StoreAsync(int owner, int count)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner);
-        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
+        Assert.Equal(count, await Database.Payments.StoreAsync(batch));
         return batch;
     }
 
     private async Task<RenewalRow> CloseExpiredAsync() =>
-        await Leases.RenewAsync(Renewal(await _database.OpenEpochAsync()) with { CloseExpired = true });
+        await Leases.RenewAsync(Renewal(await Database.OpenEpochAsync()) with { CloseExpired = true });
 
     private Task<long> CountOwnedAsync(int owner) =>
-        _database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");
+        Database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {owner}");
 }

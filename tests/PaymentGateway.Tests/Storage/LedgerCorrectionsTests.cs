@@ -1,39 +1,32 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>
-public sealed class LedgerCorrectionsTests : IAsyncLifetime
+public sealed class LedgerCorrectionsTests : OwnDatabase
 {
-    private readonly TestDatabase _database = new();
     private NpgsqlConnection _connection = null!;
     private int _owner;
     private StoreArgs _stored = null!;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        if (!PostgresServer.IsInstalled)
-            return;
-        _connection = await _database.Source.OpenConnectionAsync();
-        _owner = await _database.OpenEpochAsync();
+        await base.InitializeAsync();
+        _connection = await Database.Source.OpenConnectionAsync();
+        _owner = await Database.OpenEpochAsync();
         _stored = Batches.ToStore(Batches.SortedIds(20), _owner);
-        await _database.Payments.StoreAsync(_stored);
+        await Database.Payments.StoreAsync(_stored);
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_connection is not null)
             await _connection.DisposeAsync();
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
     }
 
     [PostgresFact]
     public async Task What_an_owner_settles_at_the_same_moment_enters_once()
     {
-        var owners = _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        var owners = Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
         var recorded = 0;
         for (var at = 0; at < 20; at++)
             recorded += await LedgerCorrections.RecordAsync(_connection, Held(at)) ? 1 : 0;
@@ -50,9 +43,9 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
             _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
         Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0) with { Generation = 2 }));
         await AssertSumsAsync(0);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
         // Its owner cannot have it.
-        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
+        await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
 
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { Generation = 2 }));
         Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasCents = 1991 }));
@@ -67,15 +60,15 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Corrected_settlements_take_their_totals_along()
     {
-        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
 
         Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(3)));
         Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(4)));
 
-        var summary = await _database.SummariseAsync(null, null);
+        var summary = await Database.SummariseAsync(null, null);
         Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
         Assert.Equal((2, 40.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
-        Assert.Equal(2, (await _database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
+        Assert.Equal(2, (await Database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
     }
 
     [PostgresTheory]
@@ -85,20 +78,20 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [InlineData("closed_at = now()", true)]
     public async Task A_payment_is_put_back_only_when_its_owner_cannot_have_it(string lease, bool expected)
     {
-        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        await _database.ExecuteAsync(
+        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await Database.ExecuteAsync(
             $"UPDATE leases SET {lease.Replace("{0}", $"{_stored.Ids[5]}", StringComparison.Ordinal)} "
             + $"WHERE epoch = {_owner}");
 
-        await _database.ExecuteAsync($"UPDATE payments SET attempts = 7 WHERE correlation_id = '{_stored.Ids[5]}'");
+        await Database.ExecuteAsync($"UPDATE payments SET attempts = 7 WHERE correlation_id = '{_stored.Ids[5]}'");
 
         Assert.Equal(expected, await LedgerCorrections.PutBackAsync(_connection, PutBack(5)));
 
         await AssertSumsAsync(expected ? 19 : 20);
-        Assert.Equal(expected ? 0 : 1, await _database.ScalarAsync<long>(
+        Assert.Equal(expected ? 0 : 1, await Database.ScalarAsync<long>(
             "SELECT count(*) FROM payments WHERE attempts IS NOT NULL"));
-        var adopter = await _database.OpenEpochAsync();
-        var adopted = await _database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
+        var adopter = await Database.OpenEpochAsync();
+        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
         Assert.Equal(
             expected ? [(_stored.Ids[5], PaymentStates.InDoubt)] : [],
             adopted.Select(row => (row.CorrelationId, row.Handover)));
@@ -107,23 +100,20 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_payment_that_is_adopted_at_the_same_moment_is_not_put_back()
     {
-        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
-        var adopter = await _database.OpenEpochAsync();
-        await using var adopting = await _database.Source.OpenConnectionAsync();
-        await using var adoption = await adopting.BeginTransactionAsync();
+        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
+        var adopter = await Database.OpenEpochAsync();
         // As one whose snapshot is older than the settlement.
-        await using (var adopted = new NpgsqlCommand(
-            $"UPDATE payments SET owner_epoch = {adopter} WHERE correlation_id = '{_stored.Ids[5]}'", adopting))
-            await adopted.ExecuteNonQueryAsync();
+        await using var adoption = await Database.HoldAsync(
+            $"UPDATE payments SET owner_epoch = {adopter} WHERE correlation_id = '{_stored.Ids[5]}'");
 
         var putBack = LedgerCorrections.PutBackAsync(_connection, PutBack(5));
         await WaitsAsync("the correction waits for the adopter");
-        await adoption.CommitAsync();
+        await adoption.ExecuteAsync("COMMIT");
 
         Assert.False(await putBack);
         await AssertSumsAsync(20);
-        Assert.Equal(adopter, await _database.ScalarAsync<int>(
+        Assert.Equal(adopter, await Database.ScalarAsync<int>(
             $"SELECT owner_epoch FROM payments WHERE correlation_id = '{_stored.Ids[5]}'"));
     }
 
@@ -131,8 +121,8 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_correction_asks_for_the_payments_first_as_a_purge_does()
     {
-        await _database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
+        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
+        await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
 
         foreach (var correct in new Func<Task<bool>>[]
         {
@@ -141,17 +131,13 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
             () => LedgerCorrections.PutBackAsync(_connection, PutBack(3)),
         })
         {
-            await using var purging = await _database.Source.OpenConnectionAsync();
-            await using var purge = await purging.BeginTransactionAsync();
-            await using (var locking = new NpgsqlCommand("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE", purging))
-                await locking.ExecuteNonQueryAsync();
-
+            await using var purge = await Database.HoldAsync("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE");
             var corrected = correct();
             await WaitsAsync("it waits for the payments");
-            Assert.Equal(0, await _database.ScalarAsync<long>(
+            Assert.Equal(0, await Database.ScalarAsync<long>(
                 $"SELECT count(*) FROM pg_locks WHERE pid = {_connection.ProcessID} AND granted "
                 + "AND relation IN ('settlements'::regclass, 'settlement_totals'::regclass)"));
-            await purge.RollbackAsync();
+            await purge.ExecuteAsync("ROLLBACK");
             await corrected;
         }
     }
@@ -166,17 +152,17 @@ public sealed class LedgerCorrectionsTests : IAsyncLifetime
         new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
 
     private Task WaitsAsync(string what) => Eventually.HoldsAsync(
-        async () => await _database.ScalarAsync<long>(
+        async () => await Database.ScalarAsync<long>(
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
             + $"current_database() AND pid = {_connection.ProcessID}") == 1,
         what);
 
     private async Task AssertSumsAsync(long settled)
     {
-        Assert.Equal(settled, await _database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        Assert.Equal(settled, await Database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
         foreach (var from in new DateTime?[] { null, Batches.Noon })
         {
-            var summary = await _database.SummariseAsync(from, null);
+            var summary = await Database.SummariseAsync(from, null);
             Assert.Equal((settled, settled * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
         }
     }

@@ -1,13 +1,6 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class LedgerStateStoreTests : IAsyncLifetime
+public sealed class LedgerStateStoreTests : OwnDatabase
 {
     private static readonly PaymentsSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
 
@@ -16,16 +9,10 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     // Five, of 300 ms each.
     private static readonly TimeSpan AllTries = TimeSpan.FromSeconds(1.5);
 
-    private readonly TestDatabase _database = new();
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
-
     [PostgresFact]
     public async Task A_new_ledger_is_intact()
     {
-        var state = await _database.LedgerState.StateAsync();
+        var state = await Database.LedgerState.StateAsync();
 
         Assert.Equal(new LedgerState(1, 0, null, true), state);
     }
@@ -33,12 +20,12 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Of_many_instances_that_find_the_ledger_lost_one_counts_the_reset()
     {
-        await _database.ExecuteAsync("TRUNCATE ledger_intact");
-        Assert.False((await _database.LedgerState.StateAsync()).Intact);
+        await Database.ExecuteAsync("TRUNCATE ledger_intact");
+        Assert.False((await Database.LedgerState.StateAsync()).Intact);
 
-        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(_database.LedgerState.MarkResetAsync)));
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(Database.LedgerState.MarkResetAsync)));
 
-        var state = await _database.LedgerState.StateAsync();
+        var state = await Database.LedgerState.StateAsync();
         Assert.Equal((1, true), (state.Resets, state.Intact));
         Assert.NotNull(state.ResetAt);
     }
@@ -46,12 +33,12 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_purge_the_ledger_does_not_count_as_reset()
     {
-        await _database.ExecuteAsync("TRUNCATE ledger_intact");
-        await _database.LedgerState.MarkResetAsync();
+        await Database.ExecuteAsync("TRUNCATE ledger_intact");
+        await Database.LedgerState.MarkResetAsync();
 
-        await _database.LedgerState.PurgeAsync();
+        await Database.LedgerState.PurgeAsync();
 
-        var state = await _database.LedgerState.StateAsync();
+        var state = await Database.LedgerState.StateAsync();
         Assert.Equal((2, 1, true), (state.Generation, state.Resets, state.Intact));
         Assert.Null(state.ResetAt);
     }
@@ -60,47 +47,42 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
     public async Task A_purge_past_its_deadline_empties_nothing()
     {
         await using var limited = new SharedConnections(
-            LedgerSetup.DataSource(_database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await other.BeginTransactionAsync();
-        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+            LedgerSetup.DataSource(Database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
+        await using var other = await Database.HoldAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
         await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(limited).PurgeAsync());
-        await ExecuteAsync(
-            other,
+        await other.ExecuteAsync(
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
             + "VALUES (gen_random_uuid(), 1990, now(), 1)");
-        await transaction.CommitAsync();
+        await other.ExecuteAsync("COMMIT");
 
         await Eventually.HoldsAsync(
-            async () => await _database.ScalarAsync<long>("""
+            async () => await Database.ScalarAsync<long>("""
                 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                   AND (state <> 'idle' OR wait_event_type = 'Lock')
                 """) == 0,
             "the purge has had its locks and is over");
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await _database.LedgerState.StateAsync()).Generation);
+        Assert.Equal(1, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await Database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
     public async Task A_purge_whose_caller_has_gone_deletes_nothing()
     {
-        var epoch = await _database.OpenEpochAsync();
-        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+        var epoch = await Database.OpenEpochAsync();
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
 
         await Assert.ThrowsAsync<OperationCanceledException>(
-            () => _database.LedgerState.PurgeAsync(new CancellationToken(canceled: true)));
+            () => Database.LedgerState.PurgeAsync(new CancellationToken(canceled: true)));
 
-        Assert.Equal(3, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
     }
 
     [PostgresFact]
     public async Task A_purge_that_waits_for_its_locks_lets_others_pass_and_gives_up_before_its_caller()
     {
-        var epoch = await _database.OpenEpochAsync();
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await other.BeginTransactionAsync();
-        await ExecuteAsync(other, "LOCK TABLE payments IN ROW EXCLUSIVE MODE");
+        var epoch = await Database.OpenEpochAsync();
+        await using var other = await Database.HoldAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
         var purge = GivesUpAsync();
         await Eventually.HoldsAsync(
@@ -113,23 +95,23 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
                     purge = GivesUpAsync();
                 }
 
-                return await _database.ScalarAsync<long>("""
+                return await Database.ScalarAsync<long>("""
                     SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted
                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
                     """) > 0;
             },
             "the purge waits");
-        await _database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
 
         await purge;
-        Assert.Equal(3, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.Equal(1, (await _database.LedgerState.StateAsync()).Generation);
+        Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        Assert.Equal(1, (await Database.LedgerState.StateAsync()).Generation);
     }
 
     [PostgresFact]
     public async Task A_purge_beside_all_other_statements_breaks_none_and_empties_everything()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         var failures = new ConcurrentBag<Exception>();
         var limit = Stopwatch.StartNew();
         var (purges, recorded, adopted) = (0, 0L, 0);
@@ -139,21 +121,21 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
             RepeatAsync(() => StoreAndRecordAsync(3)),
             RepeatAsync(async () =>
             {
-                var summary = await _database.SummariseAsync(null, null);
+                var summary = await Database.SummariseAsync(null, null);
                 // One snapshot: whatever was purged, the sum is of whole payments of 19.90.
                 Assert.Equal(summary.Default.TotalRequests * 19.90m, summary.Default.TotalAmount);
             }),
             RepeatAsync(async () =>
             {
-                var adopter = await _database.OpenEpochAsync();
-                adopted += (await _database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
+                var adopter = await Database.OpenEpochAsync();
+                adopted += (await Database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
             }),
             RepeatAsync(async () =>
             {
                 var waited = Stopwatch.StartNew();
                 try
                 {
-                    await _database.LedgerState.PurgeAsync();
+                    await Database.LedgerState.PurgeAsync();
                     Interlocked.Increment(ref purges);
                 }
                 catch (PostgresException busy) when (waited.Elapsed >= AllTries && busy.SqlState
@@ -163,8 +145,8 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
                 }
             }));
 
-        await _database.LedgerState.PurgeAsync();
-        Assert.Equal(Empty, await _database.SummariseAsync(null, null));
+        await Database.LedgerState.PurgeAsync();
+        Assert.Equal(Empty, await Database.SummariseAsync(null, null));
         Assert.Empty(failures);
         Assert.True(HasEnough(), $"{purges} purges, {recorded} recorded, {adopted} adopted");
 
@@ -173,10 +155,10 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
         async Task StoreAndRecordAsync(int instance)
         {
             var batch = Batches.ToStore(Batches.SortedIds(50), epoch);
-            await _database.Payments.StoreAsync(batch);
-            var entered = await _database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
+            await Database.Payments.StoreAsync(batch);
+            var entered = await Database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
             Interlocked.Add(ref recorded, entered);
-            await _database.Payments.FindAsync(batch.Ids);
+            await Database.Payments.FindAsync(batch.Ids);
         }
 
         Task RepeatAsync(Func<Task> statement) => Task.Run(async () =>
@@ -197,13 +179,7 @@ public sealed class LedgerStateStoreTests : IAsyncLifetime
 
     private async Task GivesUpAsync()
     {
-        var lost = await Assert.ThrowsAsync<PostgresException>(() => _database.LedgerState.PurgeAsync());
+        var lost = await Assert.ThrowsAsync<PostgresException>(() => Database.LedgerState.PurgeAsync());
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
-    }
-
-    private static async Task ExecuteAsync(NpgsqlConnection connection, string sql)
-    {
-        await using var command = new NpgsqlCommand(sql, connection);
-        await command.ExecuteNonQueryAsync();
     }
 }

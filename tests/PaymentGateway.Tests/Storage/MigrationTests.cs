@@ -1,9 +1,3 @@
-using System.Text.RegularExpressions;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>

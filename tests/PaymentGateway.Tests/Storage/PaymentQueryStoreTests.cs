@@ -1,21 +1,13 @@
 using PaymentGateway.Querying;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Pages of payments, held against a plain read of all tables.</summary>
-public sealed class PaymentQueryStoreTests : IAsyncLifetime
+public sealed class PaymentQueryStoreTests : OwnDatabase
 {
     private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
-    private readonly TestDatabase _database = new();
-
-    private PaymentQueryStore Payments => new(_database.Shared);
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
+    private PaymentQueryStore Payments => new(Database.Shared);
 
     [PostgresTheory]
     [InlineData(1)]
@@ -72,9 +64,9 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_amount_of_a_settled_payment_is_the_processors_wherever_it_is_shown()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(1), await _database.OpenEpochAsync());
-        await _database.Payments.StoreAsync(batch);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(batch) with { AmountsCents = [2000], Attempts = [-1] });
+        var batch = Batches.ToStore(Batches.SortedIds(1), await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(batch);
+        await Database.Ledger.RecordAsync(Batches.ToRecord(batch) with { AmountsCents = [2000], Attempts = [-1] });
 
         var shown = await Payments.FindAsync(batch.Ids[0]);
         var listed = Assert.Single(await Payments.AllAsync(PaymentPageArgs.Before(PaymentCursor.End, Earliest, 10)));
@@ -89,13 +81,13 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
     [InlineData("DROP TABLE doubts")]
     public async Task Tables_of_an_earlier_version_get_what_is_missing_and_show_what_they_hold(string earlier)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(2), await _database.OpenEpochAsync());
-        await _database.Payments.StoreAsync(batch);
-        await _database.Ledger.RecordAsync(
+        var batch = Batches.ToStore(Batches.SortedIds(2), await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(batch);
+        await Database.Ledger.RecordAsync(
             Batches.ToRecord(batch with { Ids = batch.Ids[..1], AcceptedAts = batch.AcceptedAts[..1] }));
-        await _database.ExecuteAsync($"{earlier}; DELETE FROM schema_version WHERE version = 2");
+        await Database.ExecuteAsync($"{earlier}; DELETE FROM schema_version WHERE version = 2");
 
-        await _database.Schema().EnsureAsync();
+        await Database.Schema().EnsureAsync();
 
         Assert.Equal(
             [PaymentState.Accepted, PaymentState.Settled],
@@ -107,9 +99,9 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
     // settled, and so is what lies before a low-water mark.
     private async Task FillAsync()
     {
-        var (living, marked, dead, adopted) = (await _database.OpenEpochAsync(), await _database.OpenEpochAsync(),
-            await _database.OpenEpochAsync(), await _database.OpenEpochAsync());
-        await _database.ExecuteAsync($"""
+        var (living, marked, dead, adopted) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync(),
+            await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
+        await Database.ExecuteAsync($"""
             UPDATE leases SET closed_at = now() WHERE epoch IN ({dead}, {adopted});
             UPDATE leases SET adopted_at = now() WHERE epoch = {adopted};
             UPDATE leases SET low_water_mark = timestamptz '{Batches.Noon:O}' + interval '50 us'
@@ -138,15 +130,13 @@ public sealed class PaymentQueryStoreTests : IAsyncLifetime
 
     private async Task<List<(Guid Id, PaymentState State)>> ExpectedAsync(string where)
     {
-        var all = new List<(Guid, PaymentState)>();
-        await using var command = _database.Source.CreateCommand($"""
+        await using var connection = await Statements.OpenAsync(Database.ConnectionString);
+        return await connection.ReadAsync(
+            $"""
             SELECT id, state FROM (SELECT id, at AS accepted_at, state FROM expected) AS all_of_them
             WHERE {where} ORDER BY accepted_at DESC, id DESC
-            """);
-        await using var row = await command.ExecuteReaderAsync();
-        while (await row.ReadAsync())
-            all.Add((row.GetGuid(0), Enum.Parse<PaymentState>(row.GetString(1).Replace(" ", ""), ignoreCase: true)));
-        return all;
+            """,
+            row => (row.GetGuid(0), Enum.Parse<PaymentState>(row.GetString(1).Replace(" ", ""), ignoreCase: true)));
     }
 
     private static async Task<List<(Guid Id, PaymentState State)>> FollowAsync(

@@ -1,6 +1,4 @@
-using System.Globalization;
 using System.Reflection;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,8 +1,3 @@
-using System.Diagnostics;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<TestDatabase>
@@ -65,27 +60,20 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
     }
 
     [PostgresTheory]
-    [InlineData(1)]
-    [InlineData(3)]
-    public async Task A_closed_epoch_stores_nothing(int count)
+    [InlineData(1, true)]
+    [InlineData(3, true)]
+    [InlineData(1, false)]
+    [InlineData(3, false)]
+    public async Task A_closed_epoch_and_an_instance_without_one_store_nothing(int count, bool isClosed)
     {
-        var epoch = await database.OpenEpochAsync();
-        await Store.StoreAsync(Batches.ToStore(Batches.SortedIds(count), epoch));
-        await database.Leases.CloseAsync(epoch);
+        var epoch = isClosed ? await database.OpenEpochAsync() : 0;
+        if (isClosed)
+        {
+            await Store.StoreAsync(Batches.ToStore(Batches.SortedIds(count), epoch));
+            await database.Leases.CloseAsync(epoch);
+        }
+
         var batch = Batches.ToStore(Batches.SortedIds(count), epoch);
-
-        var added = await Store.StoreAsync(batch);
-
-        Assert.Equal(0, added);
-        Assert.Empty(await Store.FindAsync(batch.Ids));
-    }
-
-    [PostgresTheory]
-    [InlineData(1)]
-    [InlineData(3)]
-    public async Task An_instance_without_an_epoch_stores_nothing(int count)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), owner: 0);
 
         Assert.Equal(0, await Store.StoreAsync(batch));
         Assert.Empty(await Store.FindAsync(batch.Ids));
@@ -151,6 +139,36 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         }
 
         Assert.Equal(PostgresErrorCodes.DeadlockDetected, deadlock?.SqlState);
+    }
+
+    [PostgresFact]
+    public async Task A_live_epoch_stores_its_payments_in_memory_again()
+    {
+        var kept = Kept(await database.OpenEpochAsync());
+
+        var rows = await database.Payments.StoreAgainAsync(kept);
+
+        Assert.Equal(kept.Ids, rows.Select(row => row.CorrelationId).Order());
+        Assert.All(rows, row => Assert.Equal(kept.OwnerEpoch, row.OwnerEpoch));
+    }
+
+    [PostgresFact]
+    public async Task A_closed_epoch_stores_nothing_again()
+    {
+        var kept = Kept(await database.OpenEpochAsync());
+        await database.Leases.CloseAsync(kept.OwnerEpoch);
+
+        Assert.Empty(await database.Payments.StoreAgainAsync(kept));
+
+        Assert.Empty(await database.Payments.FindAsync(kept.Ids));
+    }
+
+    private static StoreAgainArgs Kept(int epoch)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(10), epoch);
+        return new StoreAgainArgs(
+            batch.Ids, batch.AmountsCents, batch.AcceptedAts,
+            Array.ConvertAll(batch.Ids, _ => PaymentStates.Unsent), epoch);
     }
 
     private Task<int> StoreElsewhereAsync(StoreArgs batch) => Task.Run(() => Store.StoreAsync(batch));

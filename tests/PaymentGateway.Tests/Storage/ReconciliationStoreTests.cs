@@ -1,6 +1,3 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Where a reconciliation begins, and a search that PostgreSQL gives up.</summary>
@@ -10,8 +7,6 @@ public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixt
 
     public async Task InitializeAsync()
     {
-        if (!PostgresServer.IsInstalled)
-            return;
         await database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals");
         await OpenAsync();
     }
@@ -50,17 +45,11 @@ public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixt
     {
         await _store.DisposeAsync();
         await OpenAsync(";Options=-c statement_timeout=1s");
-        await using var other = await database.Source.OpenConnectionAsync();
-        await using var stalling = await other.BeginTransactionAsync();
-        await using (var locking = other.CreateCommand())
-        {
-            locking.CommandText = "LOCK TABLE payments IN ACCESS EXCLUSIVE MODE";
-            await locking.ExecuteNonQueryAsync();
-        }
+        await using var stalling = await database.HoldAsync("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE");
 
         Assert.Null(await _store.UnsettledAsync(Batches.Noon, 10));
 
-        await stalling.RollbackAsync();
+        await stalling.ExecuteAsync("ROLLBACK");
         // Any statement here may take a second on a busy machine.
         await Eventually.HoldsAsync(
             async () => await _store.UnsettledAsync(Batches.Noon, 10) is { Count: 0 }, "it is searched again");
@@ -70,27 +59,17 @@ public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixt
     [PostgresFact]
     public async Task The_next_one_begins_although_the_server_still_ends_the_connection_of_the_one_before()
     {
-        await using (var creating = _store.Connection.CreateCommand())
-        {
-            creating.CommandText = "CREATE TEMPORARY TABLE kept (id int)";
-            await creating.ExecuteNonQueryAsync();
-        }
+        await _store.Connection.ExecuteAsync("CREATE TEMPORARY TABLE kept (id int)");
 
-        await using var other = await database.Source.OpenConnectionAsync();
-        await using var keeping = await other.BeginTransactionAsync();
-        await using (var locking = other.CreateCommand())
-        {
-            locking.CommandText = """
-                DO $$ BEGIN EXECUTE format('LOCK TABLE %s', (SELECT oid::regclass FROM pg_class
-                    WHERE relname = 'kept' AND relpersistence = 't')); END $$
-                """;
-            await locking.ExecuteNonQueryAsync();
-        }
+        await using var keeping = await database.HoldAsync("""
+            DO $$ BEGIN EXECUTE format('LOCK TABLE %s', (SELECT oid::regclass FROM pg_class
+                WHERE relname = 'kept' AND relpersistence = 't')); END $$
+            """);
 
         await _store.DisposeAsync();
         await OpenAsync(); // Null would say that another one has the lock.
 
-        await keeping.RollbackAsync();
+        await keeping.ExecuteAsync("ROLLBACK");
     }
 
     private async Task OpenAsync(string settings = "")

@@ -1,19 +1,9 @@
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>
-public sealed class RecordingOnceTests : IAsyncLifetime
+public sealed class RecordingOnceTests : OwnDatabase
 {
-    private readonly TestDatabase _database = new();
-
-    private SettlementLedger Ledger => _database.Ledger;
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
+    private SettlementLedger Ledger => Database.Ledger;
 
     [PostgresFact]
     public async Task A_settlement_that_comes_again_changes_nothing()
@@ -25,19 +15,6 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var other = Batches.ToRecord(batch, Processor.Fallback, Batches.Noon.AddHours(1));
         Assert.Equal(0, await Ledger.RecordAsync(other));
 
-        await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
-    }
-
-    [PostgresFact]
-    public async Task Only_the_new_outcomes_of_a_batch_enter_the_ledger()
-    {
-        var batch = await StoreAsync(10);
-        var half = Batches.ToStore(batch.Ids[..5], batch.OwnerEpoch);
-        await Ledger.RecordAsync(Batches.ToRecord(half));
-
-        var entered = await Ledger.RecordAsync(Batches.ToRecord(batch));
-
-        Assert.Equal(5, entered);
         await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
     }
 
@@ -60,7 +37,7 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         var entered = await Task.WhenAll(instances);
 
         Assert.Equal(2_000, entered.Sum());
-        Assert.Equal(2_000, await _database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        Assert.Equal(2_000, await Database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
@@ -77,24 +54,15 @@ public sealed class RecordingOnceTests : IAsyncLifetime
         }));
         await Task.WhenAll(recorders);
 
-        Assert.True(await _database.ScalarAsync<long>("SELECT count(*) FROM settlement_totals") > 10);
+        Assert.True(await Database.ScalarAsync<long>("SELECT count(*) FROM settlement_totals") > 10);
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
-    }
-
-    [PostgresFact]
-    public async Task An_outcome_without_a_stored_payment_does_not_enter_the_ledger()
-    {
-        var unknown = Batches.ToStore(Batches.SortedIds(3), owner: 1);
-
-        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(unknown)));
-        await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
     [PostgresFact]
     public async Task An_outcome_that_arrives_after_the_purge_does_not_enter_the_new_ledger()
     {
         var batch = await StoreAsync(3);
-        await _database.LedgerState.PurgeAsync();
+        await Database.LedgerState.PurgeAsync();
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(batch)));
         await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
@@ -104,27 +72,14 @@ public sealed class RecordingOnceTests : IAsyncLifetime
     public async Task An_id_that_is_posted_again_after_the_purge_is_not_settled_by_its_old_outcome()
     {
         var old = await StoreAsync(3);
-        await _database.LedgerState.PurgeAsync();
+        await Database.LedgerState.PurgeAsync();
         var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
-        await _database.Payments.StoreAsync(anew);
+        await Database.Payments.StoreAsync(anew);
 
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
         Assert.Equal(3, await Ledger.RecordAsync(Batches.ToRecord(anew)));
 
         await AssertLedgerAsync(new ProcessorTotals(3, 59.70m), new ProcessorTotals(0, 0.00m));
-    }
-
-    [PostgresFact]
-    public async Task A_purge_begins_the_next_generation_of_the_ledger()
-    {
-        var before = await _database.ScalarAsync<int>("SELECT generation FROM ledger");
-        await Ledger.RecordAsync(Batches.ToRecord(await StoreAsync(3)));
-
-        await _database.LedgerState.PurgeAsync();
-
-        Assert.Equal(before + 1, await _database.ScalarAsync<int>("SELECT generation FROM ledger"));
-        Assert.Equal(0, await _database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        await AssertLedgerAsync(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
     }
 
     private static RecordArgs RandomPart(StoreArgs stored, Random random, int instance)
@@ -144,14 +99,14 @@ public sealed class RecordingOnceTests : IAsyncLifetime
 
     private async Task<StoreArgs> StoreAsync(int count)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(count), await _database.OpenEpochAsync());
-        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
+        var batch = Batches.ToStore(Batches.SortedIds(count), await Database.OpenEpochAsync());
+        Assert.Equal(count, await Database.Payments.StoreAsync(batch));
         return batch;
     }
 
     private async Task AssertLedgerAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
     {
-        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await _database.SummariseAsync(null, null));
+        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await Database.SummariseAsync(null, null));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
@@ -170,6 +125,6 @@ public sealed class RecordingOnceTests : IAsyncLifetime
             SELECT count(*) FROM raw FULL JOIN summed USING (width, processor, bucket)
             WHERE raw.requests IS DISTINCT FROM summed.requests OR raw.cents IS DISTINCT FROM summed.cents
             """;
-        Assert.Equal(0, await _database.ScalarAsync<long>(Differences));
+        Assert.Equal(0, await Database.ScalarAsync<long>(Differences));
     }
 }

@@ -1,7 +1,3 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class SchemaSetupTests : IAsyncLifetime

@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A commit that only one server has, on a ledger that names several hosts.</summary>
@@ -51,8 +47,7 @@ public sealed class SeveralHostsTests(SeveralHostsTests.DurableServerDatabase da
         await StandbyIsMissedAsync();
         try
         {
-            await using var commit = new NpgsqlCommand(CommitSql, connection);
-            await Assert.ThrowsAnyAsync<NpgsqlException>(() => commit.ExecuteNonQueryAsync());
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => connection.ExecuteAsync(CommitSql));
 
             // Its first statement is such a commit.
             await using var another = LedgerSetup.DataSource(impatient);

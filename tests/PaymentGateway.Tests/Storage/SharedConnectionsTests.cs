@@ -1,7 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>What a caller gets when the server does not answer, and what it costs the callers after it.</summary>
@@ -50,7 +46,6 @@ public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassF
     private static async Task<int> AskAsync(NpgsqlConnection connection)
     {
         await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(Ask, connection);
-        return (int)(await command.ExecuteScalarAsync())!;
+        return await connection.ScalarAsync<int>(Ask);
     }
 }

@@ -1,7 +1,4 @@
 using System.Reflection;
-using System.Text.RegularExpressions;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 

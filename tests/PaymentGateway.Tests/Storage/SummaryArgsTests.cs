@@ -1,8 +1,3 @@
-using System.Globalization;
-using FsCheck;
-using FsCheck.Xunit;
-using PaymentGateway.Storage;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class SummaryArgsTests

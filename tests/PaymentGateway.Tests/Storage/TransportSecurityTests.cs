@@ -1,7 +1,4 @@
 using System.Security.Authentication;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
@@ -17,9 +14,6 @@ public sealed class TransportSecurityTests : IAsyncLifetime
 
     public async Task InitializeAsync()
     {
-        if (!PostgresServer.IsInstalled)
-            return;
-
         _server = await PostgresServer.StartAsync(listen: Address);
         // The server's user runs it in the data directory.
         await _server.ExecuteAsync($"""

@@ -1,7 +1,3 @@
-using System.Net;
-using System.Text.Json;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>The parameters of GET /payments-summary.</summary>

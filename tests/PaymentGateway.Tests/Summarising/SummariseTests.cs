@@ -1,8 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>

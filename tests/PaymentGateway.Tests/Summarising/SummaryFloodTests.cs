@@ -1,7 +1,3 @@
-using System.Net;
-using Npgsql;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>More summaries than PostgreSQL answers, at a whole gateway.</summary>

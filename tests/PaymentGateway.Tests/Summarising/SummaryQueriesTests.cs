@@ -1,6 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
-using PaymentGateway.Summarising;
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>Who shares whose answer, how many queries are in flight, and what a query that hangs costs.</summary>

@@ -1,7 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Recording;
-using PaymentGateway.Tests.Support;
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>A summary has what is known when it is asked for, though nobody has written it yet.</summary>

@@ -1,5 +1,3 @@
-using PaymentGateway.Storage;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Batches for the stores, sorted by id as the gateway's are.</summary>

@@ -113,7 +113,6 @@ public sealed record Look(int Width, int Height, bool IsDark)
 }
 
 /// <summary>A fact that needs a whole system and a browser; skipped on a machine that has not both.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class BrowserFactAttribute : FactAttribute
 {
     public BrowserFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Browser.SkipReason;

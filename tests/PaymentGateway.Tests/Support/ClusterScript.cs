@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -34,19 +32,11 @@ public sealed class ClusterScript : IAsyncDisposable
             : throw new InvalidOperationException(await script.StandardError.ReadToEndAsync());
     }
 
-    /// <summary>Returns when it is done.</summary>
     public async Task OrderAsync(string order)
     {
         await _script.StandardInput.WriteLineAsync(order);
         if (await _script.StandardOutput.ReadLineAsync() is null)
             throw new InvalidOperationException($"{order}: {await _script.StandardError.ReadToEndAsync()}");
-    }
-
-    /// <summary>kill -9: it undoes nothing.</summary>
-    public Task KillAsync()
-    {
-        _script.Kill();
-        return _script.WaitForExitAsync();
     }
 
     public async ValueTask DisposeAsync()

@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Reads server-sent events of a gateway, as a browser does.</summary>

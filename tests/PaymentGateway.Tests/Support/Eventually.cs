@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using System.Net;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Waits for a condition with a deadline, for what happens on other threads or in other programs.</summary>
@@ -19,6 +16,20 @@ public static class Eventually
         {
             Assert.True(waited.Elapsed < limit, $"Waited {limit.TotalSeconds} s in vain for: {what}");
             await Task.Delay(5);
+        }
+    }
+
+    /// <summary>Whether an instance is ready; it is not while nothing listens there.</summary>
+    public static async Task<bool> IsReadyAsync(HttpClient instance)
+    {
+        try
+        {
+            using var answer = await instance.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (HttpRequestException)
+        {
+            return false;
         }
     }
 

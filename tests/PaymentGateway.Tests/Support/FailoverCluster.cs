@@ -1,5 +1,3 @@
-using Npgsql;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -87,56 +85,43 @@ public sealed class FailoverCluster : IAsyncDisposable
     public async Task WriteAsync(int node, Guid id)
     {
         await using var connection = await OpenAsync(node);
-        await using var command = new NpgsqlCommand(
+        await connection.ExecuteAsync(
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
-            + $"VALUES ('{id}', 1, now(), 0)", connection);
-        await command.ExecuteNonQueryAsync();
+            + $"VALUES ('{id}', 1, now(), 0)");
     }
 
     /// <summary>Outcomes wait at this node, on open connections, until the lock is disposed.</summary>
     public async Task<IAsyncDisposable> LockSettlementsAsync(int node)
     {
         var connection = await OpenAsync(node);
-        await using var command = new NpgsqlCommand(
-            "BEGIN; LOCK TABLE settlements IN SHARE ROW EXCLUSIVE MODE", connection);
-        await command.ExecuteNonQueryAsync();
+        await connection.ExecuteAsync("BEGIN; LOCK TABLE settlements IN SHARE ROW EXCLUSIVE MODE");
         return connection;
     }
 
     public async Task<T> ScalarAsync<T>(int node, string sql)
     {
         await using var connection = await OpenAsync(node);
-        await using var command = new NpgsqlCommand(sql, connection);
-        return (T)(await command.ExecuteScalarAsync())!;
+        return await connection.ScalarAsync<T>(sql);
     }
 
     /// <summary>The last state changes that the monitor noted, a line each.</summary>
     public async Task<string> EventsAsync()
     {
         await using var connection = await OpenAsync(_monitorPort, "pg_auto_failover");
-        await using var command = new NpgsqlCommand(
+        return await connection.ScalarAsync<string>(
             "SELECT string_agg(concat_ws(' ', eventtime, nodename, reportedstate, goalstate, description), E'\\n' "
-            + "ORDER BY eventid) FROM (SELECT * FROM pgautofailover.event ORDER BY eventid DESC LIMIT 40) AS last",
-            connection);
-        return (string)(await command.ExecuteScalarAsync())!;
+            + "ORDER BY eventid) FROM (SELECT * FROM pgautofailover.event ORDER BY eventid DESC LIMIT 40) AS last");
     }
 
     public ValueTask DisposeAsync() => _script.DisposeAsync();
 
     private Task<NpgsqlConnection> OpenAsync(int node) => OpenAsync($"500{node}", "gateway");
 
-    private async Task<NpgsqlConnection> OpenAsync(string port, string database)
-    {
-        var connection = new NpgsqlConnection(
-            $"Host={_script.Directory};Port={port};Username=postgres;Database={database};Pooling=false;"
-            + "Command Timeout=0");
-        await connection.OpenAsync();
-        return connection;
-    }
+    private Task<NpgsqlConnection> OpenAsync(string port, string database) => Statements.OpenAsync(
+        $"Host={_script.Directory};Port={port};Username=postgres;Database={database};Command Timeout=0");
 }
 
 /// <summary>A fact that needs a cluster that fails over; skipped where there can be none.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class FailoverFactAttribute : FactAttribute
 {
     public FailoverFactAttribute() => Skip = FailoverCluster.SkipReason;

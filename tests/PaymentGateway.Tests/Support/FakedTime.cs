@@ -51,7 +51,6 @@ public sealed class FakedTime : IDisposable
 }
 
 /// <summary>A fact that needs a whole system and libfaketime; skipped on a machine that has not both.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class FakedTimeFactAttribute : FactAttribute
 {
     public FakedTimeFactAttribute() => Skip = GatewaySystemParts.SkipReason

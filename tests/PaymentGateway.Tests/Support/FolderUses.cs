@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Which folders of a program use which, read from its using lines and qualified names.</summary>

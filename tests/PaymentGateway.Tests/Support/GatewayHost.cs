@@ -1,5 +1,3 @@
-using System.Net;
-using System.Net.Http.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Hosting;
@@ -19,7 +17,6 @@ internal sealed class GatewayHost : IAsyncDisposable
         _client = UnixHttp.To(Socket);
     }
 
-    /// <summary>Where it listens.</summary>
     public string Socket => SocketIn(_directory);
 
     public static async Task<GatewayHost> StartAsync(
@@ -48,10 +45,8 @@ internal sealed class GatewayHost : IAsyncDisposable
         return new GatewayHost(directory, app);
     }
 
-    /// <summary>Where it listens.</summary>
     public string Url => $"http://unix:{SocketIn(_directory)}";
 
-    /// <summary>A part of the gateway, to look at.</summary>
     public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 
     public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)

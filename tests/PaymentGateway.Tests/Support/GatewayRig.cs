@@ -1,6 +1,3 @@
-using PaymentGateway.Leasing;
-using PaymentGateway.Summarising;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>A database, both processors, and gateways on them: what a test of a state machine needs.</summary>
@@ -29,7 +26,6 @@ internal sealed class GatewayRig : IAsyncDisposable
     public Task<GatewayHost> StartGatewayAsync(params string[] settings) =>
         StartGatewayAsync(TimeProvider.System, settings);
 
-    /// <summary>The same on a clock of the test's.</summary>
     public async Task<GatewayHost> StartGatewayAsync(TimeProvider clock, params string[] settings)
     {
         var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, clock, settings);
@@ -58,7 +54,6 @@ internal sealed class GatewayRig : IAsyncDisposable
             $"{byDefault} settled by default and {byFallback} by fallback");
     }
 
-    /// <summary>The charges that have come to each.</summary>
     public async Task<(long Default, long Fallback)> PostsAsync() =>
         ((await Default.CallsAsync()).Posts, (await Fallback.CallsAsync()).Posts);
 
@@ -71,15 +66,10 @@ internal sealed class GatewayRig : IAsyncDisposable
     /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
     public async Task AssertLedgersAgreeAsync()
     {
-        var settled = new List<(Guid Id, short Processor, long Cents, DateTime At)>();
-        await using (var command = Database.Source.CreateCommand(
-            "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements"))
-        await using (var row = await command.ExecuteReaderAsync())
-        {
-            while (await row.ReadAsync())
-                settled.Add((row.GetGuid(0), row.GetInt16(1), row.GetInt64(2), row.GetDateTime(3)));
-        }
-
+        await using var connection = await Statements.OpenAsync(Database.ConnectionString);
+        var settled = await connection.ReadAsync(
+            "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements",
+            row => (Id: row.GetGuid(0), Processor: row.GetInt16(1), Cents: row.GetInt64(2), At: row.GetDateTime(3)));
         foreach (var (processor, number) in new[] { (Default, 1), (Fallback, 2) })
         {
             var stored = (await processor.PaymentsAsync()).Values.Select(payment => (

@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -34,10 +31,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; private set; } = null!;
 
-    /// <summary>The first instance over its own socket.</summary>
     public HttpClient Api1 { get; private set; } = null!;
 
-    /// <summary>The second instance over its own socket.</summary>
     public HttpClient Api2 { get; private set; } = null!;
 
     public SimulatedProcessor Default { get; private set; } = null!;
@@ -99,13 +94,10 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     public int PidOf(string part) => _pids[part];
 
-    /// <summary>Where an instance listens.</summary>
     public string SocketOf(string part) => _native.SocketOf(part);
 
-    /// <summary>What a part has logged so far.</summary>
     public string ReadLog(string part) => File.ReadAllText(_native.LogOf(part));
 
-    /// <summary>The HTTP clients of the instances that run.</summary>
     public IEnumerable<HttpClient> RunningInstances()
     {
         if (Runs(First))

@@ -1,8 +1,3 @@
-using System.Globalization;
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The times in the life of a settled payment.</summary>
@@ -11,30 +6,15 @@ public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime Requeste
 /// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>
 public sealed class GatewaySystemDatabase(string connectionString, Func<int> postmaster)
 {
-    private readonly string _plain = new NpgsqlConnectionStringBuilder(connectionString)
-    {
-        Multiplexing = false,
-        Pooling = false,
-        ApplicationName = "tests",
-    }.ConnectionString;
+    private readonly string _plain = $"{connectionString};Application Name=tests";
 
     private IReadOnlyList<int> _frozen = [];
 
-    public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync()
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements", connection);
-        await using var reader = await command.ExecuteReaderAsync();
-        var settlements = new Dictionary<Guid, LedgerEntry>();
-        while (await reader.ReadAsync())
-        {
-            var entry = new LedgerEntry(reader.GetInt16(1), reader.GetInt64(2) / 100m, reader.GetDateTime(3));
-            settlements.Add(reader.GetGuid(0), entry);
-        }
-
-        return settlements;
-    }
+    public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync() => (await ReadAsync(
+        "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements",
+        row => (
+            Id: row.GetGuid(0), Entry: new LedgerEntry(row.GetInt16(1), row.GetInt64(2) / 100m, row.GetDateTime(3)))))
+        .ToDictionary(row => row.Id, row => row.Entry);
 
     /// <summary>Accepted payments that are not in the ledger yet and do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync() => CountAsync(
@@ -47,37 +27,29 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
 
     /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
-    public async Task<List<SettledAt>> SettledInOrderAsync()
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            "SELECT owner_epoch, accepted_at, requested_at "
-            + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
-            + "ORDER BY owner_epoch, requested_at, accepted_at", connection);
-        await using var reader = await command.ExecuteReaderAsync();
-        var settled = new List<SettledAt>();
-        while (await reader.ReadAsync())
-            settled.Add(new SettledAt(reader.GetInt32(0), reader.GetDateTime(1), reader.GetDateTime(2)));
-        return settled;
-    }
+    public Task<List<SettledAt>> SettledInOrderAsync() => ReadAsync(
+        "SELECT owner_epoch, accepted_at, requested_at "
+        + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
+        + "ORDER BY owner_epoch, requested_at, accepted_at",
+        row => new SettledAt(row.GetInt32(0), row.GetDateTime(1), row.GetDateTime(2)));
 
-    /// <summary>Changes what no client could.</summary>
     public async Task ExecuteAsync(string sql)
     {
         await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        await command.ExecuteNonQueryAsync();
+        await connection.ExecuteAsync(sql);
     }
 
     /// <param name="rows">What follows SELECT count(*) FROM.</param>
     public Task<long> CountAsync(string rows) => NumberAsync($"SELECT count(*) FROM {rows}");
 
     /// <summary>What a query gives that has one number in one row.</summary>
-    public async Task<long> NumberAsync(string sql)
+    public async Task<long> NumberAsync(string sql) =>
+        Convert.ToInt64(await ScalarAsync<object>(sql), CultureInfo.InvariantCulture);
+
+    public async Task<T> ScalarAsync<T>(string sql)
     {
         await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        return Convert.ToInt64(await command.ExecuteScalarAsync(), CultureInfo.InvariantCulture);
+        return await connection.ScalarAsync<T>(sql);
     }
 
     /// <summary>
@@ -99,44 +71,30 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
             $"{part} carries the load");
     }
 
-    private async Task<(int Epoch, long Payments)> OwnedByAsync(string part)
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            $"""
-            SELECT newest, (SELECT count(*) FROM payments WHERE owner_epoch = newest)
-            FROM (SELECT max(epoch) AS newest FROM leases WHERE instance LIKE '%/{part}.sock@%') AS lease
-            """, connection);
-        await using var reader = await command.ExecuteReaderAsync();
-        await reader.ReadAsync();
-        return (reader.GetInt32(0), reader.GetInt64(1));
-    }
+    private async Task<(int Epoch, long Payments)> OwnedByAsync(string part) => (await ReadAsync(
+        $"""
+        SELECT newest, (SELECT count(*) FROM payments WHERE owner_epoch = newest)
+        FROM (SELECT max(epoch) AS newest FROM leases WHERE instance LIKE '%/{part}.sock@%') AS lease
+        """,
+        row => (row.GetInt32(0), row.GetInt64(1))))[0];
 
     /// <summary>A lock that purges wait for and nothing else does, until what is given is disposed.</summary>
     public Task<IAsyncDisposable> LockPaymentsAsync() => LockAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-    /// <summary>What a statement locks, until what is given is disposed.</summary>
     public async Task<IAsyncDisposable> LockAsync(string sql)
     {
         var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand($"BEGIN; {sql}", connection);
-        await command.ExecuteNonQueryAsync();
+        await connection.ExecuteAsync($"BEGIN; {sql}");
         return connection;
     }
 
     /// <summary>The server processes that serve the gateway, and which of them renew leases.</summary>
-    public async Task<(HashSet<int> All, HashSet<int> Renewing)> ServerProcessesAsync()
-    {
-        await using var connection = await OpenAsync();
-        await using var command = new NpgsqlCommand(
-            """
-            SELECT array_agg(pid), coalesce(array_agg(pid) FILTER (WHERE query LIKE 'WITH renewed AS%'), '{}')
-            FROM pg_stat_activity WHERE application_name = 'payment-gateway'
-            """, connection);
-        await using var reader = await command.ExecuteReaderAsync();
-        await reader.ReadAsync();
-        return ([.. reader.GetFieldValue<int[]>(0)], [.. reader.GetFieldValue<int[]>(1)]);
-    }
+    public async Task<(HashSet<int> All, HashSet<int> Renewing)> ServerProcessesAsync() => (await ReadAsync(
+        """
+        SELECT array_agg(pid), coalesce(array_agg(pid) FILTER (WHERE query LIKE 'WITH renewed AS%'), '{}')
+        FROM pg_stat_activity WHERE application_name = 'payment-gateway'
+        """,
+        row => (row.GetFieldValue<int[]>(0).ToHashSet(), row.GetFieldValue<int[]>(1).ToHashSet())))[0];
 
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
@@ -166,10 +124,11 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
             "every process of PostgreSQL has terminated");
     }
 
-    private async Task<NpgsqlConnection> OpenAsync()
+    private Task<NpgsqlConnection> OpenAsync() => Statements.OpenAsync(_plain);
+
+    private async Task<List<T>> ReadAsync<T>(string sql, Func<NpgsqlDataReader, T> read)
     {
-        var connection = new NpgsqlConnection(_plain);
-        await connection.OpenAsync();
-        return connection;
+        await using var connection = await OpenAsync();
+        return await connection.ReadAsync(sql, read);
     }
 }

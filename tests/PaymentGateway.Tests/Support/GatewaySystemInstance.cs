@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>
@@ -56,7 +52,6 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         .Select(line => Path.GetFileName(line)).Where(name => name.Contains(".so", StringComparison.Ordinal))
         .Distinct().ToList();
 
-    /// <summary>Waits for the end.</summary>
     /// <exception cref="TimeoutException">It did not come in time.</exception>
     public async Task<(int ExitCode, string Output, string Errors)> EndAsync(TimeSpan within)
     {

@@ -3,10 +3,8 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>What a whole system is made of: the published programs, and those that are installed.</summary>
 public static class GatewaySystemParts
 {
-    /// <summary>The gateway's published native binary.</summary>
     public static string Gateway => GatewaySystemSettings.OfShell.GatewayBinary;
 
-    /// <summary>The simulator's published native binary.</summary>
     public static string Simulator => GatewaySystemSettings.OfShell.SimulatorBinary;
 
     /// <summary>Null when everything is here, or when missing parts must make the tests fail.</summary>
@@ -38,14 +36,12 @@ public static class GatewaySystemParts
 }
 
 /// <summary>A fact that needs a whole system; skipped on a machine that cannot run one.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class GatewaySystemFactAttribute : FactAttribute
 {
     public GatewaySystemFactAttribute() => Skip = GatewaySystemParts.SkipReason;
 }
 
 /// <summary>A theory that needs a whole system; skipped on a machine that cannot run one.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class GatewaySystemTheoryAttribute : TheoryAttribute
 {
     public GatewaySystemTheoryAttribute() => Skip = GatewaySystemParts.SkipReason;

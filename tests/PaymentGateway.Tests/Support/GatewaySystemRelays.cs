@@ -1,16 +1,8 @@
-using System.Globalization;
-using System.Net;
-using System.Net.Sockets;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Relays between the instances and what they call: PostgreSQL, each its own, and both processors.</summary>
 public sealed class GatewaySystemRelays : IAsyncDisposable
 {
-    // The name of PostgreSQL's socket in its directory.
-    private const string PostgresSocket = ".s.PGSQL.5432";
-
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-relays.");
 
     /// <summary>Listens before the system is started, and tells it where.</summary>
@@ -30,19 +22,14 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     /// <summary>Those given, with the relays in them.</summary>
     public SystemSettings Settings { get; }
 
-    /// <summary>Between the first instance and PostgreSQL.</summary>
     public Relay Database1 { get; }
 
-    /// <summary>Between the second instance and PostgreSQL.</summary>
     public Relay Database2 { get; }
 
-    /// <summary>Between both instances and default.</summary>
     public Relay Default { get; }
 
-    /// <summary>Between both instances and fallback.</summary>
     public Relay Fallback { get; }
 
-    /// <summary>An instance's way to PostgreSQL.</summary>
     public Relay DatabaseOf(string part) => part == GatewaySystem.First ? Database1 : Database2;
 
     public void HealAll()
@@ -64,7 +51,6 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     private static Relay ToProcessor(int port) => new(
         new IPEndPoint(IPAddress.Loopback, 0), () => new IPEndPoint(IPAddress.Loopback, port));
 
-    private Relay ToPostgres(Func<string> postgres, string part) => new(
-        new UnixDomainSocketEndPoint(Path.Combine(_directory.CreateSubdirectory(part).FullName, PostgresSocket)),
-        () => new UnixDomainSocketEndPoint(Path.Combine(postgres(), PostgresSocket)));
+    private Relay ToPostgres(Func<string> postgres, string part) =>
+        Relay.ToPostgres(_directory.CreateSubdirectory(part).FullName, postgres);
 }

@@ -1,7 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The settings of a system of the tests' own: a run directory and ports that nobody else has.</summary>
@@ -41,7 +37,6 @@ public static class GatewaySystemSettings
         .Where(name => name.StartsWith("Gateway__", StringComparison.OrdinalIgnoreCase) || Foreign.Contains(name))
         .Select(name => (name, (string?)null)).ToArray());
 
-    /// <summary>A port that nothing listens at now.</summary>
     public static string FreePort() => $"{TakePort()}";
 
     /// <summary>A port for the first instance, whose next one is the second's: nothing listens at either now.</summary>
@@ -53,7 +48,6 @@ public static class GatewaySystemSettings
         return port;
     }
 
-    /// <summary>Whether nothing listens at a port now.</summary>
     public static bool IsFree(int port)
     {
         using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

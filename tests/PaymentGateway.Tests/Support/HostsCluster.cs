@@ -1,19 +1,11 @@
-using System.Globalization;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What may happen to a host.</summary>
 public enum HostFault
 {
-    /// <summary>The network to the database is cut.</summary>
-    NoLedger,
-
-    /// <summary>The network to the processors is cut.</summary>
-    NoProcessors,
-
-    /// <summary>Every process stands still.</summary>
-    Frozen,
+    NoLedger, // The network to the database is cut.
+    NoProcessors, // The network to the processors is cut.
+    Frozen, // Every process stands still.
 }
 
 /// <summary>
@@ -60,7 +52,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; }
 
-    /// <summary>What these clients were refused.</summary>
     public RetryAfterCheck Answers { get; } = new();
 
     public SimulatedProcessor Default { get; }
@@ -76,11 +67,18 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     /// <param name="settings">Of all three gateways.</param>
     public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
     {
-        var cluster = new HostsCluster(await StartAsync(settings));
+        var cluster = new HostsCluster(await ClusterScript.StartAsync(
+            "hosts-cluster",
+            [
+                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
+                FakedTime.Library!,
+                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
+                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
+            ]));
         try
         {
             foreach (var http in cluster._hosts.Values.Append(cluster.Client))
-                await Eventually.HoldsAsync(() => IsReadyAsync(http), $"{http.BaseAddress} is ready");
+                await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(http), $"{http.BaseAddress} is ready");
             return cluster;
         }
         catch
@@ -90,18 +88,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         }
     }
 
-    /// <summary>The networks and processes alone, which may not be ready yet.</summary>
-    public static Task<ClusterScript> StartAsync(params (string Name, string Value)[] settings) =>
-        ClusterScript.StartAsync(
-            "hosts-cluster",
-            [
-                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
-                FakedTime.Library!,
-                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
-                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
-            ]);
-
-    /// <summary>Past nginx.</summary>
     public HttpClient Host(int host) => _hosts[host];
 
     public IEnumerable<HttpClient> RunningInstances() =>
@@ -122,7 +108,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         _broken.Remove(host);
     }
 
-    /// <summary>The newest epoch of a host.</summary>
     public async Task<int> EpochOfAsync(int host) => (int)await Database.NumberAsync(
         $"SELECT max(epoch) FROM leases WHERE instance LIKE '%/host{host}'");
 
@@ -169,26 +154,37 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     private static HttpClient To(string url) =>
         new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = new Uri(url), Timeout = AnswerLimit };
 
-    private static async Task<bool> IsReadyAsync(HttpClient http)
-    {
-        try
-        {
-            using var answer = await http.GetAsync("readyz");
-            return answer.IsSuccessStatusCode;
-        }
-        catch (HttpRequestException)
-        {
-            return false; // Nothing listens there yet.
-        }
-    }
-
     [GeneratedRegex(@"Epoch (\d+) was closed by another instance; (\d+) payments are theirs now")]
     private static partial Regex Lost();
 }
 
 /// <summary>A fact that needs hosts with networks and clocks of their own; skipped where there can be none.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class HostsFactAttribute : FactAttribute
 {
     public HostsFactAttribute() => Skip = HostsCluster.SkipReason;
+}
+
+/// <summary>Counts the answers 503 that a client gets, and those that do not say when to come again.</summary>
+public sealed class RetryAfterCheck() : DelegatingHandler(new SocketsHttpHandler { UseProxy = false })
+{
+    private int _refused;
+    private int _withoutRetryAfter;
+
+    public int Refused => _refused;
+
+    public int WithoutRetryAfter => _withoutRetryAfter;
+
+    protected override async Task<HttpResponseMessage> SendAsync(
+        HttpRequestMessage request, CancellationToken cancellationToken)
+    {
+        var answer = await base.SendAsync(request, cancellationToken);
+        if (answer.StatusCode == HttpStatusCode.ServiceUnavailable)
+        {
+            Interlocked.Increment(ref _refused);
+            if (answer.Headers.RetryAfter is null)
+                Interlocked.Increment(ref _withoutRetryAfter);
+        }
+
+        return answer;
+    }
 }

@@ -1,8 +1,4 @@
-using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Accepting;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
-using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -49,7 +45,6 @@ internal sealed class IntakeFixture : IDisposable
 
     public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
 
-    /// <summary>The ids of what is in the queue, in its order.</summary>
     public List<Guid> TakeAll()
     {
         var ids = new List<Guid>();

@@ -1,9 +1,5 @@
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
-using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -25,7 +21,6 @@ internal sealed class Lanes : IAsyncDisposable
 
     public ProcessorLane Fallback { get; }
 
-    /// <summary>What the handlers around the calls have logged.</summary>
     public LogLines<CallGuardHandler> Log { get; } = new();
 
     /// <summary>Of the payments' epoch, and held until a test ends it.</summary>

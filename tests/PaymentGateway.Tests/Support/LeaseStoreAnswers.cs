@@ -1,6 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The store of leases as tests use it.</summary>

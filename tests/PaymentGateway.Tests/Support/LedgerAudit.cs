@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Net.Http.Json;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Count and sum of one processor in the gateway's summary.</summary>
@@ -23,6 +20,15 @@ public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallbac
         return (await http.GetFromJsonAsync<GatewaySummary>($"payments-summary?{bounds}"))!;
     }
 
+    /// <summary>What both processors say, in the gateway's form.</summary>
+    public static async Task<GatewaySummary> OfProcessorsAsync(
+        SimulatedProcessor atDefault, SimulatedProcessor atFallback,
+        DateTimeOffset? from = null, DateTimeOffset? to = null) => new(
+        Totals(await atDefault.SummariseAsync(from, to)), Totals(await atFallback.SummariseAsync(from, to)));
+
+    /// <summary>What a processor's summary is in the gateway's.</summary>
+    public static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
+
     private static string Bound(string name, DateTimeOffset? time) => time is { } bound
         ? string.Create(CultureInfo.InvariantCulture, $"{name}={bound.UtcDateTime:yyyy-MM-dd'T'HH:mm:ss.fffffff'Z'}")
         : "";
@@ -41,10 +47,8 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, 
         Math.Abs(Gateway.Default.TotalRequests - Default.TotalRequests)
         + Math.Abs(Gateway.Fallback.TotalRequests - Fallback.TotalRequests);
 
-    /// <summary>Counts and sums are the same at both.</summary>
     public bool Agrees => Gateway == Processors;
 
-    /// <summary>What the two processors said.</summary>
     public GatewaySummary Processors => new(Default, Fallback);
 
     /// <summary>
@@ -64,10 +68,9 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, 
         var gateway = InTimeAsync(GatewaySummary.AskAsync(system.Client, from, to));
         var byDefault = InTimeAsync(system.Default.SummariseAsync(from, to));
         var byFallback = InTimeAsync(system.Fallback.SummariseAsync(from, to));
-        return new LedgerAudit(await gateway, Totals(await byDefault), Totals(await byFallback));
+        return new LedgerAudit(
+            await gateway, GatewaySummary.Totals(await byDefault), GatewaySummary.Totals(await byFallback));
 
         static Task<T> InTimeAsync<T>(Task<T> summary) => InTime.EndsAsync(AnswerLimit, summary, "a summary");
     }
-
-    private static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
 }

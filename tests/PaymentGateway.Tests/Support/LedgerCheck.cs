@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -48,13 +46,39 @@ public static class LedgerCheck
 
     private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)
     {
-        var byDefault = await system.DefaultProcessor.SummariseAsync();
-        var byFallback = await system.FallbackProcessor.SummariseAsync();
-        var expected = new GatewaySummary(
-            new GatewayTotals(byDefault.TotalRequests, byDefault.TotalAmount),
-            new GatewayTotals(byFallback.TotalRequests, byFallback.TotalAmount));
+        var expected = await GatewaySummary.OfProcessorsAsync(system.DefaultProcessor, system.FallbackProcessor);
         foreach (var instance in system.RunningInstances())
             if (await GatewaySummary.AskAsync(instance) is var summary && summary != expected)
                 differences.Add($"the summary says {summary}, the processors {expected}");
     }
+}
+
+/// <summary>What a test asks of a load as a whole.</summary>
+public static class LoadLedgerAsserts
+{
+    /// <summary>Fails unless every payment was acknowledged at the first attempt.</summary>
+    public static void NoClientSawAnError(this LoadLedger ledger)
+    {
+        var others = ledger.Entries
+            .Where(entry => entry.Outcome != LoadOutcome.Acknowledged || entry.Attempts > 1).ToList();
+        Assert.True(
+            others.Count == 0,
+            $"{others.Count} of {ledger.Count} clients saw an error, such as:\n{string.Join('\n', others.Take(5))}");
+    }
+}
+
+/// <summary>A running system as a comparison of every payment asks it.</summary>
+public interface IComparedSystem
+{
+    GatewaySystemDatabase Database { get; }
+
+    SimulatedProcessor DefaultProcessor { get; }
+
+    SimulatedProcessor FallbackProcessor { get; }
+
+    /// <summary>The HTTP clients of the instances that run and can answer.</summary>
+    IEnumerable<HttpClient> RunningInstances();
+
+    /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
+    Task<bool> IsIdleAsync();
 }

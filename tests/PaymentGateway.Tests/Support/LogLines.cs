@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using Microsoft.Extensions.Logging;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Keeps what is logged, line by line.</summary>
@@ -9,7 +6,6 @@ internal sealed class LogLines<T> : ILogger<T>
     private readonly ConcurrentQueue<string> _lines = new();
     private readonly ConcurrentQueue<string> _shown = new();
 
-    /// <summary>Of every level.</summary>
     public IReadOnlyCollection<string> Lines => _lines;
 
     /// <summary>What a log has where nobody has changed its level: Information and above.</summary>

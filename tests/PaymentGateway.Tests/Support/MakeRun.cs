@@ -1,8 +1,4 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using System.Net;
 using System.Net.NetworkInformation;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -20,7 +16,7 @@ public sealed class MakeRun : IAsyncDisposable
     private readonly ConcurrentQueue<string> _said = new();
     private readonly Task _hearing;
     private readonly Task<string> _errors;
-    private readonly Dictionary<int, string> _descendants = [];
+    private List<ProcessStatus> _descendants = [];
     private DirectoryInfo? _sockets;
 
     private MakeRun(SystemSettings settings)
@@ -57,23 +53,20 @@ public sealed class MakeRun : IAsyncDisposable
             await Task.Delay(20);
         }
 
-        NoteDescendants(_make.Id);
+        _descendants = ProcessTree.Of(_make.Id).Skip(1).Select(ProcessStatus.Read).OfType<ProcessStatus>().ToList();
         _sockets = new FileInfo(_native.SocketOf(GatewaySystem.First)).Directory!.Parent;
         Assert.True(_sockets!.Exists);
         Assert.All(Ports, port => Assert.True(Listens(port), $"{port} is taken"));
     }
 
-    /// <summary>Where the gateway listens.</summary>
     public Uri Address => new(_native.Url);
 
-    /// <summary>kill -9 of a part.</summary>
     public void Kill(string part) => GatewaySystemInstance.Signal(
         _native.PidOf(part)!.Value, GatewaySystemInstance.Kill);
 
     /// <summary>Ctrl-C: the terminal tells the whole group.</summary>
     public void PressControlC() => GatewaySystemInstance.Signal(-_make.Id, Interrupt);
 
-    /// <summary>Waits for its end.</summary>
     /// <returns>What it said is wrong, line by line: make's own line is the last one.</returns>
     public async Task<string[]> EndAsync()
     {
@@ -86,7 +79,8 @@ public sealed class MakeRun : IAsyncDisposable
     public async Task LeavesNothingAsync(params string[] others)
     {
         await Eventually.HoldsAsync(
-            () => !_descendants.Any(one => StartOf(one.Key) == one.Value), "no process of it is left");
+            () => !_descendants.Exists(one => ProcessStatus.ReadLiving(one.Pid)?.Born == one.Born),
+            "no process of it is left");
         Assert.All(Ports.Except(others), port => Assert.False(Listens(port), $"{port} is taken still"));
         _sockets?.Refresh();
         Assert.False(_sockets?.Exists ?? false);
@@ -133,31 +127,4 @@ public sealed class MakeRun : IAsyncDisposable
 
     private bool Listens(string port) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners()
         .Any(one => one.Port == PortOf(_settings, port) && !one.Address.Equals(IPAddress.IPv6Any));
-
-    private void NoteDescendants(int parent)
-    {
-        foreach (var folder in Directory.GetDirectories("/proc"))
-        {
-            if (int.TryParse(Path.GetFileName(folder), null, out var pid) && Stat(pid) is { } stat
-                && stat[1] == $"{parent}" && _descendants.TryAdd(pid, stat[19]))
-                NoteDescendants(pid);
-        }
-    }
-
-    // By it a process is known from a later one with its number; null when it has ended.
-    private static string? StartOf(int pid) => Stat(pid) is { } stat && stat[0] != "Z" ? stat[19] : null;
-
-    // The name in brackets may hold blanks; the state and the parent follow it.
-    private static string[]? Stat(int pid)
-    {
-        try
-        {
-            var line = File.ReadAllText($"/proc/{pid}/stat");
-            return line[(line.LastIndexOf(')') + 2)..].Split(' ');
-        }
-        catch (IOException)
-        {
-            return null;
-        }
-    }
 }

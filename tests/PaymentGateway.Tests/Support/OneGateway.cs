@@ -1,20 +1,38 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Tests of one gateway: each has it anew, in this process, with a database and both processors.</summary>
-/// <param name="settings">The gateway's, as in <c>Routing:FallbackAfter=3s</c>.</param>
-public abstract class OneGateway(params string[] settings) : IAsyncLifetime
+/// <summary>Tests of what is stored: each has a database of its own.</summary>
+public abstract class OwnDatabase : IAsyncLifetime
+{
+    private protected TestDatabase Database { get; } = new();
+
+    public virtual Task InitializeAsync() => Database.InitializeAsync();
+
+    public virtual Task DisposeAsync() => Database.DisposeAsync();
+}
+
+/// <summary>Tests that start gateways: each has a database and both processors anew.</summary>
+public abstract class OwnRig : IAsyncLifetime
 {
     private protected GatewayRig Rig { get; private set; } = null!;
 
+    public virtual async Task InitializeAsync() => Rig = await GatewayRig.StartAsync(NewDatabase());
+
+    public async Task DisposeAsync() => await Rig.DisposeAsync();
+
+    private protected virtual TestDatabase NewDatabase() => new();
+}
+
+/// <summary>Tests of one gateway: each has it anew, in this process, with a database and both processors.</summary>
+/// <param name="settings">The gateway's, as in <c>Routing:FallbackAfter=3s</c>.</param>
+public abstract class OneGateway(params string[] settings) : OwnRig
+{
     private protected GatewayHost Gateway { get; private set; } = null!;
 
     private protected virtual TimeProvider Clock => TimeProvider.System;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        Rig = await GatewayRig.StartAsync(new TestDatabase());
+        await base.InitializeAsync();
         Gateway = await Rig.StartGatewayAsync(Clock, settings);
     }
-
-    public async Task DisposeAsync() => await Rig.DisposeAsync();
 }

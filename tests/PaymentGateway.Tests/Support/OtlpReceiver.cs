@@ -1,12 +1,8 @@
 using System.Buffers.Binary;
-using System.Collections.Concurrent;
-using System.Net;
-using System.Text;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Microsoft.Extensions.Logging;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -50,22 +46,18 @@ internal sealed class OtlpReceiver : IAsyncDisposable
         return receiver;
     }
 
-    /// <summary>Whether a span of this name has come.</summary>
     public bool HasSpan(string name) =>
         // Field 5 of a span, with its length (opentelemetry-proto, trace.proto).
         Count(Traces, [0x2A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
 
-    /// <summary>Whether the span with this id has come.</summary>
     public bool HasSpanOf(string spanId) =>
         // Field 2 of a span.
         Count(Traces, [0x12, 8, .. Convert.FromHexString(spanId)]) > 0;
 
-    /// <summary>How many spans of this trace have come.</summary>
     public int CountSpansOf(string traceId) =>
         // Field 1 of a span.
         Count(Traces, [0x0A, 16, .. Convert.FromHexString(traceId)]);
 
-    /// <summary>Whether an instrument of this name has come.</summary>
     public bool HasMetric(string name) =>
         // Field 1 of a metric.
         Count(Metrics, [0x0A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;

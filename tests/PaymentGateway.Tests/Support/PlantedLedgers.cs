@@ -1,4 +1,3 @@
-using Npgsql;
 using NpgsqlTypes;
 
 namespace PaymentGateway.Tests.Support;
@@ -29,7 +28,6 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     /// <summary>How many payments processors hold that the ledger has not, and their cents.</summary>
     public (int Payments, long Cents) Unknown { get; private set; }
 
-    /// <summary>The last requestedAt.</summary>
     public DateTime Last => _next;
 
     public IEnumerable<(Guid Id, long Cents)> Payments => _payments.Select(payment => (payment.Id, payment.Cents));
@@ -56,53 +54,25 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     }
 
     /// <summary>Settled in the ledger, and held by nobody.</summary>
-    public void Absent(Processor processor)
-    {
-        var (id, cents, when) = Next("absent");
-        Settle(id, cents, new PlantedSettlement(processor, cents, when));
-    }
+    public void Absent(Processor processor) => Plant("absent", processor);
 
     /// <summary>Held, and not settled in the ledger.</summary>
-    public Guid Unrecorded(Processor processor)
-    {
-        var (id, cents, when) = Next("unrecorded");
-        Settle(id, cents, null, when);
-        Hold(processor, id, cents, when);
-        return id;
-    }
+    public Guid Unrecorded(Processor processor) => Plant("unrecorded", null, (processor, 0, default));
 
     /// <summary>Settled at one processor in the ledger, and held by the other one some time later.</summary>
-    public void Misplaced(Processor settled)
-    {
-        var (id, cents, when) = Next("misplaced");
-        Settle(id, cents, new PlantedSettlement(settled, cents, when));
-        Hold(Other(settled), id, cents, when.AddSeconds(1.5));
-    }
+    public void Misplaced(Processor settled) =>
+        Plant("misplaced", settled, (Other(settled), 0, TimeSpan.FromSeconds(1.5)));
 
     /// <summary>Settled at one processor, and held by both.</summary>
-    public void ChargedTwice(Processor settled)
-    {
-        var (id, cents, when) = Next("charged_twice");
-        Settle(id, cents, new PlantedSettlement(settled, cents, when));
-        Hold(settled, id, cents, when);
-        Hold(Other(settled), id, cents, when.AddSeconds(1));
-    }
+    public void ChargedTwice(Processor settled) =>
+        Plant("charged_twice", settled, (settled, 0, default), (Other(settled), 0, TimeSpan.FromSeconds(1)));
 
     /// <summary>Held with another amount.</summary>
-    public void Amount(Processor processor)
-    {
-        var (id, cents, when) = Next("amount");
-        Settle(id, cents, new PlantedSettlement(processor, cents, when));
-        Hold(processor, id, cents + 1, when);
-    }
+    public void Amount(Processor processor) => Plant("amount", processor, (processor, 1, default));
 
     /// <summary>Held with another requestedAt, in another part of the window.</summary>
-    public void RequestedAt(Processor processor)
-    {
-        var (id, cents, when) = Next("requested_at");
-        Settle(id, cents, new PlantedSettlement(processor, cents, when));
-        Hold(processor, id, cents, when.AddSeconds(3).AddTicks(10));
-    }
+    public void RequestedAt(Processor processor) =>
+        Plant("requested_at", processor, (processor, 0, TimeSpan.FromSeconds(3) + TimeSpan.FromTicks(10)));
 
     /// <summary>Held, and nothing of it in the ledger; less than any other, so that it can be none of them.</summary>
     /// <param name="processor">Who holds it.</param>
@@ -122,13 +92,10 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     /// <summary>Writes everything: owned by an epoch that is over, so that no instance takes it up.</summary>
     public async Task WriteAsync(string connectionString, SimulatedProcessor atDefault, SimulatedProcessor atFallback)
     {
-        await using var source = NpgsqlDataSource.Create(
-            new NpgsqlConnectionStringBuilder(connectionString) { Multiplexing = false, Pooling = false });
-        await using var connection = await source.OpenConnectionAsync();
-        await using var lease = new NpgsqlCommand(
+        await using var connection = await Statements.OpenAsync(connectionString);
+        var epoch = await connection.ScalarAsync<int>(
             "INSERT INTO leases (instance, expires_at, closed_at, adopted_at) "
-            + "VALUES ('planted', '-infinity', now(), now()) RETURNING epoch", connection);
-        var epoch = (int)(await lease.ExecuteScalarAsync())!;
+            + "VALUES ('planted', '-infinity', now(), now()) RETURNING epoch");
         await CopyAsync(connection, "payments (correlation_id, amount_cents, accepted_at, owner_epoch)",
             _payments, async (row, payment) =>
             {
@@ -184,6 +151,16 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
         if (kind is not null)
             Kinds.Add(id, kind);
         return (id, _random.Next(100, 1_000_000), _next);
+    }
+
+    private Guid Plant(
+        string kind, Processor? settled, params (Processor Processor, long MoreCents, TimeSpan Later)[] held)
+    {
+        var (id, cents, when) = Next(kind);
+        Settle(id, cents, settled is { } at ? new PlantedSettlement(at, cents, when) : null, when);
+        foreach (var (processor, moreCents, later) in held)
+            Hold(processor, id, cents + moreCents, when + later);
+        return id;
     }
 
     private void Settle(Guid id, long cents, PlantedSettlement? settled, DateTime? requestedAt = null) =>

@@ -1,8 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
-using Npgsql;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -70,7 +65,6 @@ public sealed class PostgresServer : IAsyncDisposable
     /// <summary>One with the durable profile's settings, for a single class, which may change them.</summary>
     public static Task<PostgresServer> SharedDurable => DurableOfThisRun.Value;
 
-    /// <summary>Whether PostgreSQL is installed here.</summary>
     public static bool IsInstalled => Binaries is not null;
 
     /// <summary>Set by the build: what is missing must fail and not be skipped.</summary>
@@ -80,7 +74,6 @@ public sealed class PostgresServer : IAsyncDisposable
 
     private int ProcessId { get; set; }
 
-    /// <summary>Where it is installed.</summary>
     public static string? Binaries { get; } = GatewaySystemSettings.OfShell.PostgresBinaries;
 
     public string ConnectionString(string database) =>
@@ -112,13 +105,10 @@ public sealed class PostgresServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Executes a statement as the superuser.</summary>
     public async Task ExecuteAsync(string sql)
     {
-        await using var connection = new NpgsqlConnection($"{ConnectionString("postgres")};Pooling=false");
-        await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        await command.ExecuteNonQueryAsync();
+        await using var connection = await Statements.OpenAsync(ConnectionString("postgres"));
+        await connection.ExecuteAsync(sql);
     }
 
     /// <summary>Stops it as an operator would; connections end.</summary>
@@ -135,7 +125,6 @@ public sealed class PostgresServer : IAsyncDisposable
         await _watcher.StandardOutput.ReadLineAsync();
     }
 
-    /// <summary>Starts it again with the same data.</summary>
     public async Task StartAgainAsync()
     {
         await _watcher.StandardInput.WriteLineAsync("start");
@@ -145,13 +134,11 @@ public sealed class PostgresServer : IAsyncDisposable
     /// <summary>The server and its backends are frozen: connections stay, nothing answers.</summary>
     public void Freeze() => Send(Signal.Stop);
 
-    /// <summary>They go on.</summary>
     public void Thaw() => Send(Signal.Continue);
 
     /// <summary>One backend is frozen, and the others go on.</summary>
     public static void Freeze(int backend) => Assert.True(Posix.Send(backend, Signal.Stop));
 
-    /// <summary>It goes on.</summary>
     public static void Thaw(int backend) => Assert.True(Posix.Send(backend, Signal.Continue));
 
     public async ValueTask DisposeAsync()
@@ -171,9 +158,7 @@ public sealed class PostgresServer : IAsyncDisposable
     {
         try
         {
-            var address = ConnectionString("postgres") + ";Pooling=false;Timeout=2";
-            await using var connection = new NpgsqlConnection(address);
-            await connection.OpenAsync();
+            await using var connection = await Statements.OpenAsync(ConnectionString("postgres") + ";Timeout=2");
             return true;
         }
         catch (NpgsqlException)

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What a process has in memory, as the kernel counts it.</summary>
@@ -15,12 +13,8 @@ public static class ProcessMemory
     }
 
     /// <summary>The same of a process and those that it has forked, as PostgreSQL and nginx do.</summary>
-    public static long PssWithForkedBytes(int pid)
-    {
-        var forked = File.ReadAllText($"/proc/{pid}/task/{pid}/children")
-            .Split(' ', StringSplitOptions.RemoveEmptyEntries);
-        return PssBytes(pid) + forked.Sum(child => PssOrNothingBytes(int.Parse(child, CultureInfo.InvariantCulture)));
-    }
+    public static long PssWithForkedBytes(int pid) =>
+        PssBytes(pid) + ProcessTree.ChildrenOf(pid).Sum(PssOrNothingBytes);
 
     // A server process may end between two looks.
     private static long PssOrNothingBytes(int pid)

@@ -1,9 +1,6 @@
-using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Security;
-using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -30,7 +27,6 @@ public sealed class ProcessorFront : IAsyncDisposable
 
     public Uri BaseAddress => new($"{(_certificate is null ? "http" : "https")}://127.0.0.1:{Port}");
 
-    /// <summary>How many connections were made so far.</summary>
     public int Connections
     {
         get
@@ -81,7 +77,6 @@ public sealed class ProcessorFront : IAsyncDisposable
             _accepted.ForEach(socket => socket.Shutdown(SocketShutdown.Send));
     }
 
-    /// <summary>Whether a client has a connection to it in this state.</summary>
     public bool HasClient(TcpState state) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpConnections()
         .Any(one => one.RemoteEndPoint.Port == Port && one.State == state);
 

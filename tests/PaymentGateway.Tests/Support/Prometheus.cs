@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The Prometheus of this machine, and the format that it reads.</summary>
@@ -32,7 +30,6 @@ internal static class Prometheus
 }
 
 /// <summary>A fact that needs a Prometheus, and PostgreSQL; skipped on a machine without.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class PrometheusFactAttribute : FactAttribute
 {
     public PrometheusFactAttribute() =>
@@ -42,7 +39,6 @@ public sealed class PrometheusFactAttribute : FactAttribute
 }
 
 /// <summary>A fact that needs a Prometheus and a whole system; skipped on a machine without.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class PrometheusSystemFactAttribute : FactAttribute
 {
     public PrometheusSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Prometheus.SkipReason;

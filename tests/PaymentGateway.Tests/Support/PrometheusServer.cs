@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using System.Text.Json;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>A real Prometheus with the configuration and rules of ops/prometheus, on ports of a test's own.</summary>
@@ -42,7 +39,6 @@ internal sealed class PrometheusServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Asks for an expression as of now.</summary>
     /// <returns>The labels and the value of each series.</returns>
     public async Task<List<(Dictionary<string, string> Labels, string Value)>> QueryAsync(string expression)
     {

@@ -1,8 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-using System.Text.RegularExpressions;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What came back over a raw connection until the server closed it.</summary>

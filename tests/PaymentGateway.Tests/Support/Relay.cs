@@ -1,7 +1,3 @@
-using System.Collections.Concurrent;
-using System.Net;
-using System.Net.Sockets;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>What a relay does to the bytes that pass it.</summary>
@@ -10,9 +6,10 @@ namespace PaymentGateway.Tests.Support;
 /// <param name="DropsAnswers">Bytes from the target are swallowed; both together make it half open.</param>
 /// <param name="Delay">Each piece waits so long, in both directions.</param>
 /// <param name="Splits">Each piece from the target comes in two, cut wherever, the second part 1 ms later.</param>
+/// <param name="HoldAnswersUntil">Bytes from the target wait until this has ended.</param>
 public sealed record RelayFault(
     bool Cut = false, bool DropsRequests = false, bool DropsAnswers = false, TimeSpan Delay = default,
-    bool Splits = false)
+    bool Splits = false, Task? HoldAnswersUntil = null)
 {
     public static RelayFault None { get; } = new();
 
@@ -28,6 +25,8 @@ public sealed record RelayFault(
 /// </summary>
 public sealed class Relay : IAsyncDisposable
 {
+    private const string PostgresSocket = ".s.PGSQL.5432";
+
     private static readonly TimeSpan SplitFor = TimeSpan.FromMilliseconds(1);
 
     private readonly Socket _listener;
@@ -41,6 +40,7 @@ public sealed class Relay : IAsyncDisposable
     private long _delayed;
     private int _resets;
     private int _split;
+    private int _held;
 
     /// <param name="address">Where it listens; port 0 is any.</param>
     /// <param name="target">Asked at each connection, so the target may come later.</param>
@@ -53,25 +53,26 @@ public sealed class Relay : IAsyncDisposable
         _accepting = AcceptAllAsync();
     }
 
-    /// <summary>Where it listens.</summary>
+    /// <summary>Listens in a directory as PostgreSQL does in its own.</summary>
+    /// <param name="server">PostgreSQL's, which may be made later.</param>
+    public static Relay ToPostgres(string directory, Func<string> server) => new(
+        new UnixDomainSocketEndPoint(Path.Combine(directory, PostgresSocket)),
+        () => new UnixDomainSocketEndPoint(Path.Combine(server(), PostgresSocket)));
+
     public EndPoint Address => _listener.LocalEndPoint!;
 
-    /// <summary>Bytes that were swallowed so far.</summary>
     public long Dropped => Interlocked.Read(ref _dropped);
 
-    /// <summary>Ends of connections that were swallowed so far.</summary>
     public int SwallowedEnds => Volatile.Read(ref _swallowedEnds);
 
-    /// <summary>Pieces that were delayed so far.</summary>
     public long Delayed => Interlocked.Read(ref _delayed);
 
-    /// <summary>Connections that were reset so far.</summary>
     public int Resets => Volatile.Read(ref _resets);
 
-    /// <summary>Pieces that were split so far.</summary>
     public int Split => Volatile.Read(ref _split);
 
-    /// <summary>From now on it does this.</summary>
+    public int Held => Volatile.Read(ref _held);
+
     public void Set(RelayFault next)
     {
         _fault = next;
@@ -166,6 +167,12 @@ public sealed class Relay : IAsyncDisposable
             {
                 Interlocked.Increment(ref _delayed);
                 await Task.Delay(now.Delay, _ending.Token);
+            }
+
+            if (isAnswer && now.HoldAnswersUntil is { } until)
+            {
+                Interlocked.Increment(ref _held);
+                await until.WaitAsync(_ending.Token);
             }
 
             if (count == 0)

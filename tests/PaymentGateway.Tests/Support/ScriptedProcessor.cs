@@ -1,7 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-using System.Text;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Answers every request with the same bytes and then closes or leaves the connection open.</summary>

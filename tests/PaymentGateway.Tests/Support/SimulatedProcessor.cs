@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Net.Http.Json;
-using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using ProcessorSimulator;
 
@@ -113,10 +110,8 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     public Task HoldsAsync(int calls) => Eventually.HoldsAsync(
         async () => (await CallsAsync()).Held >= calls, $"{calls} calls hang at the processor");
 
-    /// <summary>Whether a call is in flight there, or waits.</summary>
     public async Task<bool> IsBusyAsync() => await CallsAsync() is { InFlight: > 0 } or { Queued: > 0 };
 
-    /// <summary>How many charges have come from each address.</summary>
     public async Task<IReadOnlyDictionary<string, long>> CallersAsync() =>
         (await _admin.GetFromJsonAsync<Dictionary<string, long>>("admin/callers"))!;
 
@@ -155,3 +150,20 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         response.EnsureSuccessStatusCode();
     }
 }
+
+/// <summary>What a processor's summary says.</summary>
+public sealed record ProcessorSummary(
+    long TotalRequests, decimal TotalAmount, decimal TotalFee, decimal FeePerTransaction);
+
+/// <summary>What a simulated processor has counted since its start or its last purge, and what it holds now.</summary>
+public sealed record ProcessorCalls(
+    long Posts,
+    long Lookups,
+    long HealthCalls,
+    long Refused429,
+    long Duplicates422,
+    int MaxInFlight,
+    int InFlight,
+    int Queued,
+    int Held,
+    long Summaries);

@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using Npgsql;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>A small tmpfs that holds the tables which grow, and can be filled. Mounting it needs root.</summary>
@@ -22,7 +19,6 @@ public sealed class SmallDisk : IAsyncDisposable
         return disk;
     }
 
-    /// <summary>Moves payments and settlements of a running system here.</summary>
     public async Task TakeAsync(GatewaySystem system)
     {
         var tables = _directory.CreateSubdirectory("tables");
@@ -30,7 +26,6 @@ public sealed class SmallDisk : IAsyncDisposable
         await MoveAsync(system, tables.FullName);
     }
 
-    /// <summary>Not a page more fits.</summary>
     public void Fill()
     {
         using var file = File.Create(Filler);
@@ -48,7 +43,6 @@ public sealed class SmallDisk : IAsyncDisposable
         }
     }
 
-    /// <summary>There is space again.</summary>
     public void Free() => File.Delete(Filler);
 
     public async ValueTask DisposeAsync()
@@ -59,15 +53,8 @@ public sealed class SmallDisk : IAsyncDisposable
 
     private static async Task MoveAsync(GatewaySystem system, string path)
     {
-        var superuser = new NpgsqlConnectionStringBuilder(system.ConnectionString)
-        {
-            Username = "postgres",
-            Multiplexing = false,
-            Pooling = false,
-            ApplicationName = "tests",
-        };
-        await using var connection = new NpgsqlConnection(superuser.ConnectionString);
-        await connection.OpenAsync();
+        await using var connection = await Statements.OpenAsync(
+            $"{system.ConnectionString};Username=postgres;Application Name=tests");
         string[] statements =
         [
             $"CREATE TABLESPACE small LOCATION '{path}'",
@@ -77,23 +64,17 @@ public sealed class SmallDisk : IAsyncDisposable
             "ALTER INDEX settlements_pkey SET TABLESPACE small",
         ];
         foreach (var statement in statements)
-        {
-            await using var command = new NpgsqlCommand(statement, connection);
-            await command.ExecuteNonQueryAsync();
-        }
+            await connection.ExecuteAsync(statement);
     }
 
-    private static async Task RunAsync(string program, params string[] arguments)
+    private static async Task RunAsync(params string[] command)
     {
-        using var process = Process.Start(new ProcessStartInfo(program, arguments) { RedirectStandardError = true })!;
-        var text = await process.StandardError.ReadToEndAsync();
-        await process.WaitForExitAsync();
-        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {text}");
+        var run = await Shell.RunAsync(command);
+        Assert.True(run.Succeeded, $"{string.Join(' ', command)}: {run.Errors}");
     }
 }
 
 /// <summary>A fact that needs a whole system, and root to mount a file system; skipped without.</summary>
-[AttributeUsage(AttributeTargets.Method)]
 public sealed class MountedSystemFactAttribute : FactAttribute
 {
     public MountedSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason

@@ -1,11 +1,6 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 using PaymentGateway.Hosting;
-using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -58,7 +53,6 @@ internal sealed class Stages : IAsyncDisposable
 
     public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
-    /// <summary>What a part has logged.</summary>
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
 
     /// <summary>What a part has logged at Information or above.</summary>

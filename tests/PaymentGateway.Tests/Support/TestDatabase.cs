@@ -1,10 +1,3 @@
-using Microsoft.Extensions.Logging.Abstractions;
-using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Recording;
-using PaymentGateway.Storage;
-using PaymentGateway.Summarising;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
@@ -106,14 +99,27 @@ public class TestDatabase : IAsyncLifetime
         return (T)(await command.ExecuteScalarAsync())!;
     }
 
-    /// <summary>Empties everything, for a class whose tests want the database to themselves.</summary>
-    public Task EmptyAsync() => ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, leases");
+    /// <summary>
+    /// Begins a transaction on a connection of its own with a statement, and what it locks is held until the connection
+    /// is told to COMMIT or ROLLBACK, or disposed.
+    /// </summary>
+    public async Task<NpgsqlConnection> HoldAsync(string sql)
+    {
+        var connection = await Statements.OpenAsync(ConnectionString);
+        await connection.ExecuteAsync($"BEGIN; {sql}");
+        return connection;
+    }
 
-    /// <summary>An epoch that may store.</summary>
+    /// <summary>Waits until statements of this database wait for a lock.</summary>
+    public Task WaitsForLockAsync(string what) => Eventually.HoldsAsync(
+        () => ScalarAsync<bool>(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
+            + "AND wait_event_type = 'Lock')"),
+        what);
+
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
         Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5)));
 
-    /// <summary>Null where another database is given.</summary>
     protected virtual Task<PostgresServer>? TakeServer() => Given is null ? PostgresServer.Shared : null;
 
     protected virtual async Task PrepareAsync()
@@ -127,11 +133,8 @@ public class TestDatabase : IAsyncLifetime
 
     private async Task ExecuteOutsideAsync(string sql)
     {
-        await using var connection = new NpgsqlConnection(
-            (_server?.ConnectionString("postgres") ?? Given) + ";Pooling=false");
-        await connection.OpenAsync();
-        await using var command = new NpgsqlCommand(sql, connection);
-        await command.ExecuteNonQueryAsync();
+        await using var connection = await Statements.OpenAsync(_server?.ConnectionString("postgres") ?? Given!);
+        await connection.ExecuteAsync(sql);
     }
 }
 

@@ -1,5 +1,4 @@
 using Microsoft.Extensions.Configuration;
-using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Tests.Support;
 

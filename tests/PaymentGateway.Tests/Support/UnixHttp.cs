@@ -1,6 +1,3 @@
-using System.Net.Sockets;
-using System.Text;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>HTTP over a Unix socket, as nginx comes to an instance.</summary>
@@ -33,5 +30,17 @@ internal static class UnixHttp
         })
     {
         BaseAddress = new Uri("http://gateway"),
+    };
+
+    /// <summary>A client whose headers go as they are, and to which a redirection is an answer.</summary>
+    public static HttpClient Raw(Uri address, Encoding encoding) => new(new SocketsHttpHandler
+    {
+        UseProxy = false,
+        AllowAutoRedirect = false,
+        UseCookies = false,
+        RequestHeaderEncodingSelector = (_, _) => encoding,
+    })
+    {
+        BaseAddress = address,
     };
 }

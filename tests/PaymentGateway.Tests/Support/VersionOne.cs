@@ -1,5 +1,3 @@
-using Npgsql;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The tables of version 1 with payments in them, from before they had a number.</summary>
@@ -13,10 +11,6 @@ public static class VersionOne
         database.ExecuteAsync(durable ? Dump.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE") : Dump);
 
     /// <summary>The same in place of the tables that are there.</summary>
-    public static async Task ReplaceAsync(NpgsqlConnection connection)
-    {
-        await using var command = new NpgsqlCommand(
-            $"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}", connection);
-        await command.ExecuteNonQueryAsync();
-    }
+    public static Task ReplaceAsync(NpgsqlConnection connection) =>
+        connection.ExecuteAsync($"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}");
 }

@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using Microsoft.Extensions.Time.Testing;
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>The library's clock, which also says how many timers wait for it. Any thread may set them.</summary>
@@ -8,13 +5,17 @@ public sealed class WatchedClock : FakeTimeProvider
 {
     private readonly ConcurrentDictionary<ITimer, DateTimeOffset> _wakeUps = new();
 
+    /// <summary>So far the wall clock is from the monotonic one; it may jump, back too.</summary>
+    public TimeSpan WallShift { get; set; }
+
     /// <summary>A test waits for this before it advances: the code must have begun to wait.</summary>
     /// <remarks>A periodic timer counts until it first fires; no code under test has one.</remarks>
-    public int ArmedTimers => _wakeUps.Count(timer => timer.Value > GetUtcNow());
+    public int ArmedTimers => _wakeUps.Count(timer => timer.Value > base.GetUtcNow());
 
-    /// <summary>Whether a timer falls due within this time.</summary>
     public bool WakesWithin(TimeSpan time) =>
-        _wakeUps.Any(timer => timer.Value > GetUtcNow() && timer.Value <= GetUtcNow() + time);
+        _wakeUps.Any(timer => timer.Value > base.GetUtcNow() && timer.Value <= base.GetUtcNow() + time);
+
+    public override DateTimeOffset GetUtcNow() => base.GetUtcNow() + WallShift;
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
@@ -25,7 +26,7 @@ public sealed class WatchedClock : FakeTimeProvider
     }
 
     private DateTimeOffset WakeUp(TimeSpan dueTime) =>
-        dueTime == Timeout.InfiniteTimeSpan ? DateTimeOffset.MinValue : GetUtcNow() + dueTime;
+        dueTime == Timeout.InfiniteTimeSpan ? DateTimeOffset.MinValue : base.GetUtcNow() + dueTime;
 
     private sealed class WatchedTimer(WatchedClock clock, ITimer timer) : ITimer
     {

@@ -1,8 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Recording;
-using PaymentGateway.Routing;
-using PaymentGateway.Settling;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -69,7 +65,6 @@ internal sealed class WorkerRig
     public Payment NewPayment(int epoch = Epoch) =>
         new(Guid.NewGuid(), 1990, Timestamps.Truncate(Clock.GetUtcNow().UtcDateTime), epoch);
 
-    /// <summary>A new payment, in the queue.</summary>
     public Payment Pay()
     {
         var payment = NewPayment();

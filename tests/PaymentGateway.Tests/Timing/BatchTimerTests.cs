@@ -1,7 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Timing;
 
 public sealed class BatchTimerTests

@@ -1,8 +1,3 @@
-using FsCheck;
-using FsCheck.Xunit;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
-
 namespace PaymentGateway.Tests.Timing;
 
 public sealed class TimestampsTests
@@ -43,7 +38,7 @@ public sealed class TimestampsTests
     [Fact]
     public void The_clock_is_read_in_whole_microseconds()
     {
-        var clock = new SteppedClock { Now = new DateTimeOffset(Whole).AddTicks(7) };
+        var clock = new FakeTimeProvider(new DateTimeOffset(Whole).AddTicks(7));
 
         Assert.Equal(Whole, clock.UtcMicroseconds());
     }

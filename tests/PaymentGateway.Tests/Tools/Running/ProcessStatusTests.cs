@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Tools.Running;
 
 /// <summary>What the kernel's line of a process says.</summary>

@@ -1,5 +1,3 @@
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tests.Tools.Running;
 
 /// <summary>The variables of `make help`: their defaults, and who has the last word.</summary>
