@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 namespace PaymentGateway.Tests;
 
 /// <summary>The model of the protocol in tests/model, searched completely with one fault.</summary>
