@@ -57,6 +57,7 @@ internal sealed class RetentionStore(SharedConnections connections)
             RemoveSql, page, commandTimeout: connection.CommandTimeout));
 }
 
+/// <summary>Which settled payments are deleted: the oldest ones first.</summary>
 /// <param name="Now">By the clock of the instance, UTC; PostgreSQL's own is the other one.</param>
 /// <param name="Retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
 /// <param name="Limit">The largest number of payments.</param>

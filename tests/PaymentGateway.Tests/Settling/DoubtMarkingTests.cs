@@ -55,7 +55,7 @@ public sealed class DoubtMarkingTests : IAsyncLifetime
             () =>
             {
                 _clock.Advance(TimeSpan.FromSeconds(1));
-                return _stages.LogOf<DoubtMarking>().Count == 1;
+                return _stages.ShownOf<DoubtMarking>().Count == 1;
             },
             "it is logged");
         var began = _clock.GetUtcNow();
@@ -67,7 +67,7 @@ public sealed class DoubtMarkingTests : IAsyncLifetime
             },
             "it was tried again and again");
         Assert.StartsWith(
-            "Failed to save in-doubt changes: ", Assert.Single(_stages.LogOf<DoubtMarking>()),
+            "Failed to save in-doubt changes: ", Assert.Single(_stages.ShownOf<DoubtMarking>()),
             StringComparison.Ordinal);
 
         await _database.ExecuteAsync("ALTER TABLE others RENAME TO doubts");

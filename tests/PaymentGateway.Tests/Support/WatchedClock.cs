@@ -17,6 +17,9 @@ public sealed class WatchedClock : FakeTimeProvider
 
     public override DateTimeOffset GetUtcNow() => base.GetUtcNow() + WallShift;
 
+    /// <summary>The library takes the wall clock's.</summary>
+    public override long GetTimestamp() => base.GetUtcNow().Ticks;
+
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
         var wakeUp = WakeUp(dueTime);
