@@ -89,10 +89,10 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
         await using var instance = GatewaySystemInstance.Start(settings);
         using var admin = UnixHttp.To($"{_folder}/admin.sock");
-        await Eventually.HoldsAsync(() => Answers(admin, "admin/logging", 401), "the instance answers");
+        await Eventually.HoldsAsync(() => Answers(admin, "metrics", 401), "the instance answers");
 
         admin.DefaultRequestHeaders.Add("X-Rinha-Token", "token-of-the-file");
-        Assert.True(await Answers(admin, "admin/logging", 200));
+        Assert.True(await Answers(admin, "metrics", 200));
     }
 
     // The server runs with synchronous_commit off; the database has no tables yet that could say so too.
