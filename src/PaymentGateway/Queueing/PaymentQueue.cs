@@ -8,6 +8,9 @@ namespace PaymentGateway.Queueing;
 /// </summary>
 internal sealed class PaymentQueue(IntakeOptions options)
 {
+    // Few, because payments are settled oldest first; more than a healthy processor refuses.
+    private const int RefusedBehindMax = 100;
+
     // The reader runs on in the writer's thread: a hop to another thread costs more than starting the charge.
     private readonly Channel<Payment?> _channel = Channel.CreateBounded<Payment?>(
         new BoundedChannelOptions(options.QueueCapacity) { SingleReader = true, AllowSynchronousContinuations = true });
@@ -39,10 +42,11 @@ internal sealed class PaymentQueue(IntakeOptions options)
     public void Return(Payment payment) => Return(payment, turn: 0);
 
     /// <summary>
-    /// Takes back a payment that was refused, behind those that are here now. A processor may refuse it each time: at
-    /// the head it would take every probe, and the circuit would stay open for all others.
+    /// Takes back a payment that was refused, behind some of those that are here now. A processor may refuse it each
+    /// time: at the head it would take every probe, and the circuit would stay open for all others.
     /// </summary>
-    public void ReturnRefused(Payment payment) => Return(payment, Volatile.Read(ref _turn) + _channel.Reader.Count);
+    public void ReturnRefused(Payment payment) =>
+        Return(payment, Volatile.Read(ref _turn) + Math.Min(_channel.Reader.Count, RefusedBehindMax));
 
     private void Return(Payment payment, long turn)
     {

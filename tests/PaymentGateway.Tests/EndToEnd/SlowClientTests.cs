@@ -137,7 +137,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             Assert.Empty(operation.FaultsOf(answer));
         }
 
-        Assert.Equal(3, others.Count);
+        Assert.Equal(2, others.Count);
         Assert.Equal(0, await System.Database.CountAsync("payments"));
 
         async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces)
