@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text.Json.Nodes;
+using System.Text.RegularExpressions;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
 
@@ -9,7 +10,7 @@ namespace PaymentGateway.Tests.Compose;
 /// A compose project as `docker compose -f … -f …` puts it together: aliases and merge keys resolved, each file over
 /// the ones before it.
 /// </summary>
-internal sealed class ComposeProject
+internal sealed partial class ComposeProject
 {
     public const string Main = "docker-compose.yml";
 
@@ -78,7 +79,8 @@ internal sealed class ComposeProject
     {
         YamlMappingNode map => ConvertMap(map),
         YamlSequenceNode list => new JsonArray(list.Select(Convert).ToArray()),
-        YamlScalarNode { Style: ScalarStyle.Plain } plain => ConvertPlain(plain.Value ?? ""),
+        YamlScalarNode { Style: ScalarStyle.Plain } plain =>
+            ConvertPlain(Defaulted().Replace(plain.Value ?? "", "$1")),
         YamlScalarNode quoted => JsonValue.Create(quoted.Value),
         _ => throw new InvalidOperationException($"{node.Start}: an alias that was not resolved"),
     };
@@ -134,4 +136,8 @@ internal sealed class ComposeProject
     }
 
     private static string? TargetOf(JsonNode? mount) => (mount as JsonObject)?["target"]?.GetValue<string>();
+
+    // A variable that nobody sets.
+    [GeneratedRegex(@"\$\{[A-Z_]+:-([^}]*)\}")]
+    private static partial Regex Defaulted();
 }
