@@ -2,10 +2,10 @@
 # gets an image with nothing in it but the binary and the native libraries that .NET asks for.
 #   docker build --target gateway .        docker build --target simulator .        --build-arg FRAMEWORK=net10.0
 
-# The SDK that the tests run on; `-aot` brings clang and zlib. Same Ubuntu as the other, so the same libc.
-ARG SDK_IMAGE=mcr.microsoft.com/dotnet/sdk:10.0.401-noble-aot
+# The SDK's newest patch; `-aot` brings clang and zlib. Same Ubuntu as the other, so the same libc.
+ARG SDK_IMAGE=mcr.microsoft.com/dotnet/sdk:10.0.403-noble-aot
 # .NET 10's image for a .NET 8 program: it holds no .NET, only libc, OpenSSL and the like, and is still patched.
-ARG RUNTIME_IMAGE=mcr.microsoft.com/dotnet/runtime-deps:10.0.12-noble-chiseled
+ARG RUNTIME_IMAGE=mcr.microsoft.com/dotnet/runtime-deps:10.0.14-noble-chiseled
 
 FROM ${SDK_IMAGE} AS build
 # Such as net10.0; without it the framework is the one of Directory.Build.props. Both scripts and build read it.

@@ -30,6 +30,15 @@ public sealed class WorkflowTests
     }
 
     [Fact]
+    public void Actions_are_pinned_by_commit()
+    {
+        var actions = Steps.Where(step => step.Children.ContainsKey("uses")).Select(step => step["uses"].ToString());
+
+        // A tag may be moved.
+        Assert.All(actions, action => Assert.Matches("^[a-z-]+/[a-z-]+@[0-9a-f]{40}$", action));
+    }
+
+    [Fact]
     public void The_SDK_of_the_workflow_is_the_one_in_global_json()
     {
         var setup = Steps.Single(step => step.Children.TryGetValue("uses", out var action)

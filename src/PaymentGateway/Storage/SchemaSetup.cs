@@ -40,7 +40,7 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
     /// <returns>What was applied now.</returns>
     /// <exception cref="ConfigurationException">
     /// The tables or the server are of the other storage profile, or the tables of a version that this binary does not
-    /// know.
+    /// know, or of an earlier one that this role may not change.
     /// </exception>
     /// <exception cref="DbException">
     /// PostgreSQL is unavailable or refuses; with LockNotAvailable a table was in use all the time.
@@ -108,6 +108,12 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
                 is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
             {
                 // Whoever waited behind it goes on, and this one begins again.
+            }
+            catch (PostgresException refused) when (refused.SqlState == PostgresErrorCodes.InsufficientPrivilege)
+            {
+                throw Wrong(
+                    $"names a role that may not bring the tables to version {migration.Version}: run "
+                    + $"`PaymentGateway migrate` as their owner first ({refused.MessageText})");
             }
         }
     }

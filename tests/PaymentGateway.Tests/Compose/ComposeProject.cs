@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Compose;
 /// A compose project as `docker compose -f … -f …` puts it together: aliases and merge keys resolved, each file over
 /// the ones before it.
 /// </summary>
-internal sealed class ComposeProject
+internal sealed partial class ComposeProject
 {
     public const string Main = "docker-compose.yml";
 
@@ -74,7 +74,8 @@ internal sealed class ComposeProject
     {
         YamlMappingNode map => ConvertMap(map),
         YamlSequenceNode list => new JsonArray(list.Select(Convert).ToArray()),
-        YamlScalarNode { Style: ScalarStyle.Plain } plain => ConvertPlain(plain.Value ?? ""),
+        YamlScalarNode { Style: ScalarStyle.Plain } plain =>
+            ConvertPlain(Defaulted().Replace(plain.Value ?? "", "$1")),
         YamlScalarNode quoted => JsonValue.Create(quoted.Value),
         _ => throw new InvalidOperationException($"{node.Start}: an alias that was not resolved"),
     };
@@ -130,4 +131,8 @@ internal sealed class ComposeProject
     }
 
     private static string? TargetOf(JsonNode? mount) => (mount as JsonObject)?["target"]?.GetValue<string>();
+
+    // A variable that nobody sets.
+    [GeneratedRegex(@"\$\{[A-Z_]+:-([^}]*)\}")]
+    private static partial Regex Defaulted();
 }

@@ -12,10 +12,10 @@ public sealed partial class ServedConfigurationTests : IDisposable
 
     // ASP.NET's routes ignore letter case and a slash at the end. nginx decodes a path before it compares it.
     [Theory]
-    [InlineData("/docs", "limit_conn docs 32;")]
-    [InlineData("/Docs/Swagger-ui.css", "limit_conn docs 32;")]
-    [InlineData("/openapi.json", "limit_conn docs 32;")]
-    [InlineData("/OpenAPI.json/", "limit_conn docs 32;")]
+    [InlineData("/docs", "set $docs all;")]
+    [InlineData("/Docs/Swagger-ui.css", "set $docs all;")]
+    [InlineData("/openapi.json", "set $docs all;")]
+    [InlineData("/OpenAPI.json/", "set $docs all;")]
     [InlineData("/purge-payments", "proxy_next_upstream error timeout non_idempotent;")]
     [InlineData("/Purge-Payments/", "proxy_next_upstream error timeout non_idempotent;")]
     [InlineData("/docsier", null)]
@@ -29,19 +29,30 @@ public sealed partial class ServedConfigurationTests : IDisposable
 
         Assert.Equal(limit is not null, location is not null);
         Assert.Contains(limit ?? "", location?.Value ?? "", StringComparison.Ordinal);
-        // A limit of a location's own replaces all that are above it.
-        if (limit?.StartsWith("limit_conn", StringComparison.Ordinal) == true)
-            Assert.Contains("limit_conn in_flight 1024;", location!.Value, StringComparison.Ordinal);
+        // A limit of a location's own would replace all that are above it.
+        Assert.Equal(
+            ["limit_conn in_flight 1024;", "limit_conn docs 32;"],
+            LimitsOfConnections().Matches(text).Select(one => one.Value));
+        Assert.Contains("limit_conn_zone $docs ", text, StringComparison.Ordinal);
     }
 
     [GatewaySystemFact]
     public async Task Nginx_takes_its_configuration_as_the_containers_user_and_writes_below_its_prefix_only()
     {
-        var nginx = ComposeProject.Challenge["nginx"];
-        var files = nginx.Mounts.Where(mount => mount.Type == "bind")
-            .ToDictionary(mount => Path.GetFileName(mount.Target), mount => mount.Source);
+        var files = FilesOf(ComposeProject.Challenge["nginx"]);
         Assert.Equal("./nginx/nginx.conf", files["nginx.conf"]);
         Assert.Equal("./nginx/upstreams/one-machine.conf", files["upstreams.conf"]);
+        // One address sends all of the challenge's load.
+        Assert.DoesNotContain("limits.conf", files.Keys);
+
+        await IsTakenAsync(files);
+    }
+
+    [GatewaySystemFact]
+    public async Task Nginx_of_the_durable_profile_has_limits_per_address()
+    {
+        var files = FilesOf(ComposeProject.Durable["nginx"]);
+        Assert.Equal("./nginx/limits.conf", files["limits.conf"]);
 
         await IsTakenAsync(files);
     }
@@ -52,7 +63,12 @@ public sealed partial class ServedConfigurationTests : IDisposable
         {
             ["nginx.conf"] = "nginx/nginx.conf",
             ["upstreams.conf"] = "nginx/upstreams/hosts.conf",
+            ["limits.conf"] = "nginx/limits.conf",
         });
+
+    private static Dictionary<string, string> FilesOf(ComposeService nginx) =>
+        nginx.Mounts.Where(mount => mount.Type == "bind")
+            .ToDictionary(mount => Path.GetFileName(mount.Target), mount => mount.Source);
 
     /// <param name="files">From the name beside nginx.conf to the file of the repository.</param>
     private async Task IsTakenAsync(Dictionary<string, string> files)
@@ -115,13 +131,15 @@ public sealed partial class ServedConfigurationTests : IDisposable
     }
 
     [PostgresFact]
-    public async Task Containers_that_reach_the_socket_cannot_log_in_as_the_superuser()
+    public async Task Containers_that_reach_the_socket_or_a_port_cannot_log_in_as_the_superuser()
     {
+        // Compose's server has no port. Here it has one, on an address of this process alone.
+        var port = $"127.2.{Environment.ProcessId >> 8 & 255}.{Environment.ProcessId & 255}";
         var postgres = ComposeProject.Challenge["postgres"];
         var file = Assert.Single(postgres.Mounts, mount => mount.Target == "/etc/postgresql/pg_hba.conf");
         Assert.Contains($"hba_file={file.Target}", postgres.Command!);
 
-        await using var server = await PostgresServer.StartAsync();
+        await using var server = await PostgresServer.StartAsync(listen: port);
         await server.ExecuteAsync("CREATE ROLE gateway LOGIN");
         await server.ExecuteAsync("CREATE DATABASE gateway OWNER gateway");
         // Written over, the file stays the server's.
@@ -131,18 +149,20 @@ public sealed partial class ServedConfigurationTests : IDisposable
         await server.ExecuteAsync("SELECT pg_reload_conf()");
 
         await Eventually.HoldsAsync(
-            async () => !await LogsInAsync(server, "postgres", "postgres"), "the server has read the file");
-        Assert.True(await LogsInAsync(server, "gateway", "gateway"));
-        Assert.False(await LogsInAsync(server, "postgres", "gateway"));
-        Assert.False(await LogsInAsync(server, "gateway", "postgres"));
+            async () => !await LogsInAsync(server.Directory, "postgres", "postgres"), "the server has read the file");
+        Assert.True(await LogsInAsync(server.Directory, "gateway", "gateway"));
+        Assert.False(await LogsInAsync(server.Directory, "postgres", "gateway"));
+        Assert.False(await LogsInAsync(server.Directory, "gateway", "postgres"));
+        Assert.False(await LogsInAsync(port, "postgres", "postgres"));
+        Assert.False(await LogsInAsync(port, "gateway", "gateway"));
     }
 
-    private static async Task<bool> LogsInAsync(PostgresServer server, string user, string database)
+    private static async Task<bool> LogsInAsync(string host, string user, string database)
     {
         try
         {
             await using var connection = await Statements.OpenAsync(
-                $"Host={server.Directory};Username={user};Database={database}");
+                $"Host={host};Username={user};Database={database}");
             return true;
         }
         catch (PostgresException refused)
@@ -191,4 +211,7 @@ public sealed partial class ServedConfigurationTests : IDisposable
 
     [GeneratedRegex(@"location ~\* (?<path>\S+) \{[^}]*\}")]
     private static partial Regex Locations();
+
+    [GeneratedRegex("limit_conn [a-z].*;")]
+    private static partial Regex LimitsOfConnections();
 }

@@ -16,11 +16,9 @@ public sealed class TlsTests : IAsyncLifetime
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
 
-    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+    private readonly OwnNginx _nginx = OwnNginx.Prepare();
     private readonly X509Certificate2 _certificate = SelfSigned.Create();
-    private readonly int _port = int.Parse(GatewaySystemSettings.FreePort(), null);
     private GatewayRig _rig = null!;
-    private Process? _nginx;
 
     public async Task InitializeAsync()
     {
@@ -28,36 +26,15 @@ public sealed class TlsTests : IAsyncLifetime
         if (GatewaySystemParts.SkipReason is not null)
             return;
 
-        var gateway = await _rig.StartGatewayAsync();
-        Directory.CreateDirectory(Path.Combine(_folder.FullName, "sockets"));
-        File.CreateSymbolicLink(Path.Combine(_folder.FullName, "sockets", "api1.sock"), gateway.Socket);
         WriteConfiguration();
-        _nginx = Process.Start(new ProcessStartInfo(
-            "nginx",
-            [
-                "-p", _folder.FullName + "/", "-c", "nginx.conf", "-e", "stderr",
-                // Else its worker may not enter the folder of whoever runs the tests as root.
-                "-g", "daemon off; user root;",
-            ])
-        {
-            WorkingDirectory = _folder.FullName,
-        });
-        await Eventually.HoldsAsync(() => !GatewaySystemSettings.IsFree(_port), "nginx listens");
+        await _nginx.StartAsync(await _rig.StartGatewayAsync());
     }
 
     public async Task DisposeAsync()
     {
-        if (_nginx is not null)
-        {
-            // TERM, so that its worker ends too.
-            GatewaySystemInstance.Signal(_nginx.Id, GatewaySystemInstance.Terminate);
-            await _nginx.WaitForExitAsync().WaitAsync(Limit);
-            _nginx.Dispose();
-        }
-
+        await _nginx.DisposeAsync();
         await _rig.DisposeAsync();
         _certificate.Dispose();
-        _folder.Delete(recursive: true);
     }
 
     [GatewaySystemFact]
@@ -101,7 +78,7 @@ public sealed class TlsTests : IAsyncLifetime
         byte minorVersion, byte expected)
     {
         using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        await socket.ConnectAsync(IPAddress.Loopback, _port);
+        await socket.ConnectAsync(IPAddress.Loopback, _nginx.Port);
         await socket.SendAsync(ClientHello(minorVersion));
 
         var answer = new byte[7];
@@ -136,21 +113,9 @@ public sealed class TlsTests : IAsyncLifetime
     // As docs/operations.md says: one line out, one line in, certificate and key below tls/.
     private void WriteConfiguration()
     {
-        var text = File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"));
-        Assert.Contains(Listen, text, StringComparison.Ordinal);
-        Assert.Contains(Include, text, StringComparison.Ordinal);
-        File.WriteAllText(
-            Path.Combine(_folder.FullName, "nginx.conf"),
-            text.Replace(Listen, "", StringComparison.Ordinal)
-                .Replace(Include, Include.Replace("#", "", StringComparison.Ordinal), StringComparison.Ordinal));
-        File.Copy(
-            Repository.PathOf("nginx", "upstreams", "one-machine.conf"),
-            Path.Combine(_folder.FullName, "upstreams.conf"));
-        File.WriteAllText(
-            Path.Combine(_folder.FullName, "tls.conf"),
-            File.ReadAllText(Repository.PathOf("nginx", "tls.conf"))
-                .Replace("listen 9999", $"listen {_port}", StringComparison.Ordinal));
-        var tls = Directory.CreateDirectory(Path.Combine(_folder.FullName, "tls")).FullName;
+        _nginx.Write("nginx.conf", (Listen, ""), (Include, Include.Replace("#", "", StringComparison.Ordinal)));
+        _nginx.Write("tls.conf", ("listen 9999", $"listen {_nginx.Port}"));
+        var tls = Directory.CreateDirectory(Path.Combine(_nginx.Folder, "tls")).FullName;
         File.WriteAllText(Path.Combine(tls, "gateway.crt"), _certificate.ExportCertificatePem());
         File.WriteAllText(
             Path.Combine(tls, "gateway.key"), _certificate.GetECDsaPrivateKey()!.ExportPkcs8PrivateKeyPem());
@@ -166,6 +131,6 @@ public sealed class TlsTests : IAsyncLifetime
         },
     })
     {
-        BaseAddress = new Uri($"{scheme}://127.0.0.1:{_port}"),
+        BaseAddress = new Uri($"{scheme}://127.0.0.1:{_nginx.Port}"),
     };
 }

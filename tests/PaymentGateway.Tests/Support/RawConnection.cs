@@ -24,6 +24,14 @@ public sealed partial class RawConnection : IDisposable
         new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true },
         new IPEndPoint(IPAddress.Loopback, system.Address.Port));
 
+    /// <summary>From one of this machine's addresses to a port of it.</summary>
+    public static Task<RawConnection> FromAsync(IPAddress address, int port)
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        socket.Bind(new IPEndPoint(address, 0));
+        return OpenAsync(socket, new IPEndPoint(IPAddress.Loopback, port));
+    }
+
     /// <summary>To Kestrel itself, as nginx comes.</summary>
     public static Task<RawConnection> ToInstanceAsync(GatewaySystem system, string part) => OpenAsync(
         new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified),

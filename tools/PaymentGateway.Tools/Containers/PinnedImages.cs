@@ -28,6 +28,7 @@ public sealed partial class PinnedImages
         _names.Find(name => name.Contains($"{image}:", StringComparison.Ordinal))
         ?? throw new ToolException($"no file pins an image {image}");
 
-    [GeneratedRegex("^(?:ARG [A-Z]+_IMAGE=|    image: )([^ \n]+:[^ \n]+)$", RegexOptions.Multiline)]
+    [GeneratedRegex(
+        @"^(?:ARG [A-Z]+_IMAGE=|    image: (?:\$\{[A-Z]+_IMAGE:-)?)([^ \n}]+:[^ \n}]+)\}?$", RegexOptions.Multiline)]
     private static partial Regex Pinned();
 }

@@ -72,7 +72,7 @@ public sealed class ContainerReadingTests
     [Fact]
     public void An_image_without_a_pin_is_found()
     {
-        var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "services:\n  nginx:\n    image: nginx:2\n");
+        var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "    image: ${NGINX_IMAGE:-nginx:2}\n");
 
         Assert.Equal(("some/sdk:1", "nginx:2"), (images.Sdk, images.Nginx));
         Assert.Throws<ToolException>(() => images.Postgres);

@@ -1,0 +1,108 @@
+using Npgsql;
+using PaymentGateway.Tests.Commanding;
+using PaymentGateway.Tests.EndToEnd;
+using PaymentGateway.Tests.Support;
+
+namespace PaymentGateway.Tests.Compose;
+
+/// <summary>
+/// postgres/roles.sql and the connection strings of the durable profile: whoever serves payments reads and writes rows,
+/// and changes no table.
+/// </summary>
+[Collection(OneAfterAnother.Name)]
+public sealed class ServingRoleTests : IAsyncLifetime
+{
+    private const string Ledger = "ConnectionStrings__Ledger";
+
+    private PostgresServer _server = null!;
+
+    public async Task InitializeAsync()
+    {
+        if (!PostgresServer.IsInstalled)
+            return;
+
+        _server = await PostgresServer.StartAsync(durable: true);
+        var script = Assert.Single(
+            ComposeProject.Durable["postgres"].Mounts,
+            mount => mount.Target.StartsWith("/docker-entrypoint-initdb.d/", StringComparison.Ordinal));
+        Assert.Equal("./postgres/roles.sql", script.Source);
+        // As the image's start script does it; the file changes the database, which only psql can.
+        var made = await ProgramRun.RunAsync(
+            [
+                Path.Combine(PostgresServer.Binaries!, "psql"), "-h", _server.Directory, "-U", "postgres", "-v",
+                "ON_ERROR_STOP=1", "-f", Repository.PathOf(script.Source),
+            ]);
+        Assert.True(made.ExitCode == 0, made.Errors);
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_server is not null)
+            await _server.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task The_serving_role_can_neither_make_nor_change_nor_drop_a_table()
+    {
+        Assert.Equal(0, (await MigrateAsync("migrate")).ExitCode);
+        await using var serving = NpgsqlDataSource.Create($"{AddressOf("api1")};Multiplexing=false");
+
+        foreach (var statement in new[]
+        {
+            "CREATE TABLE proof (id integer)", "CREATE TEMPORARY TABLE proof (id integer)", "CREATE SCHEMA proof",
+            "CREATE INDEX ON payments (amount_cents)", "ALTER TABLE payments ADD proof integer",
+            "ALTER TABLE payments OWNER TO gateway", "DROP TABLE payments", "SET ROLE gateway_owner",
+        })
+        {
+            await using var command = serving.CreateCommand(statement);
+            var refused = await Assert.ThrowsAsync<PostgresException>(() => command.ExecuteNonQueryAsync());
+            Assert.Equal((statement, PostgresErrorCodes.InsufficientPrivilege), (statement, refused.SqlState));
+        }
+    }
+
+    [GatewaySystemFact]
+    public async Task The_gateway_pays_and_purges_as_the_serving_role()
+    {
+        Assert.Equal(0, (await MigrateAsync("migrate")).ExitCode);
+        await using var system = await GatewaySystem.UpAsync(("LEDGER", AddressOf("api1")), ("PROFILE", "durable"));
+        var ledger = new LoadLedger();
+
+        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 4, payments: 100, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(system, ledger);
+        await system.ResetAsync();
+
+        ledger.NoClientSawAnError();
+        Assert.Equal(0, await system.Database.CountAsync("payments"));
+        Assert.DoesNotContain("permission denied", system.ReadLog(GatewaySystem.First), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task Tables_of_an_earlier_version_stop_the_serving_role_with_the_verb_that_brings_them_up() =>
+        (await MigrateAsync("api1")).AssertFailed(
+            78, $"{Ledger}: names a role that may not bring the tables to version 1: run `PaymentGateway migrate`");
+
+    [Fact]
+    public void The_instances_wait_for_the_migration_and_have_not_its_user()
+    {
+        var migrate = ComposeProject.Durable["migrate"];
+
+        Assert.Equal(ComposeProject.Durable["postgres"].User, migrate.User);
+        Assert.Equal("migrate", Assert.Single(migrate.Command!));
+        Assert.Equal("Durable", migrate.Environment["Gateway__Storage__Profile"]);
+        foreach (var instance in new[] { ComposeProject.Durable["api1"], ComposeProject.Durable["api2"] })
+        {
+            Assert.Equal("service_completed_successfully", instance.DependsOn["migrate"]);
+            Assert.NotEqual(migrate.User, instance.User);
+        }
+    }
+
+    // As the service does it.
+    private Task<Verb> MigrateAsync(string service) =>
+        Verb.RunAsync("migrate", "--ledger", AddressOf(service), "--profile", "durable");
+
+    private string AddressOf(string service) =>
+        new NpgsqlConnectionStringBuilder(ComposeProject.Durable[service].Environment[Ledger])
+        {
+            Host = _server.Directory,
+        }.ConnectionString;
+}

@@ -1,0 +1,92 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>
+/// A real nginx before one gateway, with the files of the repository in a folder of its own, changed as an operator
+/// changes them.
+/// </summary>
+internal sealed class OwnNginx : IAsyncDisposable
+{
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
+
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+    private Process? _process;
+
+    private OwnNginx()
+    {
+    }
+
+    /// <summary>Beside nginx.conf.</summary>
+    public string Folder => _folder.FullName;
+
+    /// <summary>Where clients come.</summary>
+    public int Port { get; } = int.Parse(GatewaySystemSettings.FreePort(), CultureInfo.InvariantCulture);
+
+    /// <summary>The folder, without a file and without a process.</summary>
+    public static OwnNginx Prepare() => new();
+
+    /// <summary>Puts a file of nginx/ beside nginx.conf.</summary>
+    /// <param name="changes">What is replaced; it must be there.</param>
+    public void Write(string file, params (string Old, string New)[] changes)
+    {
+        var text = File.ReadAllText(Repository.PathOf("nginx", file));
+        foreach (var (old, changed) in changes)
+        {
+            Assert.Contains(old, text, StringComparison.Ordinal);
+            text = text.Replace(old, changed, StringComparison.Ordinal);
+        }
+
+        File.WriteAllText(Path.Combine(Folder, file), text);
+    }
+
+    /// <summary>Starts it, once all files are written, with the upstreams of one machine.</summary>
+    public async Task StartAsync(GatewayHost gateway)
+    {
+        File.Copy(
+            Repository.PathOf("nginx", "upstreams", "one-machine.conf"), Path.Combine(Folder, "upstreams.conf"));
+        Directory.CreateDirectory(Path.Combine(Folder, "sockets"));
+        File.CreateSymbolicLink(Path.Combine(Folder, "sockets", "api1.sock"), gateway.Socket);
+        _process = Process.Start(new ProcessStartInfo(
+            "nginx",
+            [
+                "-p", Folder + "/", "-c", "nginx.conf", "-e", "stderr",
+                // Else its worker may not enter the folder of whoever runs the tests as root.
+                "-g", "daemon off; user root;",
+            ])
+        {
+            WorkingDirectory = Folder,
+        });
+        await Eventually.HoldsAsync(ListensAsync, "nginx listens");
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        if (_process is not null)
+        {
+            // TERM, so that its worker ends too.
+            GatewaySystemInstance.Signal(_process.Id, GatewaySystemInstance.Terminate);
+            await _process.WaitForExitAsync().WaitAsync(Limit);
+            _process.Dispose();
+        }
+
+        _folder.Delete(recursive: true);
+    }
+
+    private async Task<bool> ListensAsync()
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            await socket.ConnectAsync(IPAddress.Loopback, Port);
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
+}
