@@ -14,7 +14,8 @@ public sealed class GatewayOptionsTests
 
         Assert.Equal("Host=/nowhere", options.Ledger);
         Assert.Equal(Environment.MachineName, options.InstanceName);
-        Assert.Null(options.AdminToken);
+        Assert.Empty(options.Tokens);
+        Assert.Equal((Purger.Operator, LookUp.Token), (options.Purger, options.LookUp));
         Assert.False(options.Durable);
         Assert.Equal(
             new IntakeOptions(
@@ -53,6 +54,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
+    [InlineData("Gateway:Admin:LookUp", "Nobody")]
     [InlineData("Gateway:Storage:Profile", "logged")]
     [InlineData("Gateway:Ledger:Retention", "30h")]
     [InlineData("Gateway:Ledger:Retention", "1439m")]
