@@ -1,4 +1,5 @@
 using System.Data.Common;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Answering;
 
@@ -10,8 +11,8 @@ namespace PaymentGateway.Answering;
 internal static class AdminGroup
 {
     /// <summary>Where an operator's calls are mapped: as below, and on the admin listener only.</summary>
-    public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes) =>
-        routes.MapTokenGroup().WithMetadata(AdminListener.Only);
+    public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
+        routes.MapTokenGroup(role).WithMetadata(AdminListener.Only);
 
     /// <summary>
     /// The same for paths that everybody calls by another method: the call itself looks at its listener, because
@@ -25,33 +26,42 @@ internal static class AdminGroup
     }
 
     /// <summary>
-    /// Where calls are mapped that need the token, on every listener: 401 without it, 503 while PostgreSQL is
+    /// Where calls are mapped that need a token, on every listener: 401 without it, 503 while PostgreSQL is
     /// unavailable. Pages of other hosts may not post, and by an operator's port not read, also where no token is set.
     /// </summary>
-    public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes)
+    /// <param name="routes">The gateway's.</param>
+    /// <param name="role">Of the token; null: Read for GET and HEAD, Operate for the others.</param>
+    public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null)
     {
-        var token = routes.ServiceProvider.GetRequiredService<AdminToken>();
-        return routes.MapGroup("").AnswersWithoutDatabase().Around(next => async context =>
-        {
-            if (await token.AdmitsAsync(context))
-                await next(context);
-        }).RefusesOtherSites();
+        var tokens = routes.ServiceProvider.GetRequiredService<AdminTokens>();
+        return routes.MapGroup("").Passes(tokens.Find, role);
     }
 
+    /// <summary>The same for everybody.</summary>
+    public static RouteGroupBuilder MapOpenGroup(this IEndpointRouteBuilder routes) =>
+        routes.MapGroup("").Passes(static _ => AdminToken.Anyone, null);
+
     /// <summary>
-    /// Where the calls of an operator's page are mapped: as in the admin group, and a session is as good as the token.
-    /// Pages of other hosts may not post, also where no token is set.
+    /// Where the calls of an operator's page are mapped: as in the admin group, and a session is as good as its token.
     /// </summary>
     public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path)
     {
         var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
-        return routes.MapSameSiteGroup(path).AnswersWithoutDatabase().Around(next => context =>
-            session.Admits(context.Request) ? next(context) : AdminToken.RefuseAsync(context));
+        return routes.MapGroup(path).WithMetadata(AdminListener.Only).Passes(session.Find, null);
     }
 
     /// <summary>The same without token and session: for signing in.</summary>
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
         routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
+
+    private static RouteGroupBuilder Passes(
+        this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> find, Role? role)
+    {
+        var calls = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<OperatorCalls>();
+        return routes.AnswersWithoutDatabase()
+            .Around(next => context => calls.PassAsync(context, find(context), role, next))
+            .RefusesOtherSites();
+    }
 
     // Browsers send any page's POST without asking first; PUT and DELETE they ask about, and nobody says yes. A page
     // that they take for one of the gateway's own may send everything, and read the answer.

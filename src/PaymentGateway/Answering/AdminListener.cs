@@ -50,7 +50,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     /// </summary>
     /// <remarks>AllowedHosts of ASP.NET holds for nginx's listener too, and has no pattern for IP addresses.</remarks>
     public bool IsOfUnknownHost(HttpContext context) =>
-        options.AdminToken is null && LocalOf(context) is IPEndPoint && Accepted(context)
+        options.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
         && !IsKnown(context.Request.Host.Host ?? "");
 
     // An address needs no resolving, and every browser names a host.

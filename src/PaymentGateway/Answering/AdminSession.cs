@@ -1,18 +1,18 @@
 using System.Globalization;
-using System.Security.Cryptography;
 using System.Text;
+using PaymentGateway.Configuring;
 
 namespace PaymentGateway.Answering;
 
 /// <summary>
-/// A browser that has shown the token, known by a cookie: when it ends, and a signature of that by the token. So every
+/// A browser that has shown a token, known by a cookie: when it ends, and a signature of that by the token. So every
 /// instance knows it and none keeps it, and nobody learns the token from it. It opens the page's own calls alone.
 /// </summary>
 /// <remarks>
 /// The cookie is sent by no page of another site (SameSite=Strict), and what changes something must come from a page of
 /// this host besides (<see cref="IsOfOtherSite"/>).
 /// </remarks>
-internal sealed class AdminSession(AdminToken token, TimeProvider clock)
+internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
 {
     public const string Cookie = "payment-gateway-ops";
 
@@ -22,24 +22,24 @@ internal sealed class AdminSession(AdminToken token, TimeProvider clock)
     /// <summary>A working day.</summary>
     public static readonly TimeSpan Length = TimeSpan.FromHours(10);
 
-    /// <summary>Whether the call may go on: it has the token, or needs none, or is of a session.</summary>
-    public bool Admits(HttpRequest request) => token.IsIn(request) || IsOpen(request.Cookies[Cookie]);
+    /// <summary>The token that a request has, or that began its session; null when there is none.</summary>
+    public AdminToken? Find(HttpContext context) => tokens.Find(context) ?? OfCookie(context.Request.Cookies[Cookie]);
 
-    /// <summary>Begins a session when a token is the right one.</summary>
+    /// <summary>Begins a session when a token is a right one.</summary>
     /// <param name="context">Its answer gets the cookie.</param>
     /// <param name="given">The token that a form brought.</param>
     /// <param name="path">Where the cookie is sent to.</param>
-    public bool TryBegin(HttpContext context, string given, string path)
+    /// <returns>The token; null when it is wrong.</returns>
+    public AdminToken? Begin(HttpContext context, string given, string path)
     {
-        if (!token.IsNeeded)
-            return true;
-        if (!token.IsToken(given))
-            return false;
+        var token = tokens.Find(context, Encoding.UTF8.GetBytes(given));
+        if (token is null || !tokens.AreNeeded)
+            return token;
 
         var until = (clock.GetUtcNow() + Length).ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
         context.Response.Cookies.Append(
-            Cookie, $"{until}.{token.Sign(Purpose + until)}", Options(context, path, Length));
-        return true;
+            Cookie, $"{until}.{AdminTokens.Sign(token, Purpose + until)}", Options(context, path, Length));
+        return token;
     }
 
     /// <summary>Has the browser forget its session.</summary>
@@ -63,17 +63,17 @@ internal sealed class AdminSession(AdminToken token, TimeProvider clock)
         return site.Length == 0 && request.Cookies.ContainsKey(Cookie);
     }
 
-    private bool IsOpen(string? cookie)
+    private AdminToken? OfCookie(string? cookie)
     {
         var dot = cookie?.IndexOf('.', StringComparison.Ordinal) ?? -1;
         if (dot < 0)
-            return false;
+            return null;
 
         var until = cookie![..dot];
-        return CryptographicOperations.FixedTimeEquals(
-                Encoding.UTF8.GetBytes(cookie[(dot + 1)..]), Encoding.UTF8.GetBytes(token.Sign(Purpose + until)))
-            && long.TryParse(until, NumberStyles.None, CultureInfo.InvariantCulture, out var ends)
-            && clock.GetUtcNow().ToUnixTimeSeconds() < ends;
+        return long.TryParse(until, NumberStyles.None, CultureInfo.InvariantCulture, out var ends)
+            && clock.GetUtcNow().ToUnixTimeSeconds() < ends
+            ? tokens.SignerOf(Purpose + until, cookie[(dot + 1)..])
+            : null;
     }
 
     private static CookieOptions Options(HttpContext context, string path, TimeSpan age) => new()

@@ -8,6 +8,7 @@ namespace PaymentGateway.Commanding;
 internal static class AnsweredError
 {
     private const string NoPath = ProblemAnswer.TypePrefix + "not-found";
+    private const string RoleNeeded = ProblemAnswer.TypePrefix + "role-needed";
 
     /// <param name="url">Who was asked.</param>
     /// <param name="status">No success.</param>
@@ -26,6 +27,7 @@ internal static class AnsweredError
             _ when type?.StartsWith(ProblemAnswer.TypePrefix, StringComparison.Ordinal) != true => (int?)null,
             400 => ExitCodes.Usage,
             401 => ExitCodes.NotPermitted,
+            403 when type == RoleNeeded => ExitCodes.NotPermitted,
             403 => ExitCodes.WrongSetting,
             404 => ExitCodes.No,
             409 => ExitCodes.Unavailable,

@@ -20,7 +20,7 @@ internal static class ExitCodes
     /// <summary>EX_SOFTWARE: a part failed, or an answer was none of the contract.</summary>
     public const int Failed = 70;
 
-    /// <summary>EX_NOPERM: the admin token is missing or wrong.</summary>
+    /// <summary>EX_NOPERM: the token is missing or wrong, or its role is too low.</summary>
     public const int NotPermitted = 77;
 
     /// <summary>EX_CONFIG: a setting is wrong.</summary>

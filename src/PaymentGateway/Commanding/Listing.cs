@@ -32,6 +32,15 @@ internal static class Listing
         return new Report(all, Note: more ? $"more follow: --limit is {limit}" : null);
     }
 
+    /// <summary>The same of answers that have their rows in a member, and the next page's cursor in next.</summary>
+    public static Task<Report> FollowAsync(GatewayClient gateway, string member, string first, int limit) =>
+        FollowAsync(first, limit, async path =>
+        {
+            var body = await gateway.GetAsync(path, member, "next");
+            var next = (string?)body["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
+            return (body[member] as JsonArray, next);
+        });
+
     private static Option<int> Create() => new("--limit")
     {
         Description = $"How many at most, from 1 to {LimitMax}.",

@@ -1,6 +1,5 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
-using System.Text.Json.Nodes;
 using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Commanding;
@@ -59,13 +58,8 @@ internal static class PaymentsVerb
         var query = string.Concat(Filters.Select(filter => parsed.GetValue(filter) is { } value
             ? $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(value)}"
             : ""));
-        var first = $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}";
-        return Listing.FollowAsync(first, limit, async path =>
-        {
-            var body = await gateway.GetAsync(path, "payments", "next");
-            var next = (string?)body["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
-            return (body["payments"] as JsonArray, next);
-        });
+        return Listing.FollowAsync(
+            gateway, "payments", $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}", limit);
     }
 
     private static Option<string> Filter(string name, string description, string value) =>

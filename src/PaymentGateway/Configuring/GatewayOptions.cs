@@ -3,7 +3,9 @@ namespace PaymentGateway.Configuring;
 /// <summary>
 /// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
 /// </summary>
+/// <param name="Tokens">For an operator's calls; none: those calls are open.</param>
 /// <param name="Purger">Who may empty the ledger; where there is a token, it is needed in any case.</param>
+/// <param name="LookUp">Who may look a payment up by its id.</param>
 /// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
 /// <param name="FallbackFee">The same of fallback.</param>
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
@@ -11,8 +13,9 @@ internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
     ListenUrls Urls,
-    string? AdminToken,
+    IReadOnlyList<AdminToken> Tokens,
     Purger Purger,
+    LookUp LookUp,
     LogFormat LogFormat,
     bool Durable,
     TimeSpan? Retention,
@@ -36,12 +39,14 @@ internal sealed record GatewayOptions(
     {
         var settings = new SettingsReader(configuration, "Gateway");
         var (ledger, durable) = ReadStorage(settings);
+        var urls = ListenUrls.Read(settings);
         var options = new GatewayOptions(
             ledger,
             settings.Text("Gateway:Instance:Name", Environment.MachineName),
-            ListenUrls.Read(settings),
-            settings.Secret("Gateway:Admin:Token"),
+            urls,
+            AdminToken.Read(settings, urls),
             settings.Choice("Gateway:Admin:Purge", Purger.Operator),
+            settings.Choice("Gateway:Admin:LookUp", LookUp.Token),
             settings.Choice("Gateway:Logging:Format", LogFormat.Text),
             durable,
             settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),
@@ -56,8 +61,8 @@ internal sealed record GatewayOptions(
             LeasingOptions.Read(settings),
             ReconcilingOptions.Read(settings));
         var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
-        if (options.AdminToken is null && tokenless == Tokenless.Loopback)
-            options.Urls.RequireLoopback();
+        if (options.Tokens.Count == 0 && tokenless == Tokenless.Loopback)
+            urls.RequireLoopback();
         ReadSecretsDirectory(settings);
         settings.RefuseUnknown();
         return options;
@@ -85,6 +90,16 @@ internal enum StorageProfile
 
     /// <summary>Logged tables: nothing acknowledged is lost over a crash of the database.</summary>
     Durable,
+}
+
+/// <summary>Who may look a payment up by its id.</summary>
+internal enum LookUp
+{
+    /// <summary>The holder of a token, where one is set.</summary>
+    Token,
+
+    /// <summary>Everybody who knows the id.</summary>
+    Everyone,
 }
 
 /// <summary>How a line of the log is written.</summary>

@@ -12,6 +12,10 @@ internal sealed record ListenUrls(
     private const string MainSetting = "ASPNETCORE_URLS";
     private const string AdminKey = "Gateway:Admin:Urls";
 
+    /// <summary>A listener that other hosts reach; null when all are sockets or loopback addresses.</summary>
+    public BindingAddress? Open => Split(All ?? "").Select(Parse)
+        .FirstOrDefault(address => address is not null && !IsLoopback(address));
+
     /// <summary>The URLs of both settings; one that both name is shared.</summary>
     /// <exception cref="ConfigurationException">
     /// A URL for an operator cannot be listened on, or has the port of another one.

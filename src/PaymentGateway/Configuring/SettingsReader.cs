@@ -23,6 +23,10 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
 
     public string Required(string key) => OptionalText(key) ?? throw Wrong(key, "is required");
 
+    /// <summary>The names that an operator chose below a key.</summary>
+    public IEnumerable<string> Names(string key) =>
+        configuration.GetSection(key).GetChildren().Select(child => child.Key);
+
     public Uri HttpUrl(string key)
     {
         var text = Required(key);

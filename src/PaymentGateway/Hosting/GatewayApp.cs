@@ -53,20 +53,23 @@ internal static partial class GatewayApp
         app.UseErrorAnswers();
         app.MapPayments();
         var admin = app.MapAdminGroup();
-        app.MapAudit(options.Purger == Purger.Everyone ? app.MapTokenGroup() : admin);
+        app.MapAudit(
+            options.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
         admin.MapParked();
         admin.MapReconciliations();
         admin.MapMetrics();
-        app.MapTokenGroup().MapQueries(app.MapSharedAdminGroup());
+        admin.MapActions();
+        var lookUps = options.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup();
+        lookUps.MapQueries(app.MapSharedAdminGroup());
         app.MapOps();
         app.MapDocs();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
         if (options.Urls.Admin.Count == 0)
             Log.AdminClosed(app.Logger);
-        else if (options.AdminToken is null)
+        else if (options.Tokens.Count == 0)
             Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Admin));
-        if (options is { Purger: Purger.Everyone, AdminToken: null })
+        if (options is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
         return app;
     }

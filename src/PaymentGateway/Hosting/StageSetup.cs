@@ -28,7 +28,9 @@ internal static class StageSetup
     {
         services.AddSingleton(clock);
         services.AddSingleton(instance);
-        services.AddSingleton<AdminToken>();
+        services.AddSingleton<AuditLog>();
+        services.AddSingleton<AdminTokens>();
+        services.AddSingleton<OperatorCalls>();
         services.AddSingleton<AdminListener>();
         services.AddSingleton<MatcherPolicy>(provider => provider.GetRequiredService<AdminListener>());
         services.AddSingleton(options);

@@ -98,9 +98,10 @@ internal static class ReconciliationEndpoint
         }
 
         await WriteAsync(context, Report);
+        var answer = (await run).ToAnswer();
+        OperatorCalls.Tell(context, answer.Outcome);
         await JsonSerializer.SerializeAsync(
-            context.Response.Body, (await run).ToAnswer(), ReconcilingJsonContext.Default.ReconciliationAnswer,
-            CancellationToken.None);
+            context.Response.Body, answer, ReconcilingJsonContext.Default.ReconciliationAnswer, CancellationToken.None);
         await WriteAsync(context, End);
     }
 

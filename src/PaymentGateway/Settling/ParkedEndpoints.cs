@@ -74,6 +74,7 @@ internal static class ParkedEndpoints
         {
             var page = await parked.ReplayPageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit));
             replayed += page.Count;
+            OperatorCalls.Tell(context, $"{replayed} replayed");
             complete = page.Count < query.Limit;
             if (!complete)
                 query = query with { After = page.MaxBy(cursor => (cursor.AcceptedAt, cursor.Id))! };

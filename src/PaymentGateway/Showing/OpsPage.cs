@@ -21,23 +21,18 @@ internal static class OpsPage
     public static void MapOps(this IEndpointRouteBuilder routes)
     {
         var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
+        var actions = routes.ServiceProvider.GetRequiredService<OperatorCalls>();
         var open = routes.MapSameSiteGroup(Path);
         open.MapPage("", "ops.html").Around(next => context =>
-        {
-            if (session.Admits(context.Request))
-                return next(context);
-            SeeOther(context, "ops" + SignInPath);
-            return Task.CompletedTask;
-        });
+            session.Find(context) is null ? SeeOther(context, "ops" + SignInPath) : next(context));
         foreach (var file in Files)
             open.MapPage("/" + file, file);
         open.MapPage(SignInPath, "sign-in.html");
-        open.MapPost(SignInPath, context => SignInAsync(context, session));
+        open.MapPost(SignInPath, context => SignInAsync(context, session, actions));
         open.MapPost("/sign-out", context =>
         {
             AdminSession.End(context, Path);
-            SeeOther(context, "../ops");
-            return Task.CompletedTask;
+            return SeeOther(context, "../ops");
         });
 
         var calls = routes.MapSessionGroup(Path);
@@ -58,10 +53,13 @@ internal static class OpsPage
         services.AddHostedService<OpsSampler>();
     }
 
-    private static async Task SignInAsync(HttpContext context, AdminSession session)
+    private static async Task SignInAsync(HttpContext context, AdminSession session, OperatorCalls actions)
     {
-        // The fragment shows the message, and has the browser focus the field.
-        SeeOther(context, session.TryBegin(context, await GivenAsync(context), Path) ? "../ops" : "sign-in#token");
+        if (session.Begin(context, await GivenAsync(context), Path) is { } by)
+            await actions.RecordAsync(context, by, static signedIn => SeeOther(signedIn, "../ops"));
+        else
+            // The fragment shows the message, and has the browser focus the field.
+            await SeeOther(context, "sign-in#token");
     }
 
     private static async Task<string> GivenAsync(HttpContext context)
@@ -79,10 +77,11 @@ internal static class OpsPage
         }
     }
 
-    private static void SeeOther(HttpContext context, string location)
+    private static Task SeeOther(HttpContext context, string location)
     {
         context.Response.StatusCode = StatusCodes.Status303SeeOther;
         context.Response.Headers.Location = location;
         context.Response.Headers.CacheControl = "no-store";
+        return Task.CompletedTask;
     }
 }

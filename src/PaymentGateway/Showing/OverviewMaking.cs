@@ -26,7 +26,7 @@ internal sealed record OverviewMaking(GatewayOptions Options, string Identity, d
         var all = Instances(epoch, own, shared?.Readings ?? []);
         var speaking = all.Where(one => !one.IsSilent).Select(one => one.Reading).ToList();
         return new Overview(
-            at, Options.InstanceName, shared is not null, isReset, Options.AdminToken is not null,
+            at, Options.InstanceName, shared is not null, isReset, Options.Tokens.Count > 0,
             speaking.Sum(one => one.AcceptedPerSecond), speaking.Sum(one => one.SettledPerSecond),
             DurationsOf(speaking.Select(one => one.Accepts)),
             new BacklogView(

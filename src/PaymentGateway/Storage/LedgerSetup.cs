@@ -59,6 +59,7 @@ internal static partial class LedgerSetup
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
         services.AddSingleton<RetentionStore>();
+        services.AddSingleton<OperatorActionStore>();
     }
 
     /// <summary>The connections of a pool for everything but batches.</summary>

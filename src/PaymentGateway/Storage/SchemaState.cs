@@ -13,7 +13,8 @@ internal sealed record SchemaState(
     private const string Sql = """
         SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
                count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
-               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'processor_health', 'schema_version')
+               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'operator_actions', 'processor_health',
+                                                 'schema_version')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
@@ -33,7 +34,7 @@ internal sealed record SchemaState(
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'schema_version', 'doubts', 'watching',
-                          'instance_readings', 'retention_hours')
+                          'instance_readings', 'retention_hours', 'operator_actions')
           AND relnamespace = current_schema()::regnamespace
         """;
 

@@ -46,22 +46,22 @@ public sealed class AdminSessionTests
             new[]
             {
                 "", ".", $"{until}.", $"{later}.{signature}", $"{until}.{signature}0", $"{until}.{signature[..^1]}",
-                $"0{until}.{signature}", until + signature, Token, $"{until}.{new AdminToken(Options()).Sign(until)}",
+                $"0{until}.{signature}", until + signature, Token, $"{until}.{Sign(until)}",
             },
             forged => Assert.False(Admits(forged), forged));
         Assert.False(Admits(cookie, "another token"));
-        Assert.False(Session().TryBegin(new DefaultHttpContext(), "wrong", "/ops"));
-        Assert.False(Session().TryBegin(new DefaultHttpContext(), "", "/ops"));
+        Assert.Null(Session().Begin(new DefaultHttpContext(), "wrong", "/ops"));
+        Assert.Null(Session().Begin(new DefaultHttpContext(), "", "/ops"));
     }
 
     [Fact]
     public void Where_no_token_is_set_everybody_is_admitted_and_no_cookie_is_made()
     {
         var context = new DefaultHttpContext();
-        var session = new AdminSession(new AdminToken(TestSettings.Read()), _clock);
+        var session = Session(TestSettings.Read());
 
-        Assert.True(session.Admits(context.Request));
-        Assert.True(session.TryBegin(context, "", "/ops"));
+        Assert.Same(AdminToken.Anyone, session.Find(context));
+        Assert.Same(AdminToken.Anyone, session.Begin(context, "", "/ops"));
         Assert.Empty(context.Response.Headers.SetCookie.ToArray());
     }
 
@@ -98,13 +98,18 @@ public sealed class AdminSessionTests
     private static GatewayOptions Options(string token = Token) =>
         TestSettings.Read(("Gateway:Admin:Token", token));
 
-    private AdminSession Session(string token = Token) => new(new AdminToken(Options(token)), _clock);
+    private static string Sign(string text) => AdminTokens.Sign(Options().Tokens.Single(), text);
+
+    private AdminSession Session(string token = Token) => Session(Options(token));
+
+    private AdminSession Session(GatewayOptions options) =>
+        new(new AdminTokens(options, new AuditLog([]), _clock), _clock);
 
     private string Begin(string scheme, bool isHttps = false)
     {
         var context = new DefaultHttpContext { Request = { IsHttps = isHttps } };
         context.Request.Headers["X-Forwarded-Proto"] = scheme;
-        Assert.True(Session().TryBegin(context, Token, "/ops"));
+        Assert.NotNull(Session().Begin(context, Token, "/ops"));
         return context.Response.Headers.SetCookie.ToString();
     }
 
@@ -114,6 +119,6 @@ public sealed class AdminSessionTests
     {
         var context = new DefaultHttpContext();
         context.Request.Headers.Cookie = $"{AdminSession.Cookie}={cookie}";
-        return Session(token).Admits(context.Request);
+        return Session(token).Find(context) is not null;
     }
 }

@@ -2,9 +2,11 @@ namespace PaymentGateway.Tests.Commanding;
 
 /// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>
 public sealed class GatewayVerbTests() : OneGateway(
-    $"Admin:Token={Token}", "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
+    $"Admin:Token={Token}", $"Admin:Tokens:reader:Token={Reader}", "Settling:CallTimeout=2s",
+    "Settling:InDoubtHorizon=2s")
 {
     private const string Token = "secret";
+    private const string Reader = "a token that reads";
     private const string Refused = "Default answered 400";
 
     [PostgresFact]
@@ -122,6 +124,22 @@ public sealed class GatewayVerbTests() : OneGateway(
 
         (await Verb.RunAsync([.. verb.Split(' '), "--url", Gateway.Url])).AssertFailed(77, "X-Rinha-Token");
         Assert.Equal(1, await Rig.CountStoredAsync());
+    }
+
+    [PostgresFact]
+    public async Task Actions_are_listed_and_a_role_that_is_too_low_ends_with_77()
+    {
+        var refused = await Verb.RunAsync("purge", "--yes", "--url", Gateway.Url, "--token", Reader);
+        await AskAsync("purge", "--yes");
+        var actions = (await Verb.RunAsync("actions", "--json", "--url", Gateway.Url, "--token", Reader)).ReadJson();
+        var last = await AskAsync("actions", "--limit", "1");
+
+        refused.AssertFailed(77, "the role Purge");
+        Assert.Equal(
+            ["admin 200", "reader 403"],
+            actions.EnumerateArray().Select(one => $"{one.GetProperty("actor")} {one.GetProperty("outcome")}"));
+        Assert.Contains("POST /purge-payments", last.Output, StringComparison.Ordinal);
+        Assert.Equal("more follow: --limit is 1", last.Error);
     }
 
     private Task<Verb> AskAsync(params string[] verb) =>

@@ -11,8 +11,8 @@ public sealed class GatewayOptionsTests
 
         Assert.Equal("Host=/nowhere", options.Ledger);
         Assert.Equal(Environment.MachineName, options.InstanceName);
-        Assert.Null(options.AdminToken);
-        Assert.Equal((true, Purger.Operator), (options.Durable, options.Purger));
+        Assert.Empty(options.Tokens);
+        Assert.Equal((true, Purger.Operator, LookUp.Token), (options.Durable, options.Purger, options.LookUp));
         Assert.Equal(
             new IntakeOptions(
                 2_000, 500, TimeSpan.FromSeconds(1.5), TimeSpan.FromMilliseconds(3), 20_000),
@@ -49,6 +49,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Admin:Token", "  ")]
+    [InlineData("Gateway:Admin:LookUp", "Nobody")]
     [InlineData("Gateway:Storage:Profile", "logged")]
     [InlineData("Gateway:Ledger:Retention", "30h")]
     [InlineData("Gateway:Ledger:Retention", "1439m")]

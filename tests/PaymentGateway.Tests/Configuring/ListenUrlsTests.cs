@@ -6,6 +6,7 @@ public sealed class ListenUrlsTests
     private const string Admin = "Gateway:Admin:Urls";
     private const string Token = "Gateway:Admin:Token";
     private const string Main = "http://unix:/run/api1.sock";
+    private const string Secret = "0b7c1f6e5a4d3928";
 
     [Fact]
     public void Without_the_setting_nothing_is_an_operators()
@@ -34,7 +35,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://0.0.0.0:8080")]
     public void One_that_both_settings_name_is_shared(string url)
     {
-        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, "secret")).Urls;
+        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, Secret)).Urls;
 
         Assert.Equal(url, urls.All);
         Assert.Single(urls.Admin);
@@ -68,7 +69,7 @@ public sealed class ListenUrlsTests
 
         Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
         Assert.Contains("Gateway__Admin__WithoutToken=Anywhere", wrong.Message, StringComparison.Ordinal);
-        TestSettings.Read(("urls", Main), (Admin, admin), (Token, "secret"));
+        TestSettings.Read(("urls", Main), (Admin, admin), (Token, Secret));
         TestSettings.Read(("urls", Main), (Admin, admin), ("Gateway:Admin:WithoutToken", "Anywhere"));
     }
 

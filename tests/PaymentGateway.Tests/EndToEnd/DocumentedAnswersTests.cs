@@ -1,4 +1,5 @@
 using System.Net.Http.Headers;
+using PaymentGateway.Answering;
 using PaymentGateway.Tests.Hosting;
 using PaymentGateway.Tests.Reconciling;
 
@@ -12,6 +13,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
 {
     private const string Token = "a tökèn";
+    private const string Reader = "a token that reads";
 
     // 500 is a bug, made to occur at one call, and 408 takes as long as a slow client does (SlowClientTests).
     private static readonly int[] NotMade = [408, 500];
@@ -44,6 +46,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     {
         _system = await GatewaySystem.UpAsync(
             ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Admin__Purge", "Operator"),
+            ("Gateway__Admin__Tokens__reader__Token", Reader),
             ("Gateway__Settling__CallTimeout", "1s"),
             ("Gateway__Settling__InDoubtHorizon", "3s"),
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
@@ -70,6 +73,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await FailAsync();
         await ReconcileAsync();
         await WaitForDatabaseAsync();
+        await GuessAsync();
         await _system.StopAsync(GatewaySystem.First, GatewaySystem.Second);
         await EachAsync(operation => SeeAsync(_client, New(operation), 503));
 
@@ -129,7 +133,10 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         var other = await AskAsync(_client, new HttpRequestMessage(HttpMethod.Patch, "/payments"));
         _types.Add($"{other.Json()["type"]}");
         _faults.AddRange(Document.FaultsOf(Document.Schemas["MethodNotAllowed"]!, other.Json()));
-        foreach (var list in new[] { "listParked", "listParkedForPage", "replayAllParked", "pageReplaysAllParked" })
+        foreach (var list in new[]
+        {
+            "listParked", "listParkedForPage", "replayAllParked", "pageReplaysAllParked", "listActions",
+        })
             await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
         await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);
         foreach (var one in new[] { "replayParked", "pageReplaysParked" })
@@ -165,6 +172,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             using var bearer = New(operation, operation.Body is null ? null : Text("{}"), token: false);
             bearer.Headers.TryAddWithoutValidation("Authorization", $"Bearer {Token}");
             Assert.NotEqual(401, (await AskAsync(ListenerOf(operation), bearer)).Status);
+            if (operation.Method != "GET")
+                await SeeAsync(ListenerOf(operation), With(Reader, New(operation, token: false)), 403);
         }
 
         if (ListenerOf(operation) == _admin)
@@ -230,6 +239,22 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         _system.Database.Thaw();
         await Eventually.HoldsAsync(
             async () => (await AskAsync(_client, New("isReady"))).Status == 200, "it is ready again");
+    }
+
+    // Through nginx, at a port, and here as if nginx had sent it, the address is the same.
+    private async Task GuessAsync()
+    {
+        foreach (var instance in new[] { _system.Api1, _system.Api2 })
+            for (var at = 1; at <= WrongTokens.Max; at++)
+            {
+                using var guess = With($"guess {at}", New("getPayment", token: false));
+                guess.Headers.Add("X-Real-IP", "127.0.0.1");
+                using var answer = await instance.SendAsync(guess);
+                Assert.Equal(at < WrongTokens.Max ? 401 : 429, (int)answer.StatusCode);
+            }
+
+        foreach (var operation in Document.Operations.Where(operation => operation.NeedsToken))
+            await SeeAsync(ListenerOf(operation), New(operation), 429);
     }
 
     private async Task ParkExamplesAsync()
@@ -322,6 +347,12 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         var request = new HttpRequestMessage(new HttpMethod(operation.Method), path + suffix) { Content = body };
         if (token)
             request.Headers.TryAddWithoutValidation("X-Rinha-Token", Token);
+        return request;
+    }
+
+    private static HttpRequestMessage With(string token, HttpRequestMessage request)
+    {
+        request.Headers.Add("X-Rinha-Token", token);
         return request;
     }
 

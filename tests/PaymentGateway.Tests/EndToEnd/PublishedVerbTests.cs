@@ -32,6 +32,8 @@ public sealed class PublishedVerbTests(RunningSystem running)
         Assert.Equal("", await RunAsync(64, "purge"));
         Assert.Equal("""{"purged":true}""" + "\n", await RunAsync(0, "purge", "--yes", "--json"));
         Assert.Equal(0, await system.Database.CountAsync("payments"));
+        Assert.Contains(
+            "POST /purge-payments", await RunAsync(0, "actions", "--limit", "100000"), StringComparison.Ordinal);
         Assert.Equal("ready\n", await RunAsync(0, "healthcheck"));
     }
 

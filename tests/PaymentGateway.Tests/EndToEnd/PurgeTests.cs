@@ -160,7 +160,9 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
     [GatewaySystemFact]
     public async Task A_set_token_is_needed_for_a_purge_and_for_nothing_else()
     {
-        await using var guarded = await GatewaySystem.UpAsync(("TOKEN", "a secret"));
+        await using var guarded = await GatewaySystem.UpAsync(
+            ("TOKEN", "a secret"), ("Logging__LogLevel__Default", "None"),
+            ("Logging__Console__LogLevel__Default", "None"));
         await LoadDriver.PostAsync(guarded.Client, _ledger);
         await Eventually.HoldsAsync(guarded.IsIdleAsync, "the payment is settled");
 
@@ -172,9 +174,18 @@ public sealed class PurgeTests(RunningSystem running) : IAsyncLifetime
 
         Assert.Equal(1, (await GatewaySummary.AskAsync(guarded.Client)).Default.TotalRequests);
         using var right = Purge("a secret");
+        // nginx replaces it.
+        right.Headers.Add("X-Real-IP", "203.0.113.7");
         using var purged = await guarded.Client.SendAsync(right);
         purged.EnsureSuccessStatusCode();
         Assert.Equal(Empty, await GatewaySummary.AskAsync(guarded.Client));
+        Assert.Equal(1, await guarded.Database.CountAsync("operator_actions"));
+        var log = guarded.ReadLog(GatewaySystem.First) + guarded.ReadLog(GatewaySystem.Second);
+        Assert.Contains(
+            "PaymentGateway.Audit[7] POST /purge-payments by admin from 127.0.0.1: 200", log, StringComparison.Ordinal);
+        Assert.Contains(
+            "PaymentGateway.Audit[8] A wrong token from 127.0.0.1 for POST /purge-payments", log,
+            StringComparison.Ordinal);
     }
 
     private static HttpRequestMessage Purge(string? token)

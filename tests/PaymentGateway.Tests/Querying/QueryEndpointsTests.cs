@@ -226,6 +226,29 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
         }
     }
 
+    [PostgresFact]
+    public async Task A_payment_is_shown_to_everybody_where_the_setting_says_so_and_the_list_is_not()
+    {
+        var guarded = await _rig.StartGatewayAsync("Admin:Token=secret", "Admin:LookUp=Everyone");
+        var id = await guarded.PayAsync();
+
+        Assert.Equal($"{id}", JsonDocument.Parse(await guarded.GetAsync($"payments/{id}")).RootElement.Id().ToString());
+        await AssertProblemAsync(guarded.AskAsync("payments"), HttpStatusCode.Unauthorized, "X-Rinha-Token");
+    }
+
+    [PostgresFact]
+    public async Task A_token_with_the_role_Read_looks_a_payment_up_and_purges_nothing()
+    {
+        var guarded = await _rig.StartGatewayAsync("Admin:Tokens:payer:Token=secret");
+        var id = await guarded.PayAsync();
+
+        using var shown = await guarded.AskAsync($"payments/{id}", ("X-Rinha-Token", "secret"));
+        using var purged = await guarded.SendAsync(HttpMethod.Post, "purge-payments", ("X-Rinha-Token", "secret"));
+
+        Assert.Equal((HttpStatusCode.OK, HttpStatusCode.Forbidden), (shown.StatusCode, purged.StatusCode));
+        Assert.Equal(1, await _rig.CountStoredAsync());
+    }
+
     private static DateTime Time(JsonElement payment, string member)
     {
         var text = payment.Text(member)!;

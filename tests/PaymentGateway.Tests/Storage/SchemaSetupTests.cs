@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Storage;
 public sealed class SchemaSetupTests : IAsyncLifetime
 {
     private const string Tables =
-        "payments, settlements, settlement_totals, leases, processor_health, ledger, schema_version";
+        "payments, settlements, settlement_totals, leases, processor_health, ledger, schema_version, operator_actions";
 
     private readonly EmptyDurableDatabase _database = new();
 
@@ -18,7 +18,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
         await Task.WhenAll(instances);
 
-        Assert.Equal(7, await CountTablesAsync("true"));
+        Assert.Equal(8, await CountTablesAsync("true"));
         Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
         Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
     }
@@ -42,8 +42,10 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup().EnsureAsync();
 
         Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
-        Assert.Equal(4, await CountTablesAsync(
-            "relpersistence = 'p' AND relname IN ('leases', 'processor_health', 'ledger', 'schema_version')"));
+        Assert.Equal(5, await CountTablesAsync("""
+            relpersistence = 'p'
+            AND relname IN ('leases', 'processor_health', 'ledger', 'schema_version', 'operator_actions')
+            """));
     }
 
     [PostgresFact]
@@ -52,7 +54,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup("Durable").EnsureAsync();
         await Setup("Durable").EnsureAsync();
 
-        Assert.Equal(7, await CountTablesAsync("relpersistence = 'p'"));
+        Assert.Equal(8, await CountTablesAsync("relpersistence = 'p'"));
     }
 
     [PostgresTheory]
@@ -73,6 +75,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("Unlogged", "settlements SET LOGGED")]
     [InlineData("Durable", "settlement_totals SET UNLOGGED")]
     [InlineData("Durable", "leases SET UNLOGGED")]
+    [InlineData("Durable", "operator_actions SET UNLOGGED")]
     public async Task Tables_of_which_a_crash_would_empty_only_some_are_a_wrong_setting(string profile, string change)
     {
         await Setup(profile).EnsureAsync();

@@ -1,0 +1,40 @@
+using Dapper;
+
+namespace PaymentGateway.Storage;
+
+/// <summary>What operators did. Rows are only added; the table itself refuses everything else.</summary>
+internal sealed class OperatorActionStore(SharedConnections connections)
+{
+    private const string AddSql = """
+        INSERT INTO operator_actions (instance, actor, action, target, outcome, address)
+        VALUES (@Instance, @Actor, @Action, @Target, @Outcome, @Address)
+        """;
+
+    private const string PageSql = """
+        SELECT id, acted_at, instance, actor, action, target, outcome, address FROM operator_actions
+        WHERE id < @Before ORDER BY id DESC LIMIT @Limit
+        """;
+
+    /// <summary>Adds an action, at the database's time.</summary>
+    public Task AddAsync(OperatorAction action) =>
+        connections.RunAsync(connection => connection.ExecuteAsync(
+            AddSql, action, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>A page of them, the newest first.</summary>
+    public Task<List<OperatorActionRow>> PageAsync(ActionPageArgs page) =>
+        connections.RunAsync(
+            async connection => (await connection.QueryAsync<OperatorActionRow>(
+                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+}
+
+/// <summary>An action to add.</summary>
+internal sealed record OperatorAction(
+    string Instance, string Actor, string Action, string Target, string Outcome, string Address);
+
+/// <summary>So many actions before one.</summary>
+internal sealed record ActionPageArgs(long Before, int Limit);
+
+/// <summary>An action that was stored; ActedAt is UTC.</summary>
+internal sealed record OperatorActionRow(
+    long Id, DateTime ActedAt, string Instance, string Actor, string Action, string Target, string Outcome,
+    string Address);
