@@ -12,7 +12,7 @@ public sealed class FolderTests
         ("Configuring", []),
         ("Metering", ["Configuring"]),
         ("Answering", ["Configuring"]),
-        ("Logging", ["Answering", "Configuring"]),
+        ("Logging", ["Configuring"]),
         ("Storage", ["Configuring"]),
         ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
