@@ -13,7 +13,7 @@ public sealed class FolderTests
         ("Metering", ["Configuring"]),
         ("Storage", ["Configuring"]),
         ("Answering", ["Configuring", "Storage"]),
-        ("Logging", ["Answering", "Configuring"]),
+        ("Logging", ["Configuring"]),
         ("Queueing", ["Configuring", "Timing"]),
         ("Routing", ["Configuring", "Timing"]),
         ("Leasing", ["Configuring", "Metering", "Queueing", "Storage", "Timing"]),
