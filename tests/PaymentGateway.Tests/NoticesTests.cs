@@ -1,6 +1,4 @@
-using System.Text.Json.Nodes;
 using System.Xml.Linq;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests;
 

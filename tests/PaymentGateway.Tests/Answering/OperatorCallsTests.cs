@@ -1,9 +1,5 @@
-using System.Net;
-using System.Text.Json;
 using Microsoft.AspNetCore.Routing;
-using Npgsql;
 using PaymentGateway.Answering;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Answering;
 

@@ -1,4 +1,3 @@
-using Microsoft.Extensions.Time.Testing;
 using PaymentGateway.Answering;
 
 namespace PaymentGateway.Tests.Answering;

@@ -1,7 +1,5 @@
-using Npgsql;
 using PaymentGateway.Tests.Commanding;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Compose;
 

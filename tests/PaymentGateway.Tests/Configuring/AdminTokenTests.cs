@@ -1,5 +1,3 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Configuring;
 

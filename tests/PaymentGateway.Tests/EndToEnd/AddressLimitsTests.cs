@@ -1,6 +1,3 @@
-using System.Net;
-using System.Net.Http.Json;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

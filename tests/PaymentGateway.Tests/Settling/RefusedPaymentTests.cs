@@ -1,12 +1,7 @@
-using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging;
 using PaymentGateway.Processors;
-using PaymentGateway.Settling;
-using PaymentGateway.Tests.Support;
-using PaymentGateway.Timing;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;

@@ -1,6 +1,3 @@
-using Npgsql;
-using PaymentGateway.Storage;
-using PaymentGateway.Tests.Support;
 
 namespace PaymentGateway.Tests.Storage;
 
