@@ -16,6 +16,12 @@ internal static class Timestamps
     /// <summary>Reads a parameter of a request: ISO 8601, before the year 9999; without a zone it is UTC.</summary>
     public static bool TryParse(string? text, out DateTime utc)
     {
+        utc = default;
+        // .NET takes a point without digits for a fraction.
+        if (text?.IndexOf('.', StringComparison.Ordinal) is >= 0 and var point
+            && (point + 1 == text.Length || !char.IsAsciiDigit(text[point + 1])))
+            return false;
+
         // An unescaped + of a zone arrives as a space.
         var parsed = DateTimeOffset.TryParseExact(
             text?.Replace(' ', '+'), Iso8601, CultureInfo.InvariantCulture,

@@ -42,4 +42,11 @@ public sealed class TimestampsTests
 
         Assert.Equal(Whole, clock.UtcMicroseconds());
     }
+
+    [Theory]
+    [InlineData("2025-07-15T12:34:56.0Z", true)]
+    [InlineData("2025-07-15T12:34:56.", false)]
+    [InlineData("2025-07-15T12:34:56.Z", false)]
+    public void A_fraction_of_a_second_has_a_digit(string text, bool valid) =>
+        Assert.Equal(valid, Timestamps.TryParse(text, out _));
 }
