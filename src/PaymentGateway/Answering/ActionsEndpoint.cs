@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.Json.Serialization;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Answering;
@@ -52,7 +53,7 @@ internal static class ActionsEndpoint
         var next = rows.Count > count ? $"{rows[(int)count - 1].Id}" : null;
         await JsonAnswer.WriteAsync(
             context, new ActionList(rows.Take((int)count).Select(ActionAnswer.Of).ToList(), next),
-            GatewayJsonContext.Default.ActionList);
+            ActionsJsonContext.Default.ActionList);
     }
 
     private static bool TryRead(string text, long most, ref long value)
@@ -76,3 +77,9 @@ internal sealed record ActionAnswer(
     public static ActionAnswer Of(OperatorActionRow row) =>
         new(row.ActedAt, row.Instance, row.Actor, row.Action, row.Target, row.Outcome, row.Address);
 }
+
+/// <summary>The list of actions, for the serializer.</summary>
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(ActionList))]
+internal sealed partial class ActionsJsonContext : JsonSerializerContext;

@@ -6,5 +6,4 @@ namespace PaymentGateway.Answering;
 [JsonSourceGenerationOptions(
     PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(ProblemAnswer))]
-[JsonSerializable(typeof(ActionList))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;
