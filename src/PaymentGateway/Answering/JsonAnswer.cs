@@ -1,3 +1,6 @@
+using System.Globalization;
+using System.Text.Json;
+using System.Text.Json.Serialization;
 using System.Text.Json.Serialization.Metadata;
 
 namespace PaymentGateway.Answering;
@@ -23,4 +26,14 @@ internal static class JsonAnswer
         response.Headers.CacheControl = "no-store";
         response.Headers.XContentTypeOptions = "nosniff";
     }
+}
+
+/// <summary>Writes an instant (UTC) with six decimals always; the serializer drops zeros at the end.</summary>
+internal sealed class InstantConverter : JsonConverter<DateTime>
+{
+    public override DateTime Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+        reader.GetDateTime();
+
+    public override void Write(Utf8JsonWriter writer, DateTime value, JsonSerializerOptions options) =>
+        writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
 }

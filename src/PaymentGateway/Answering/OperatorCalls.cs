@@ -1,4 +1,5 @@
 using System.Data.Common;
+using System.Net;
 using PaymentGateway.Configuring;
 using PaymentGateway.Storage;
 
@@ -92,4 +93,24 @@ internal sealed partial class OperatorCalls(
         [LoggerMessage(10, LogLevel.Error, "Failed to store the action before this line: {Reason}")]
         public static partial void NotStored(ILogger log, string reason);
     }
+}
+
+/// <summary>The log of operators' actions: its lines pass no filter, so no level silences them.</summary>
+internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerFactory(providers)
+{
+    /// <summary>Its one category.</summary>
+    public ILogger Lines => CreateLogger("PaymentGateway.Audit");
+
+    /// <summary>Method and route of a request, such as POST /admin/parked/{id}/replay.</summary>
+    public static string ActionOf(HttpContext context) =>
+        $"{context.Request.Method} {(context.GetEndpoint() as RouteEndpoint)?.RoutePattern.RawText?.TrimEnd('/')}";
+
+    /// <summary>The address that a request came from; local for one by a Unix socket that nginx did not send.</summary>
+    public static string AddressOf(HttpContext context) =>
+        context.Connection.RemoteIpAddress is { } remote
+            ? remote.ToString()
+            // Only nginx comes by a socket for others, and it replaces what a client says (nginx.conf).
+            : IPAddress.TryParse(context.Request.Headers["X-Real-IP"].ToString(), out var real)
+                ? real.ToString()
+                : "local";
 }

@@ -42,3 +42,9 @@ internal sealed record ProblemAnswer(
     public static Task WriteUnavailableAsync(HttpContext context) =>
         WriteAsync(context, 503, "Ledger unavailable", "PostgreSQL does not answer. Try again.", null, 1);
 }
+
+/// <summary>The answers that several folders give; each has a context for its own messages.</summary>
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(ProblemAnswer))]
+internal sealed partial class GatewayJsonContext : JsonSerializerContext;

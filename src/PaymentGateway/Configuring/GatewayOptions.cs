@@ -169,3 +169,146 @@ internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInte
         return options;
     }
 }
+
+/// <summary>Whose POST /purge-payments is answered.</summary>
+internal enum Purger
+{
+    /// <summary>On the listeners of Gateway__Admin__Urls.</summary>
+    Operator,
+
+    /// <summary>On every listener: the challenge purges where it pays (contract.md).</summary>
+    Everyone,
+}
+
+/// <summary>How payments are charged and how doubt is resolved.</summary>
+/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
+/// <param name="Linger">How long charges linger when none waits, so that they begin together.</param>
+/// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
+/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+internal sealed record SettlingOptions(
+    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
+    int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
+{
+    public static SettlingOptions Read(SettingsReader settings)
+    {
+        var options = new SettlingOptions(
+            settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
+            settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
+            settings.Duration("Gateway:Settling:Linger", "50ms", "0s", "200ms"),
+            settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
+            settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
+            settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
+            settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
+            settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
+        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
+        if (options.InDoubtHorizon < options.CallTimeout)
+            throw SettingsReader.Wrong(
+                "Gateway:Settling:InDoubtHorizon", "must be at least Gateway__Settling__CallTimeout");
+
+        return options;
+    }
+}
+
+/// <summary>How ledgers are reconciled; without the processors' tokens they are not.</summary>
+/// <param name="DefaultToken">Of default's administration; null where reconciliation is off.</param>
+/// <param name="FallbackToken">The same of fallback.</param>
+/// <param name="MaxRate">How many calls a reconciliation may begin in a second, at both processors together.</param>
+internal sealed record ReconcilingOptions(string? DefaultToken, string? FallbackToken, int MaxRate)
+{
+    private const string DefaultKey = "Gateway:Processors:Default:AdminToken";
+    private const string FallbackKey = "Gateway:Processors:Fallback:AdminToken";
+
+    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    public bool IsOn => DefaultToken is not null;
+
+    /// <summary>Reads both tokens, or none.</summary>
+    /// <exception cref="ConfigurationException">One of them is missing, or cannot be sent in a header.</exception>
+    public static ReconcilingOptions Read(SettingsReader settings)
+    {
+        var options = new ReconcilingOptions(
+            settings.Secret("Gateway:Processors:Default:AdminToken"),
+            settings.Secret("Gateway:Processors:Fallback:AdminToken"),
+            settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
+        if (options.DefaultToken is null != options.FallbackToken is null)
+            throw SettingsReader.Wrong(
+                options.DefaultToken is null ? DefaultKey : FallbackKey, "is required beside the other processor's");
+        if (!CanBeSent(options.DefaultToken))
+            throw SettingsReader.Wrong(DefaultKey, "has characters that a header cannot have");
+        if (!CanBeSent(options.FallbackToken))
+            throw SettingsReader.Wrong(FallbackKey, "has characters that a header cannot have");
+
+        return options;
+    }
+
+    /// <summary>The token of <paramref name="processor"/>.</summary>
+    public string TokenOf(Processor processor) =>
+        (processor == Processor.Default ? DefaultToken : FallbackToken)
+        ?? throw new InvalidOperationException("Reconciliation is off.");
+
+    private static bool CanBeSent(string? token) =>
+        token is null || token.All(one => char.IsAscii(one) && !char.IsControl(one));
+}
+
+/// <summary>A token for an operator's calls. No record: its text must not have the secret.</summary>
+/// <param name="name">Names its holder in the record of operators' actions.</param>
+/// <param name="role">The highest role that it has.</param>
+/// <param name="secret">The token itself.</param>
+internal sealed class AdminToken(string name, Role role, string secret)
+{
+    /// <summary>Every caller, where no token is needed.</summary>
+    public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
+
+    private const string SingleKey = "Gateway:Admin:Token";
+    private const string NamedKey = "Gateway:Admin:Tokens";
+
+    // 64 bits as hexadecimal digits: more than a network can try out.
+    private const int LengthMin = 16;
+
+    public string Name => name;
+
+    public Role Role => role;
+
+    public string Secret => secret;
+
+    /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
+    /// <exception cref="ConfigurationException">
+    /// A token is missing, has another one's value, or is short where other hosts can try it out.
+    /// </exception>
+    public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
+    {
+        var tokens = new List<AdminToken>();
+        if (settings.Secret("Gateway:Admin:Token") is { } single)
+            Add(SingleKey, new AdminToken("admin", Role.Purge, single));
+        foreach (var name in settings.Names(NamedKey))
+        {
+            var key = $"{NamedKey}:{name}";
+            Add($"{key}:Token", new AdminToken(
+                name, settings.Choice($"{key}:Role", Role.Read), settings.Required($"{key}:Token")));
+        }
+
+        return tokens;
+
+        void Add(string key, AdminToken token)
+        {
+            if (token.Secret.Length < LengthMin && urls.Open is { } open)
+                throw SettingsReader.Wrong(
+                    key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
+            if (tokens.Exists(other => other.Secret == token.Secret))
+                throw SettingsReader.Wrong(key, "has the value of another token");
+            tokens.Add(token);
+        }
+    }
+}
+
+/// <summary>What a token allows; each role includes those before it.</summary>
+internal enum Role
+{
+    /// <summary>Calls that change nothing.</summary>
+    Read,
+
+    /// <summary>Calls that change something, but for the purge.</summary>
+    Operate,
+
+    /// <summary>The purge.</summary>
+    Purge,
+}

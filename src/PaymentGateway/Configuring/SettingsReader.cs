@@ -123,3 +123,8 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             ? value
             : throw new ArgumentException($"'{text}' is no duration.", nameof(text));
 }
+
+/// <summary>A setting is wrong or missing; the message is one line and names it as the environment does.</summary>
+internal sealed class ConfigurationException(string setting, string reason) : Exception($"{setting}: {reason}")
+{
+}

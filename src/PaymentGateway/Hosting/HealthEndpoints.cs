@@ -1,3 +1,4 @@
+using System.Text.Json.Serialization;
 using PaymentGateway.Answering;
 using PaymentGateway.Leasing;
 
@@ -44,3 +45,9 @@ internal static class HealthEndpoints
 /// purge begins a new one. ResetAt is UTC.
 /// </summary>
 internal sealed record ReadyAnswer(string Ledger, DateTime? ResetAt);
+
+/// <summary>The answer of a ready instance, for the serializer.</summary>
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(ReadyAnswer))]
+internal sealed partial class HealthJsonContext : JsonSerializerContext;

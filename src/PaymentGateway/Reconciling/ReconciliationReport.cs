@@ -1,3 +1,6 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using PaymentGateway.Answering;
 using PaymentGateway.Processors;
 using PaymentGateway.Querying;
 
@@ -99,3 +102,44 @@ internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt)
 
 /// <summary>How far a reconciliation has come: its phase, calls to processors, and where the comparison is.</summary>
 internal sealed record ProgressAnswer(string Phase, int Calls, DateTime At);
+
+/// <summary>How far a reconciliation has come. One writes, any thread may read.</summary>
+internal sealed class ReconciliationProgress
+{
+    private int _calls;
+    private long _reached;
+    private volatile bool _begun;
+    private volatile string _phase = "comparing";
+
+    /// <summary>What it does: comparing, naming, confirming or repairing.</summary>
+    public string Phase
+    {
+        get => _phase;
+        set => _phase = value;
+    }
+
+    /// <summary>Calls to processors so far.</summary>
+    public int Calls => Volatile.Read(ref _calls);
+
+    /// <summary>UTC; where the comparison is.</summary>
+    public DateTime At => new(Volatile.Read(ref _reached), DateTimeKind.Utc);
+
+    /// <summary>Both processors have answered once.</summary>
+    public bool HasBegun
+    {
+        get => _begun;
+        set => _begun = value;
+    }
+
+    public void Asked() => Interlocked.Increment(ref _calls);
+
+    public void Reached(DateTime at) => Volatile.Write(ref _reached, at.Ticks);
+}
+
+/// <summary>The answers of a reconciliation, for the serializer.</summary>
+[JsonSourceGenerationOptions(
+    JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
+    Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(ReconciliationAnswer))]
+[JsonSerializable(typeof(ProgressAnswer))]
+internal sealed partial class ReconcilingJsonContext : JsonSerializerContext;

@@ -174,3 +174,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private bool IsFresh_NeedsLock(long now) =>
         _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.ReportOverdueAfter;
 }
+
+/// <summary>A processor's report of its own health, shared between the instances.</summary>
+/// <param name="Age">How long ago it was made.</param>
+internal readonly record struct HealthReport(bool Failing, TimeSpan MinResponse, TimeSpan Age);

@@ -1,3 +1,5 @@
+using System.Text.Json.Serialization;
+using PaymentGateway.Answering;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Showing;
@@ -48,3 +50,9 @@ internal sealed record InstanceView(
 /// <summary>What PostgreSQL knows of all.</summary>
 internal sealed record SharedFacts(
     List<ReadingRow> Readings, List<TotalsRow> Totals, List<HealthRow> Reports, List<ParkedCountRow> Parked);
+
+/// <summary>What the page is sent.</summary>
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(Overview))]
+internal sealed partial class ShowingJsonContext : JsonSerializerContext;

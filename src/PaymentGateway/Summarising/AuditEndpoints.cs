@@ -1,3 +1,4 @@
+using System.Text.Json.Serialization;
 using PaymentGateway.Answering;
 using PaymentGateway.Leasing;
 using PaymentGateway.Metering;
@@ -107,3 +108,16 @@ internal static class AuditEndpoints
         return valid;
     }
 }
+
+/// <summary>The auditor's answer in the contract's format: only settled payments count.</summary>
+internal sealed record PaymentsSummary(
+    [property: JsonPropertyName("default")] ProcessorTotals Default,
+    [property: JsonPropertyName("fallback")] ProcessorTotals Fallback);
+
+/// <summary>Count and exact sum, two places.</summary>
+internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
+
+/// <summary>The answer to the auditor, for the serializer.</summary>
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(PaymentsSummary))]
+internal sealed partial class SummaryJsonContext : JsonSerializerContext;
