@@ -31,7 +31,7 @@ internal static class PaymentEndpoints
         {
             metrics.Refused.Add(1, Reasons.MediaType);
             await ProblemAnswer.WriteAsync(
-                context, 415, "Unsupported media type",
+                context, Problems.UnsupportedMediaType,
                 "The body must be application/json in UTF-8, without a Content-Encoding.",
                 isJson ? "Content-Encoding" : "Content-Type");
             return;
@@ -56,7 +56,7 @@ internal static class PaymentEndpoints
         {
             metrics.Refused.Add(1, Reasons.Invalid);
             await ProblemAnswer.WriteAsync(
-                context, 400, "Invalid payment", field is null ? reason! : $"{field} {reason}.", field);
+                context, Problems.InvalidPayment, field is null ? reason! : $"{field} {reason}.", field);
             return;
         }
 
@@ -84,14 +84,14 @@ internal static class PaymentEndpoints
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
                 return ProblemAnswer.WriteAsync(
-                    context, 409, "Payment exists", "This correlationId was accepted with another amount.",
+                    context, Problems.PaymentExists, "This correlationId was accepted with another amount.",
                     "correlationId");
             case AcceptResult.Overloaded:
                 return ProblemAnswer.WriteAsync(
-                    context, 503, "Overloaded", "Too many payments are waiting. Send it again.", null, 1);
+                    context, Problems.Overloaded, "Too many payments are waiting. Send it again.", null, 1);
             default:
                 return ProblemAnswer.WriteAsync(
-                    context, 503, "Not stored", "The payment could not be stored in time. Send it again.", null, 1);
+                    context, Problems.NotStored, "The payment could not be stored in time. Send it again.", null, 1);
         }
     }
 

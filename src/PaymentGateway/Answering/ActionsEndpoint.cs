@@ -37,7 +37,7 @@ internal static class ActionsEndpoint
             if (problem is null)
                 continue;
 
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid query", $"{name} {problem}", name);
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidQuery, $"{name} {problem}", name);
             return;
         }
 

@@ -79,7 +79,7 @@ internal static class AdminGroup
     }
 
     private static Task RefuseAsync(HttpContext context, string detail, string header) =>
-        ProblemAnswer.WriteAsync(context, 403, "Cross-site request", detail, header);
+        ProblemAnswer.WriteAsync(context, Problems.CrossSiteRequest, detail, header);
 
     /// <summary>Maps GET and HEAD; Kestrel sends the headers alone to a HEAD.</summary>
     public static IEndpointConventionBuilder MapGetAndHead(

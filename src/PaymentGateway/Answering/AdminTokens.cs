@@ -72,12 +72,12 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
         var pause = _wrong.PauseOf(AuditLog.AddressOf(context));
         if (pause > TimeSpan.Zero)
             return ProblemAnswer.WriteAsync(
-                context, 429, "Too many attempts",
+                context, Problems.TooManyAttempts,
                 $"{WrongTokens.Max} wrong tokens came from this address within a minute.", Header,
                 (int)Math.Ceiling(pause.TotalSeconds));
 
         context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
-        return ProblemAnswer.WriteAsync(context, 401, "Token needed", $"{Header} is missing or wrong.", Header);
+        return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
     }
 
     private static string GivenIn(IHeaderDictionary headers) =>

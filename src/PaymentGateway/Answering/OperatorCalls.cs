@@ -35,7 +35,7 @@ internal sealed partial class OperatorCalls(
         var needed = role ?? (changesNothing ? Role.Read : Role.Operate);
         if (by.Role < needed)
             call = _ => ProblemAnswer.WriteAsync(
-                context, 403, "Role needed", $"This call needs the role {needed}, and {by.Name} has {by.Role}.");
+                context, Problems.RoleNeeded, $"This call needs the role {needed}, and {by.Name} has {by.Role}.");
         return changesNothing ? call(context) : RecordAsync(context, by, call);
     }
 

@@ -28,7 +28,7 @@ internal sealed class QueryLimit(TimeProvider clock) : IDisposable
 
     /// <summary>503 for a caller who was not admitted.</summary>
     public static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
-        context, 503, "Overloaded", "Too many payments are being asked for. Ask again.", null, 1);
+        context, Problems.Overloaded, "Too many payments are being asked for. Ask again.", null, 1);
 
     public void Dispose() => _permits.Dispose();
 

@@ -7,15 +7,15 @@ namespace PaymentGateway.Commanding;
 /// <summary>What an error that was answered means for a verb; only a gateway's own says what it is about.</summary>
 internal static class AnsweredError
 {
-    private const string NoPath = ProblemAnswer.TypePrefix + "not-found";
-    private const string RoleNeeded = ProblemAnswer.TypePrefix + "role-needed";
+    private const string NoPath = Problem.TypePrefix + "not-found";
+    private const string RoleNeeded = Problem.TypePrefix + "role-needed";
 
     /// <param name="url">Who was asked.</param>
     /// <param name="status">No success.</param>
     /// <param name="body">Whatever came with it.</param>
     public static VerbException Of(string url, int status, string body)
     {
-        var (type, detail) = Problem(body);
+        var (type, detail) = ProblemOf(body);
         // A 404 of a call itself has a type of its own; this one says that the listener does not have the path.
         if (status == 404 && type == NoPath)
             return new VerbException(
@@ -24,7 +24,7 @@ internal static class AnsweredError
         {
             // These a proxy says as well, for a gateway behind it.
             429 or 502 or 503 or 504 => ExitCodes.Unavailable,
-            _ when type?.StartsWith(ProblemAnswer.TypePrefix, StringComparison.Ordinal) != true => (int?)null,
+            _ when type?.StartsWith(Problem.TypePrefix, StringComparison.Ordinal) != true => (int?)null,
             400 => ExitCodes.Usage,
             401 => ExitCodes.NotPermitted,
             403 when type == RoleNeeded => ExitCodes.NotPermitted,
@@ -39,7 +39,7 @@ internal static class AnsweredError
     }
 
     // RFC 9457; a proxy in between, or another service, may answer anything.
-    private static (string? Type, string? Detail) Problem(string body)
+    private static (string? Type, string? Detail) ProblemOf(string body)
     {
         try
         {

@@ -19,14 +19,15 @@ internal static partial class ErrorAnswers
         {
             await (bad.StatusCode == StatusCodes.Status413PayloadTooLarge
                 ? ProblemAnswer.WriteAsync(
-                    context, 413, "Body too large", $"At most {GatewayOptions.BodyBytesMax} bytes are taken.")
+                    context, Problems.BodyTooLarge, $"At most {GatewayOptions.BodyBytesMax} bytes are taken.")
                 : ProblemAnswer.WriteAsync(
-                    context, bad.StatusCode, "Bad request", "The request is malformed or too slow."));
+                    context, Problems.BadRequest with { Status = bad.StatusCode },
+                    "The request is malformed or too slow."));
         }
         catch (Exception failed) when (!context.Response.HasStarted && !context.RequestAborted.IsCancellationRequested)
         {
             Log.Failed(app.Logger, context.Request.Path, failed);
-            await ProblemAnswer.WriteAsync(context, 500, "Internal failure", "The gateway failed; the log says why.");
+            await ProblemAnswer.WriteAsync(context, Problems.InternalFailure, "The gateway failed; the log says why.");
         }
     });
 
@@ -47,7 +48,7 @@ internal static partial class ErrorAnswers
             && !context.RequestServices.GetRequiredService<AdminListener>().Accepted(context))
             context.Response.Headers.Allow = HttpMethods.Post;
         await ProblemAnswer.WriteAsync(
-            context, 405, "Method not allowed", $"This path takes {context.Response.Headers.Allow}.");
+            context, Problems.MethodNotAllowed, $"This path takes {context.Response.Headers.Allow}.");
     }
 
     private static partial class Log

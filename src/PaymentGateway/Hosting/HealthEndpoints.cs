@@ -20,7 +20,7 @@ internal static class HealthEndpoints
         routes.MapGetAndHead(ReadyPath, context =>
         {
             if (stopping.IsCancellationRequested)
-                return ProblemAnswer.WriteAsync(context, 503, "Draining", "This instance is stopping.", null, 1);
+                return ProblemAnswer.WriteAsync(context, Problems.Draining, "This instance is stopping.", null, 1);
 
             // The lease is renewed in the database; a dead processor is none of our readiness.
             var resetAt = ledger.ResetAt;

@@ -55,7 +55,7 @@ internal sealed record PaymentQuery(
     }
 
     private static Task RefuseAsync(HttpContext context, string name, string problem) =>
-        ProblemAnswer.WriteAsync(context, 400, "Invalid query", $"{name} {problem}", name);
+        ProblemAnswer.WriteAsync(context, Problems.InvalidQuery, $"{name} {problem}", name);
 
     private PaymentQuery? With(string name, string?[] values, out string problem)
     {

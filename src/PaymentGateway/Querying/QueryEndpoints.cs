@@ -27,7 +27,7 @@ internal static class QueryEndpoints
     {
         if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
         {
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid id", "id must be a UUID.", "id");
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
             return;
         }
 
@@ -37,7 +37,7 @@ internal static class QueryEndpoints
             : !admitted
                 ? QueryLimit.RefuseAsync(context)
                 : ProblemAnswer.WriteAsync(
-                    context, 404, "Payment not found", "No accepted payment has this correlationId.", "id"));
+                    context, Problems.PaymentNotFound, "No accepted payment has this correlationId.", "id"));
     }
 
     private static async Task ListAsync(HttpContext context, PaymentSearch search)

@@ -36,7 +36,7 @@ internal static class ReconciliationEndpoint
             if (!options.Reconciling.IsOn)
             {
                 await ProblemAnswer.WriteAsync(
-                    context, 403, "Reconciliation off",
+                    context, Problems.ReconciliationOff,
                     "Set Gateway__Processors__Default__AdminToken and Gateway__Processors__Fallback__AdminToken.");
                 return;
             }
@@ -47,7 +47,7 @@ internal static class ReconciliationEndpoint
             if (await ReconciliationStore.OpenAsync(options) is not { } ledger)
             {
                 await ProblemAnswer.WriteAsync(
-                    context, 409, "Reconciliation running", "Another reconciliation runs. Try again when it ended.");
+                    context, Problems.ReconciliationRunning, "Another reconciliation runs. Try again when it ended.");
                 return;
             }
 
@@ -115,13 +115,13 @@ internal static class ReconciliationEndpoint
         switch (stopped.Reason)
         {
             case StopReason.TokenRefused:
-                await ProblemAnswer.WriteAsync(context, 403, "Processor token wrong", stopped.Message);
+                await ProblemAnswer.WriteAsync(context, Problems.ProcessorTokenWrong, stopped.Message);
                 return true;
             case StopReason.ProcessorUnavailable:
-                await ProblemAnswer.WriteAsync(context, 503, "Processor unavailable", stopped.Message, null, 5);
+                await ProblemAnswer.WriteAsync(context, Problems.ProcessorUnavailable, stopped.Message, null, 5);
                 return true;
             case StopReason.NotKept:
-                await ProblemAnswer.WriteAsync(context, 400, "Invalid window", stopped.Message, stopped.Parameter);
+                await ProblemAnswer.WriteAsync(context, Problems.InvalidWindow, stopped.Message, stopped.Parameter);
                 return true;
             case StopReason.LedgerUnavailable:
                 await ProblemAnswer.WriteUnavailableAsync(context);
@@ -149,7 +149,7 @@ internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Re
             if (query.With(name, values.Count == 1 ? values[0] : null) is not { } next)
             {
                 await ProblemAnswer.WriteAsync(
-                    context, 400, "Invalid query",
+                    context, Problems.InvalidQuery,
                     $"{name}: this call takes from and to, ISO 8601 timestamps, and repair, true or false, each once.",
                     name);
                 return null;
@@ -171,7 +171,7 @@ internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Re
     }
 
     private static Task RefuseAsync(HttpContext context, string field, string detail) =>
-        ProblemAnswer.WriteAsync(context, 400, "Invalid window", detail, field);
+        ProblemAnswer.WriteAsync(context, Problems.InvalidWindow, detail, field);
 
     private ReconciliationQuery? With(string name, string? value) => name switch
     {

@@ -64,7 +64,7 @@ internal static class ParkedEndpoints
         if (context.Features.GetRequiredFeature<IHttpRequestBodyDetectionFeature>().CanHaveBody)
         {
             await ProblemAnswer.WriteAsync(
-                context, 400, "Invalid query", "This call takes no body; reason is a parameter of the query.");
+                context, Problems.InvalidQuery, "This call takes no body; reason is a parameter of the query.");
             return;
         }
 
@@ -91,12 +91,12 @@ internal static class ParkedEndpoints
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)
     {
         if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid id", "id must be a UUID.", "id");
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
         else if (await parked.ReplayAsync(id))
             context.Response.StatusCode = 202;
         else
             await ProblemAnswer.WriteAsync(
-                context, 404, "Not parked", "No parked payment has this correlationId.", "id");
+                context, Problems.NotParked, "No parked payment has this correlationId.", "id");
     }
 }
 
@@ -125,7 +125,7 @@ internal sealed record ParkedQuery(string? Reason, PaymentCursor After, int Limi
             var next = known.Contains(name) ? query.With(name, values.ToArray(), out problem) : null;
             if (next is null)
             {
-                await ProblemAnswer.WriteAsync(context, 400, "Invalid query", $"{name} {problem}", name);
+                await ProblemAnswer.WriteAsync(context, Problems.InvalidQuery, $"{name} {problem}", name);
                 return null;
             }
 

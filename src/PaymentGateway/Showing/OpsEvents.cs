@@ -14,7 +14,7 @@ internal sealed class OpsEvents(LiveEvents events, IHostApplicationLifetime life
         if (events.TryJoin() is not { } joined)
         {
             await ProblemAnswer.WriteAsync(
-                context, 503, "Overloaded", $"{LiveEvents.WatchersMax} watch this instance already.", null, 5);
+                context, Problems.Overloaded, $"{LiveEvents.WatchersMax} watch this instance already.", null, 5);
             return;
         }
 

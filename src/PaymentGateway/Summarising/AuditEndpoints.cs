@@ -36,7 +36,7 @@ internal static class AuditEndpoints
         if (context.Request.Query.Keys.FirstOrDefault(name => name is not ("from" or "to")) is { } unknown)
         {
             await ProblemAnswer.WriteAsync(
-                context, 400, "Invalid query", $"{unknown} is no parameter of this call.", unknown);
+                context, Problems.InvalidQuery, $"{unknown} is no parameter of this call.", unknown);
             return;
         }
 
@@ -44,14 +44,14 @@ internal static class AuditEndpoints
         {
             var wrong = TryReadBound(context, "from", out _) ? "to" : "from";
             await ProblemAnswer.WriteAsync(
-                context, 400, "Invalid window",
+                context, Problems.InvalidWindow,
                 $"{wrong} must be an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z.", wrong);
             return;
         }
 
         if (from > to)
         {
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid window", "from is later than to.", "from");
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidWindow, "from is later than to.", "from");
             return;
         }
 
@@ -65,14 +65,14 @@ internal static class AuditEndpoints
         }
         catch (NotKeptException notKept)
         {
-            await ProblemAnswer.WriteAsync(context, 400, "Invalid window", notKept.Message, notKept.Bound);
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidWindow, notKept.Message, notKept.Bound);
             return;
         }
 
         metrics.SummaryDuration.Record(clock.GetElapsedTime(askedAt).TotalSeconds);
         await (summary is null
             ? ProblemAnswer.WriteAsync(
-                context, 503, "Overloaded", "Too many summaries are being asked for. Ask again.", null, 1)
+                context, Problems.Overloaded, "Too many summaries are being asked for. Ask again.", null, 1)
             : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
@@ -83,7 +83,7 @@ internal static class AuditEndpoints
         if (!lease.IsHeld)
         {
             await ProblemAnswer.WriteAsync(
-                context, 503, "Ledger unavailable", "This instance has no lease now. Try again.", null, 1);
+                context, Problems.LedgerUnavailable, "This instance has no lease now. Try again.", null, 1);
             return;
         }
 
