@@ -1,6 +1,6 @@
 using System.Net.Sockets;
-using PaymentGateway.Commanding;
-using PaymentGateway.Configuring;
+using PaymentGateway.Cli;
+using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;
 
 namespace PaymentGateway;

@@ -8,35 +8,30 @@ public sealed class FolderTests
     // From the lowest to the highest: each uses only folders above it in this list, and only those beside it.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
-        ("Timing", []),
-        ("Configuring", []),
-        ("Metering", ["Configuring"]),
-        ("Storage", ["Configuring"]),
-        ("Answering", ["Configuring", "Storage"]),
-        ("Logging", ["Configuring"]),
-        ("Queueing", ["Configuring", "Timing"]),
-        ("Routing", ["Configuring", "Timing"]),
-        ("Leasing", ["Configuring", "Metering", "Queueing", "Storage", "Timing"]),
-        ("Retaining", ["Configuring", "Metering", "Storage"]),
-        ("Processors", ["Configuring", "Leasing", "Metering", "Routing", "Storage", "Timing"]),
-        ("Recording", ["Configuring", "Leasing", "Metering", "Storage", "Timing"]),
+        ("Configuration", []),
+        ("Http", []),
+        ("Queueing", ["Configuration"]),
+        ("Routing", ["Configuration"]),
+        ("Storage", ["Configuration"]),
+        ("Telemetry", ["Configuration"]),
+        ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
+        ("Retention", ["Configuration", "Storage", "Telemetry"]),
+        ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
+        ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
         ("Settling", [
-            "Answering", "Configuring", "Leasing", "Metering", "Processors", "Queueing", "Recording", "Routing",
-            "Storage", "Timing"]),
-        ("Accepting", ["Answering", "Configuring", "Leasing", "Metering", "Queueing", "Storage", "Timing"]),
-        ("Summarising", ["Answering", "Leasing", "Metering", "Recording", "Storage", "Timing"]),
-        ("Querying", ["Accepting", "Answering", "Storage", "Timing"]),
-        ("Reconciling", [
-            "Answering", "Configuring", "Leasing", "Metering", "Processors", "Querying", "Routing", "Settling",
-            "Storage", "Timing"]),
-        ("Showing", ["Answering", "Configuring", "Leasing", "Metering", "Settling", "Storage"]),
-        ("Documenting", ["Answering"]),
+            "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
+        ("Summarising", ["Http", "Leasing", "Recording", "Storage", "Telemetry"]),
+        ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
+        ("Reconciliation", [
+            "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
+            "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Answering", "Configuring", "Documenting", "Leasing", "Logging", "Metering", "Processors",
-            "Querying", "Queueing", "Reconciling", "Recording", "Retaining", "Routing", "Settling", "Showing",
-            "Storage", "Summarising"]),
-        ("Commanding", [
-            "Accepting", "Answering", "Configuring", "Hosting", "Leasing", "Reconciling", "Settling", "Storage",
+            "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
+            "Reconciliation", "Recording", "Retention", "Routing", "Settling", "Storage", "Summarising", "Telemetry"]),
+        ("Cli", [
+            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Reconciliation", "Storage",
             "Summarising"]),
     ];
 

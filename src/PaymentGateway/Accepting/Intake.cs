@@ -1,5 +1,5 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Timing;
+using PaymentGateway.Configuration;
+using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Accepting;
 

@@ -1,8 +1,8 @@
 using Npgsql;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Accepting;
 

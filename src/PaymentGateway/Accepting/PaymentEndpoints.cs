@@ -2,9 +2,9 @@ using System.IO.Pipelines;
 using System.Text.Json.Serialization;
 using Microsoft.Extensions.Primitives;
 using Microsoft.Net.Http.Headers;
-using PaymentGateway.Answering;
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
+using PaymentGateway.Http;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Accepting;
 

@@ -1,6 +1,7 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Answering;
-using PaymentGateway.Configuring;
+using PaymentGateway.Admin;
+using PaymentGateway.Configuration;
+using PaymentGateway.Http;
 
 namespace PaymentGateway.Hosting;
 

@@ -1,16 +1,14 @@
 using System.Text;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
-using PaymentGateway.Answering;
-using PaymentGateway.Configuring;
-using PaymentGateway.Documenting;
+using PaymentGateway.Admin;
+using PaymentGateway.Configuration;
+using PaymentGateway.Dashboard;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
-using PaymentGateway.Logging;
-using PaymentGateway.Querying;
-using PaymentGateway.Reconciling;
-using PaymentGateway.Settling;
-using PaymentGateway.Showing;
+using PaymentGateway.Reconciliation;
 using PaymentGateway.Summarising;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Hosting;
 
@@ -65,10 +63,10 @@ internal static partial class GatewayApp
         app.MapDocs();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
-        if (options.Urls.Admin.Count == 0)
+        if (options.Urls.Operator.Count == 0)
             Log.AdminClosed(app.Logger);
         else if (options.Tokens.Count == 0)
-            Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Admin));
+            Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Operator));
         if (options is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
         return app;

@@ -1,10 +1,10 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 using PaymentGateway.Settling;
+using PaymentGateway.Telemetry;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Hosting;

@@ -1,5 +1,5 @@
 using System.Text.Json.Serialization;
-using PaymentGateway.Answering;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Hosting;

@@ -1,5 +1,5 @@
-using PaymentGateway.Answering;
-using PaymentGateway.Metering;
+using PaymentGateway.Http;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Hosting;
 

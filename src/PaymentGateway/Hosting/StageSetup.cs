@@ -1,18 +1,18 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Answering;
-using PaymentGateway.Configuring;
+using PaymentGateway.Admin;
+using PaymentGateway.Configuration;
+using PaymentGateway.Dashboard;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
-using PaymentGateway.Querying;
 using PaymentGateway.Queueing;
-using PaymentGateway.Reconciling;
+using PaymentGateway.Reconciliation;
 using PaymentGateway.Recording;
-using PaymentGateway.Retaining;
+using PaymentGateway.Retention;
 using PaymentGateway.Settling;
-using PaymentGateway.Showing;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Hosting;
 
@@ -67,7 +67,7 @@ internal static class StageSetup
         services.AddSingleton<PaymentSearch>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton<Reconciliation>();
+        services.AddSingleton<ReconciliationRun>();
         services.AddSingleton<LedgerWatch>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<OrphanAdoption>();
@@ -76,7 +76,7 @@ internal static class StageSetup
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
         services.AddOps();
         services.AddHostedService<HealthMonitor>();
-        services.AddHostedService<DoubtMarking>();
+        services.AddHostedService<DoubtPublisher>();
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();

@@ -1,7 +1,7 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,5 +1,5 @@
 using System.Security.Cryptography;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,6 +1,6 @@
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
+using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,7 +1,7 @@
 using System.Data.Common;
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
 using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 

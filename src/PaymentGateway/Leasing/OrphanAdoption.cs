@@ -1,10 +1,9 @@
 using System.Data.Common;
 using Npgsql;
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
-using PaymentGateway.Timing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,4 +1,4 @@
-using PaymentGateway.Timing;
+using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Leasing;
 

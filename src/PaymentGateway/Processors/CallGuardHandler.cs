@@ -1,6 +1,6 @@
 using System.Net;
 using System.Runtime.CompilerServices;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;

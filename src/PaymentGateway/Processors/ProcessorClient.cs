@@ -7,7 +7,6 @@ using System.Text.Json.Serialization;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
-using PaymentGateway.Timing;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Processors;

@@ -1,8 +1,8 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
 using PaymentGateway.Routing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Processors;
 

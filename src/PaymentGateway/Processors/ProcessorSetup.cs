@@ -1,9 +1,9 @@
 using System.Net;
 using System.Security.Cryptography.X509Certificates;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Routing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Processors;
 

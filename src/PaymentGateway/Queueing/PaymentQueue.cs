@@ -1,5 +1,5 @@
 using System.Threading.Channels;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Queueing;
 

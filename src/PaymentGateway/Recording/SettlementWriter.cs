@@ -1,7 +1,7 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
+using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
-using PaymentGateway.Timing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Recording;
 

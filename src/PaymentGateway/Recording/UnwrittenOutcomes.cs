@@ -1,6 +1,6 @@
 using System.Threading.Channels;
-using PaymentGateway.Configuring;
-using PaymentGateway.Timing;
+using PaymentGateway.Configuration;
+using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Recording;
 

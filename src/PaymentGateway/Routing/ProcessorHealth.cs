@@ -1,5 +1,4 @@
-using PaymentGateway.Configuring;
-using PaymentGateway.Timing;
+using PaymentGateway.Configuration;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Routing;

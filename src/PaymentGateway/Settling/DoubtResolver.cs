@@ -1,11 +1,10 @@
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
-using PaymentGateway.Timing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Settling;
 

@@ -1,7 +1,7 @@
 using System.Data.Common;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Settling;
 

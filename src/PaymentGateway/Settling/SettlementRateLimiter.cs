@@ -1,4 +1,3 @@
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 

@@ -1,10 +1,9 @@
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Routing;
-using PaymentGateway.Timing;
 
 namespace PaymentGateway.Settling;
 

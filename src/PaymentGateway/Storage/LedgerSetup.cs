@@ -1,5 +1,5 @@
 using Npgsql;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 // Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
 [module: Dapper.DapperAot]
@@ -31,13 +31,13 @@ internal static partial class LedgerSetup
         services.AddSingleton(provider =>
         {
             var pool = DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
-            if (SeveralHosts.AreNamedIn(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
+            if (MultiHost.AreNamedIn(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
             {
                 if (!options.Durable)
                     throw new ConfigurationException(
                         "Gateway__Storage__Profile",
                         "must be Durable where ConnectionStrings__Ledger names several hosts");
-                Log.SeveralHosts(provider.GetRequiredService<ILogger<SharedConnections>>());
+                Log.MultiHost(provider.GetRequiredService<ILogger<SharedConnections>>());
             }
 
             return Shared(pool, provider.GetRequiredService<TimeProvider>());
@@ -69,7 +69,7 @@ internal static partial class LedgerSetup
         // than anybody waits.
         var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
         var limit = settings.CommandTimeout;
-        if (limit == 0 || (limit == SeveralHosts.CommandSeconds && SeveralHosts.AreNamedIn(settings)))
+        if (limit == 0 || (limit == MultiHost.CommandSeconds && MultiHost.AreNamedIn(settings)))
             limit = CommandSecondsMax;
         return new SharedConnections(pool, TimeSpan.FromSeconds(limit + 1), clock);
     }
@@ -109,9 +109,9 @@ internal static partial class LedgerSetup
         try
         {
             var settings = new NpgsqlConnectionStringBuilder(connectionString);
-            var several = SeveralHosts.AreNamedIn(settings);
+            var several = MultiHost.AreNamedIn(settings);
             if (several)
-                SeveralHosts.Prepare(settings);
+                MultiHost.Prepare(settings);
             // ShouldSerialize: ContainsKey is true for every keyword that Npgsql knows.
             if (!settings.ShouldSerialize("Timeout"))
                 settings.Timeout = 2;
@@ -143,7 +143,7 @@ internal static partial class LedgerSetup
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
             builder.EnableTransportSecurity();
-            return several ? SeveralHosts.Build(builder) : builder.Build();
+            return several ? MultiHost.Build(builder) : builder.Build();
         }
         catch (ArgumentException wrong)
         {
@@ -168,6 +168,6 @@ internal static partial class LedgerSetup
     {
         [LoggerMessage(221, LogLevel.Information,
             "ConnectionStrings__Ledger names several hosts: the one that takes writes is used, without multiplexing")]
-        public static partial void SeveralHosts(ILogger log);
+        public static partial void MultiHost(ILogger log);
     }
 }

@@ -1,7 +1,7 @@
 using System.Data;
 using Dapper;
 using Npgsql;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Storage;
 

@@ -4,7 +4,7 @@ using System.IO.Hashing;
 using System.Text;
 using Dapper;
 using Npgsql;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Storage;
 

@@ -1,9 +1,8 @@
 using System.Text.Json.Serialization;
-using PaymentGateway.Answering;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
-using PaymentGateway.Metering;
 using PaymentGateway.Storage;
-using PaymentGateway.Timing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Summarising;
 

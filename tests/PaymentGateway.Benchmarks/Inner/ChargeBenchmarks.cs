@@ -1,7 +1,7 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;

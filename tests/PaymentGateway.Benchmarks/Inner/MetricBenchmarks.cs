@@ -1,8 +1,8 @@
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Configuration;
-using PaymentGateway.Configuring;
-using PaymentGateway.Metering;
+using PaymentGateway.Configuration;
 using PaymentGateway.Processors;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

@@ -1,5 +1,5 @@
 using BenchmarkDotNet.Attributes;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Benchmarks.Inner;

@@ -1,6 +1,6 @@
 using System.Collections.Concurrent;
 using System.Globalization;
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Benchmarks.Routing;
 

@@ -1,4 +1,4 @@
-using PaymentGateway.Configuring;
+using PaymentGateway.Configuration;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;
 using Polly;

@@ -1,4 +1,4 @@
-using PaymentGateway.Commanding;
+using PaymentGateway.Cli;
 
 namespace PaymentGateway.Tests.Compose;
 

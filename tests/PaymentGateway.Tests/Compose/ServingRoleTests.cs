@@ -1,4 +1,4 @@
-using PaymentGateway.Tests.Commanding;
+using PaymentGateway.Tests.Cli;
 using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Compose;

@@ -1,7 +1,7 @@
 using System.Net.Http.Headers;
-using PaymentGateway.Answering;
+using PaymentGateway.Admin;
 using PaymentGateway.Tests.Hosting;
-using PaymentGateway.Tests.Reconciling;
+using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

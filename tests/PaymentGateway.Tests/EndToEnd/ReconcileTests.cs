@@ -1,4 +1,4 @@
-using PaymentGateway.Tests.Reconciling;
+using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>More than the queue holds, in a whole gateway.</summary>

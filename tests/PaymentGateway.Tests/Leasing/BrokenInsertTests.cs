@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>

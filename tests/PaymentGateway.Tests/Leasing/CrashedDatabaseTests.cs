@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>

@@ -1,4 +1,5 @@
 using Microsoft.AspNetCore.Http;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

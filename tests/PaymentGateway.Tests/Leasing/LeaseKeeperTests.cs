@@ -1,3 +1,4 @@
+using PaymentGateway.Leasing;
 using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Leasing;

@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>

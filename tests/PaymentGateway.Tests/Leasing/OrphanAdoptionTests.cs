@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>How a whole gateway settles what a dead owner left, by whether that one had used fallback.</summary>

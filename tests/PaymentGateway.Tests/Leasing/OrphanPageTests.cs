@@ -1,3 +1,5 @@
+using PaymentGateway.Leasing;
+
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Adoption and release of an epoch with an old unsettled payment and many settled ones after it.</summary>

@@ -1,4 +1,5 @@
 using PaymentGateway.Accepting;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

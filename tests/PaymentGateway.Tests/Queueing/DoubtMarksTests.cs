@@ -1,3 +1,5 @@
+using PaymentGateway.Queueing;
+
 namespace PaymentGateway.Tests.Queueing;
 
 public sealed class DoubtMarksTests

@@ -1,6 +1,7 @@
+using PaymentGateway.Recording;
 using Settlement = PaymentGateway.Recording.Settlement;
 
-namespace PaymentGateway.Tests.Settling;
+namespace PaymentGateway.Tests.Recording;
 
 /// <summary>What outcomes wait for before they enter the ledger, and a summary with them.</summary>
 public sealed class SettlementWriterTests : IAsyncLifetime

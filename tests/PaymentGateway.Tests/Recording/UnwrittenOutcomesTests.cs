@@ -1,3 +1,5 @@
+using PaymentGateway.Recording;
+
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>Who waits for an outcome to enter the ledger, and who does not.</summary>

@@ -1,3 +1,4 @@
+using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;
 

@@ -1,3 +1,5 @@
+using PaymentGateway.Routing;
+
 namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorRouterTests

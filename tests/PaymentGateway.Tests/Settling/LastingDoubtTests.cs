@@ -1,4 +1,5 @@
 using PaymentGateway.Processors;
+using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Settling;
 

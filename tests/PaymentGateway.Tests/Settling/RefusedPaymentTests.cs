@@ -2,6 +2,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using PaymentGateway.Processors;
+using PaymentGateway.Settling;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;

@@ -1,3 +1,5 @@
+using PaymentGateway.Settling;
+
 namespace PaymentGateway.Tests.Settling;
 
 public sealed class SettlementRateLimiterTests

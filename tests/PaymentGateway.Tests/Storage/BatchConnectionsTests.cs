@@ -1,4 +1,5 @@
 using System.Data;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

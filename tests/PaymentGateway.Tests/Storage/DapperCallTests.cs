@@ -1,5 +1,6 @@
 using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>

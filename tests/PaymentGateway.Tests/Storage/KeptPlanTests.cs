@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>How much of a growing ledger prepared statements read by the plans that they keep.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class LedgerStateStoreTests : OwnDatabase

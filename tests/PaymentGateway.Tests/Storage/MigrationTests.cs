@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>

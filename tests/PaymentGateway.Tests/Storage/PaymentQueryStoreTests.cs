@@ -1,4 +1,5 @@
-using PaymentGateway.Querying;
+using PaymentGateway.Admin;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

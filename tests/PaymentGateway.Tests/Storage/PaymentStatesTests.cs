@@ -1,4 +1,5 @@
 using System.Reflection;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

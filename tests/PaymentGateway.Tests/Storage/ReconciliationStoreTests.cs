@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Where a reconciliation begins, and a search that PostgreSQL gives up.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>

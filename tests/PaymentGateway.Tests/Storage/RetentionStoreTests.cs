@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Old settled payments leave, nothing else does, and no sum changes or is silently wrong.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Storage;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>What a caller gets when the server does not answer, and what it costs the callers after it.</summary>

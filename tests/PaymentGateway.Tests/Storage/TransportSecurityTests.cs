@@ -1,4 +1,5 @@
 using System.Security.Authentication;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

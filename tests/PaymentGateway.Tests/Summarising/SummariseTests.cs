@@ -1,3 +1,5 @@
+using PaymentGateway.Summarising;
+
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>

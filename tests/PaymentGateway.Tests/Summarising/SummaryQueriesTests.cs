@@ -1,3 +1,5 @@
+using PaymentGateway.Summarising;
+
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>Who shares whose answer, how many queries are in flight, and what a query that hangs costs.</summary>

@@ -1,5 +1,5 @@
 using Microsoft.Extensions.Logging.Console;
-using PaymentGateway.Logging;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Support;
 

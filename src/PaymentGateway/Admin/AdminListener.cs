@@ -1,0 +1,76 @@
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Routing.Matching;
+using PaymentGateway.Configuration;
+
+namespace PaymentGateway.Admin;
+
+/// <summary>
+/// Has an operator's calls answered on the listeners of Gateway__Admin__Urls only: to every other connection their
+/// paths do not exist, whatever the method. It is known by the address that it was accepted on, because a client
+/// chooses the Host header.
+/// </summary>
+/// <remarks>Weighed at paths that hold such a call, so a payment costs nothing more.</remarks>
+internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
+{
+    /// <summary>Marks an endpoint as an operator's.</summary>
+    public static readonly object Only = new OnlyMark();
+
+    /// <summary>Before the methods are looked at, whose 405 would tell that the path exists.</summary>
+    public override int Order => -2_000;
+
+    public bool AppliesToEndpoints(IReadOnlyList<Endpoint> endpoints) => endpoints.Any(IsOnly);
+
+    public IReadOnlyList<PolicyNodeEdge> GetEdges(IReadOnlyList<Endpoint> endpoints) =>
+    [
+        new PolicyNodeEdge(true, endpoints),
+        new PolicyNodeEdge(false, endpoints.Where(endpoint => !IsOnly(endpoint)).ToList()),
+    ];
+
+    public PolicyJumpTable BuildJumpTable(int exitDestination, IReadOnlyList<PolicyJumpTableEdge> edges) =>
+        new JumpTable(this, DestinationOf(true, edges), DestinationOf(false, edges));
+
+    /// <summary>Whether a request came by such a listener.</summary>
+    public bool Accepted(HttpContext context)
+    {
+        var local = LocalOf(context);
+        return options.Urls.Operator.Any(admin => local switch
+        {
+            UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
+            IPEndPoint tcp => !admin.IsUnixPipe && admin.Port == tcp.Port,
+            _ => false,
+        });
+    }
+
+    /// <summary>
+    /// Whether a request came by an operator's port for a host that the gateway does not know. Then a page may have its
+    /// own name resolve to this port (DNS rebinding), and the browser takes the gateway for the page's own host. Where
+    /// a token is set, that page would need it, so every host is known.
+    /// </summary>
+    /// <remarks>AllowedHosts of ASP.NET holds for nginx's listener too, and has no pattern for IP addresses.</remarks>
+    public bool IsOfUnknownHost(HttpContext context) =>
+        options.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
+        && !IsKnown(context.Request.Host.Host ?? "");
+
+    // An address needs no resolving, and every browser names a host.
+    private bool IsKnown(string host) =>
+        host.Length == 0 || IPAddress.TryParse(host, out _)
+        || options.Urls.Operator.Select(admin => admin.Host).Append("localhost")
+            .Contains(host, StringComparer.OrdinalIgnoreCase);
+
+    private static EndPoint? LocalOf(HttpContext context) =>
+        context.Features.Get<IConnectionSocketFeature>()?.Socket.LocalEndPoint;
+
+    private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
+        edges.Single(edge => isAdmin.Equals(edge.State)).Destination;
+
+    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
+
+    private sealed class OnlyMark;
+
+    private sealed class JumpTable(AdminListener listener, int admin, int others) : PolicyJumpTable
+    {
+        public override int GetDestination(HttpContext httpContext) => listener.Accepted(httpContext) ? admin : others;
+    }
+}

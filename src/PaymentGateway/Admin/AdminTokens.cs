@@ -1,0 +1,154 @@
+using System.Security.Cryptography;
+using System.Text;
+using PaymentGateway.Configuration;
+using PaymentGateway.Http;
+
+namespace PaymentGateway.Admin;
+
+/// <summary>
+/// Finds whose token a request has. Wrong tokens are logged and limited. Where none is set, everybody is
+/// <see cref="AdminToken.Anyone"/>. Any thread.
+/// </summary>
+internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit, TimeProvider clock)
+{
+    private const string Header = "X-Rinha-Token";
+
+    // Prometheus can send no other.
+    private const string Bearer = "Bearer ";
+
+    private readonly Known[] _known = options.Tokens
+        .Select(token => new Known(token, SHA256.HashData(Encoding.UTF8.GetBytes(token.Secret)))).ToArray();
+
+    private readonly WrongTokens _wrong = new(clock);
+    private readonly ILogger _log = audit.Lines;
+
+    /// <summary>Whether one is set.</summary>
+    public bool AreNeeded => _known.Length > 0;
+
+    /// <summary>The token in a request's headers; null when it is missing or wrong.</summary>
+    public AdminToken? Find(HttpContext context) =>
+        // The bytes as they came (GatewayApp): a token in UTF-8 is what it was set to.
+        Find(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
+
+    /// <summary>The token that was given; compares in constant time.</summary>
+    /// <returns>
+    /// Null when it is wrong, and after too many wrong ones from the same address: then a right one is not looked at.
+    /// </returns>
+    public AdminToken? Find(HttpContext context, byte[] given)
+    {
+        if (!AreNeeded)
+            return AdminToken.Anyone;
+
+        var address = AuditLog.AddressOf(context);
+        if (given.Length == 0 || _wrong.PauseOf(address) > TimeSpan.Zero)
+            return null;
+
+        var hash = SHA256.HashData(given);
+        if (Array.Find(_known, known => CryptographicOperations.FixedTimeEquals(hash, known.Hash)) is { } found)
+            return found.Token;
+
+        var count = _wrong.Add(address, hash);
+        if (count > 0)
+            Log.Wrong(_log, address, AuditLog.ActionOf(context));
+        if (count == WrongTokens.Max)
+            Log.Paused(_log, count, address);
+        return null;
+    }
+
+    /// <summary>What only who knows the token can make of a text.</summary>
+    public static string Sign(AdminToken token, string text) => Convert.ToHexString(
+        HMACSHA256.HashData(Encoding.UTF8.GetBytes(token.Secret), Encoding.UTF8.GetBytes(text)));
+
+    /// <summary>The token that a text was signed by; null when there is none.</summary>
+    public AdminToken? SignerOf(string text, string signature) => Array.Find(
+        _known, known => CryptographicOperations.FixedTimeEquals(
+            Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(known.Token, text))))?.Token;
+
+    /// <summary>
+    /// Answers 401, or 429 after too many wrong tokens from the same address. Browsers show no form of their own for
+    /// Bearer.
+    /// </summary>
+    public Task RefuseAsync(HttpContext context)
+    {
+        var pause = _wrong.PauseOf(AuditLog.AddressOf(context));
+        if (pause > TimeSpan.Zero)
+            return ProblemAnswer.WriteAsync(
+                context, Problems.TooManyAttempts,
+                $"{WrongTokens.Max} wrong tokens came from this address within a minute.", Header,
+                (int)Math.Ceiling(pause.TotalSeconds));
+
+        context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
+        return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
+    }
+
+    private static string GivenIn(IHeaderDictionary headers) =>
+        headers.Authorization.ToString() is var given && given.StartsWith(Bearer, StringComparison.OrdinalIgnoreCase)
+            ? given[Bearer.Length..]
+            : headers[Header].ToString();
+
+    private sealed record Known(AdminToken Token, byte[] Hash);
+
+    private static partial class Log
+    {
+        [LoggerMessage(8, LogLevel.Warning, "A wrong token from {Address} for {Action}")]
+        public static partial void Wrong(ILogger log, string address, string action);
+
+        [LoggerMessage(9, LogLevel.Warning,
+            "{Count} wrong tokens from {Address} within a minute: no token from there is looked at until it is over")]
+        public static partial void Paused(ILogger log, int count, string address);
+    }
+}
+
+/// <summary>
+/// Counts different wrong tokens of a minute, by address: a client with an old token repeats the same one, and must not
+/// lock out the others of its address. Any thread.
+/// </summary>
+internal sealed class WrongTokens(TimeProvider clock)
+{
+    /// <summary>So many different ones from an address within a minute.</summary>
+    public const int Max = 100;
+
+    // Memory is bounded. Who has more addresses is not held off by counting at each.
+    private const int AddressesMax = 256;
+
+    private static readonly TimeSpan Window = TimeSpan.FromMinutes(1);
+
+    private readonly Dictionary<string, Counted> _counts = [];
+
+    /// <summary>How long no token from an address is looked at; zero while there were fewer.</summary>
+    public TimeSpan PauseOf(string address)
+    {
+        lock (_counts)
+            return Present(address) is { Hashes.Count: >= Max } full
+                ? Window - clock.GetElapsedTime(full.Since)
+                : TimeSpan.Zero;
+    }
+
+    /// <summary>Counts a wrong token.</summary>
+    /// <returns>How many there are of this minute; 0 when this one is among them already.</returns>
+    public int Add(string address, byte[] hash)
+    {
+        lock (_counts)
+        {
+            var counted = Present(address);
+            if (counted is null)
+            {
+                if (_counts.Count == AddressesMax)
+                    _counts.Clear();
+                _counts[address] = counted = new Counted(clock.GetTimestamp());
+            }
+
+            return counted.Hashes.Add(BitConverter.ToInt64(hash)) ? counted.Hashes.Count : 0;
+        }
+    }
+
+    private Counted? Present(string address) =>
+        _counts.TryGetValue(address, out var counted) && clock.GetElapsedTime(counted.Since) < Window ? counted : null;
+
+    private sealed class Counted(long since)
+    {
+        public long Since => since;
+
+        public HashSet<long> Hashes { get; } = [];
+    }
+}

@@ -1,0 +1,117 @@
+using System.Data.Common;
+using System.Net;
+using PaymentGateway.Configuration;
+using PaymentGateway.Http;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Admin;
+
+/// <summary>
+/// The one way to an operator's calls: the caller has a token, its role is high enough, and a call that may change
+/// something is recorded, whatever its outcome is. Any thread.
+/// </summary>
+internal sealed partial class OperatorCalls(
+    AdminTokens tokens, OperatorActionStore actions, AuditLog audit, GatewayOptions options, TimeProvider clock)
+{
+    private const int TargetLengthMax = 500;
+
+    // The answer ends after the record only, and PostgreSQL may be frozen.
+    private static readonly TimeSpan StoreWithin = TimeSpan.FromSeconds(0.9);
+
+    private static readonly object Detail = new();
+
+    private readonly ILogger _log = audit.Lines;
+
+    /// <summary>Makes a call, or refuses it with 401, 403 or 429.</summary>
+    /// <param name="context">The request.</param>
+    /// <param name="by">Whose it is; null when nobody knows.</param>
+    /// <param name="role">The role that it needs; null: Read for GET and HEAD, Operate for the others.</param>
+    /// <param name="call">The call itself.</param>
+    public Task PassAsync(HttpContext context, AdminToken? by, Role? role, RequestDelegate call)
+    {
+        if (by is null)
+            return tokens.RefuseAsync(context);
+
+        var changesNothing = HttpMethods.IsGet(context.Request.Method) || HttpMethods.IsHead(context.Request.Method);
+        var needed = role ?? (changesNothing ? Role.Read : Role.Operate);
+        if (by.Role < needed)
+            call = _ => ProblemAnswer.WriteAsync(
+                context, Problems.RoleNeeded, $"This call needs the role {needed}, and {by.Name} has {by.Role}.");
+        return changesNothing ? call(context) : RecordAsync(context, by, call);
+    }
+
+    /// <summary>Makes a call and records it with its outcome, in the log and in the database.</summary>
+    public async Task RecordAsync(HttpContext context, AdminToken by, RequestDelegate call)
+    {
+        var outcome = "";
+        try
+        {
+            await call(context);
+            outcome = $"{context.Response.StatusCode} {context.Items[Detail]}".TrimEnd();
+        }
+        catch (Exception failed)
+        {
+            outcome = $"failed: {failed.GetType().Name}";
+            throw;
+        }
+        finally
+        {
+            await StoreAsync(new OperatorAction(
+                options.InstanceName, by.Name, AuditLog.ActionOf(context), TargetOf(context.Request), outcome,
+                AuditLog.AddressOf(context)));
+        }
+    }
+
+    /// <summary>Adds words to the outcome of a call, where its status does not say all.</summary>
+    public static void Tell(HttpContext context, string detail) => context.Items[Detail] = detail;
+
+    private static string TargetOf(HttpRequest request)
+    {
+        var target = Uri.EscapeDataString(request.RouteValues["id"] as string ?? "") + request.QueryString.Value;
+        return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
+    }
+
+    // What was done is done, also while PostgreSQL is unavailable: then the line alone says so.
+    private async Task StoreAsync(OperatorAction action)
+    {
+        Log.Acted(_log, action.Action, action.Actor, action.Address, action.Outcome, action.Target);
+        try
+        {
+            await actions.AddAsync(action).WaitAsync(StoreWithin, clock);
+        }
+        catch (Exception lost) when (lost is DbException or TimeoutException)
+        {
+            Log.NotStored(_log, lost.Message);
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(7, LogLevel.Information, "{Action} by {Actor} from {Address}: {Outcome}; target: {Target}")]
+        public static partial void Acted(
+            ILogger log, string action, string actor, string address, string outcome, string target);
+
+        [LoggerMessage(10, LogLevel.Error, "Failed to store the action before this line: {Reason}")]
+        public static partial void NotStored(ILogger log, string reason);
+    }
+}
+
+/// <summary>The log of operators' actions: its lines pass no filter, so no level silences them.</summary>
+internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerFactory(providers)
+{
+    /// <summary>Its one category.</summary>
+    public ILogger Lines => CreateLogger("PaymentGateway.Audit");
+
+    /// <summary>Method and route of a request, such as POST /admin/parked/{id}/replay.</summary>
+    public static string ActionOf(HttpContext context) =>
+        $"{context.Request.Method} {(context.GetEndpoint() as RouteEndpoint)?.RoutePattern.RawText?.TrimEnd('/')}";
+
+    /// <summary>The address that a request came from; local for one by a Unix socket that nginx did not send.</summary>
+    public static string AddressOf(HttpContext context) =>
+        context.Connection.RemoteIpAddress is { } remote
+            ? remote.ToString()
+            // Only nginx comes by a socket for others, and it replaces what a client says (nginx.conf).
+            : IPAddress.TryParse(context.Request.Headers["X-Real-IP"].ToString(), out var real)
+                ? real.ToString()
+                : "local";
+}

@@ -1,0 +1,176 @@
+using System.Net.Sockets;
+using System.Text;
+using System.Text.Json;
+using System.Text.Json.Nodes;
+using System.Text.RegularExpressions;
+using PaymentGateway.Leasing;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>A running gateway, asked by HTTP over TCP or a Unix socket.</summary>
+/// <param name="url">As in ASPNETCORE_URLS.</param>
+/// <param name="token">The admin token; null for none.</param>
+/// <param name="cancellation">Ends a call.</param>
+internal sealed partial class GatewayClient(string url, string? token, CancellationToken cancellation) : IDisposable
+{
+    // A replay of all takes 2 s, and nginx asks the other instance after 3 s.
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
+
+    private readonly HttpClient _http = TryOpen(url);
+
+    /// <summary>Whether calls carry an admin token.</summary>
+    public bool HasToken => token is not null;
+
+    /// <summary>GET of an object.</summary>
+    /// <param name="path">With its query.</param>
+    /// <param name="members">What a gateway's answer always has.</param>
+    /// <exception cref="VerbException">The gateway is unavailable, or the answer is an error, or another's.</exception>
+    public async Task<JsonObject> GetAsync(string path, params string[] members) =>
+        Checked((await SendAsync(HttpMethod.Get, path)).Body, members);
+
+    /// <summary>GET of a list.</summary>
+    /// <returns>The rows, and the path of the next page where the header Link names one.</returns>
+    /// <exception cref="VerbException">As with an object.</exception>
+    public async Task<(JsonArray Rows, string? Next)> GetRowsAsync(string path)
+    {
+        var (body, next) = await SendAsync(HttpMethod.Get, path);
+        return (body as JsonArray ?? throw Foreign("the answer is no list"), next);
+    }
+
+    /// <summary>POST without a body, which a gateway answers with an object.</summary>
+    /// <exception cref="VerbException">As with GET.</exception>
+    public async Task<JsonObject> PostAsync(string path, params string[] members) =>
+        Checked((await SendAsync(HttpMethod.Post, path)).Body, members);
+
+    /// <summary>POST without a body, which a gateway answers with none.</summary>
+    /// <exception cref="VerbException">As with GET.</exception>
+    public async Task OrderAsync(string path)
+    {
+        if ((await SendAsync(HttpMethod.Post, path)).Body is not null)
+            throw Foreign("the answer is not empty");
+    }
+
+    /// <summary>POST without a body, of which the answer grows line by line while the gateway works.</summary>
+    /// <param name="path">With its query.</param>
+    /// <param name="tell">Gets each line that is an object by itself.</param>
+    /// <returns>The whole answer.</returns>
+    /// <exception cref="VerbException">As with GET; or the answer stood still, or broke off.</exception>
+    public Task<JsonNode?> PostLongAsync(string path, Func<JsonNode, Task> tell) => AnswerAsync(async () =>
+    {
+        using var request = Request(HttpMethod.Post, path);
+        using var answer = await _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancellation);
+        await using var body = await answer.Content.ReadAsStreamAsync(cancellation);
+        using var reader = new StreamReader(body);
+        var text = new StringBuilder();
+        while (await reader.ReadLineAsync(cancellation).AsTask()
+            .WaitAsync(AnswerLimit, TimeProvider.System, cancellation) is { } line)
+        {
+            text.AppendLine(line);
+            if (line.StartsWith("{\"phase\"", StringComparison.Ordinal)
+                && JsonNode.Parse(line.TrimEnd(']', ',')) is { } progress)
+                await tell(progress);
+        }
+
+        return answer.IsSuccessStatusCode
+            ? JsonNode.Parse(text.ToString())
+            : throw AnsweredError.Of(url, (int)answer.StatusCode, text.ToString());
+    });
+
+    public void Dispose() => _http.Dispose();
+
+    /// <summary>A client of whoever listens on an address in Kestrel's notation.</summary>
+    /// <exception cref="UriFormatException">It is none.</exception>
+    public static HttpClient Open(string url, TimeSpan limit)
+    {
+        // A redirection would take the token elsewhere.
+        var handler = new SocketsHttpHandler { UseProxy = false, AllowAutoRedirect = false };
+        // Kestrel's notations for every address.
+        var address = url.Replace("//+", "//localhost", StringComparison.Ordinal)
+            .Replace("//*", "//localhost", StringComparison.Ordinal);
+        if (url.StartsWith(InstanceLock.UnixScheme, StringComparison.OrdinalIgnoreCase))
+        {
+            var path = url[InstanceLock.UnixScheme.Length..];
+            handler.ConnectCallback = (_, over) => ConnectAsync(path, over);
+            address = "http://localhost";
+        }
+
+        return new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
+    }
+
+    private static HttpClient TryOpen(string url)
+    {
+        if (Uri.TryCreate(url, UriKind.Absolute, out var uri) && uri.Scheme is "http" or "https")
+            return Open(url, AnswerLimit);
+        throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
+    }
+
+    private Task<(JsonNode? Body, string? Next)> SendAsync(HttpMethod method, string path) => AnswerAsync(async () =>
+    {
+        using var request = Request(method, path);
+        using var answer = await _http.SendAsync(request, cancellation);
+        var body = await answer.Content.ReadAsStringAsync(cancellation);
+        if (!answer.IsSuccessStatusCode)
+            throw AnsweredError.Of(url, (int)answer.StatusCode, body);
+
+        var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
+        var next = NextLink().Match(link);
+        return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
+    });
+
+    private HttpRequestMessage Request(HttpMethod method, string path)
+    {
+        var request = new HttpRequestMessage(method, path.TrimStart('/'));
+        if (token?.IndexOfAny(['\r', '\n']) >= 0)
+            throw new VerbException(ExitCodes.Usage, "--token: has a line break");
+        if (token is not null)
+            request.Headers.Add("X-Rinha-Token", token);
+        return request;
+    }
+
+    private async Task<T> AnswerAsync<T>(Func<Task<T>> ask)
+    {
+        try
+        {
+            return await ask();
+        }
+        catch (Exception failed) when (failed is HttpRequestException or IOException)
+        {
+            throw new VerbException(ExitCodes.Unavailable, $"{url}: {failed.Message}");
+        }
+        catch (Exception silent) when (
+            silent is TimeoutException or OperationCanceledException && !cancellation.IsCancellationRequested)
+        {
+            throw new VerbException(
+                ExitCodes.Unavailable, $"{url}: no answer within {AnswerLimit.TotalSeconds:0} s");
+        }
+        catch (JsonException)
+        {
+            throw Foreign("the answer is no JSON");
+        }
+    }
+
+    private JsonObject Checked(JsonNode? body, string[] members) =>
+        body is JsonObject answer && Array.TrueForAll(members, answer.ContainsKey)
+            ? answer
+            : throw Foreign("the answer is another service's");
+
+    private VerbException Foreign(string why) => new(ExitCodes.Failed, $"{url}: {why}; is this the gateway?");
+
+    private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken over)
+    {
+        var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), over);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    [GeneratedRegex("<([^>]+)>; rel=\"next\"")]
+    private static partial Regex NextLink();
+}

@@ -1,0 +1,69 @@
+using System.CommandLine;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>A verb that asks a running gateway by HTTP, with the options that all of these have.</summary>
+internal static class GatewayVerb
+{
+    private const string UrlVariable = "PAYMENT_GATEWAY_URL";
+    private const string TokenVariable = "Gateway__Admin__Token";
+    // Both instances of `make run` and of compose.
+    private const string DefaultUrl = "http://localhost:9101;http://localhost:9102";
+
+    /// <summary>Prints JSON instead of text, on every verb that prints a report.</summary>
+    public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };
+
+    private static readonly Option<string> Url = new("--url")
+    {
+        Description = $"Where the gateway is; {UrlVariable}, or {DefaultUrl}. http://unix:/path for a socket. "
+            + "`status` asks the next of several when one does not answer, other verbs ask the first alone.",
+        HelpName = "url",
+    };
+
+    private static readonly Option<string> Token = new("--token")
+    {
+        Description = $"The admin token; {TokenVariable}.",
+        HelpName = "token",
+    };
+
+    /// <param name="name">The verb.</param>
+    /// <param name="description">One sentence.</param>
+    /// <param name="ask">Asks the gateway.</param>
+    /// <param name="asksNext">Asks the next URL when one is unavailable; only for a verb that changes nothing.</param>
+    public static Command Create(
+        string name, string description, Func<GatewayClient, ParseResult, Task<Report>> ask, bool asksNext = false)
+    {
+        var verb = new Command(name, description) { Url, Token, Json };
+        verb.SetAction(async (ParseResult parsed, CancellationToken cancellation) =>
+        {
+            var urls = (parsed.GetValue(Url) ?? Variable(UrlVariable) ?? DefaultUrl).Split(';');
+            var token = parsed.GetValue(Token) ?? Variable(TokenVariable);
+            var report = await AskAsync(asksNext ? urls : urls[..1], async url =>
+            {
+                using var gateway = new GatewayClient(url, token, cancellation);
+                return await ask(gateway, parsed);
+            });
+            return await report.WriteAsync(parsed);
+        });
+        return verb;
+    }
+
+    private static async Task<Report> AskAsync(string[] urls, Func<string, Task<Report>> ask)
+    {
+        var faults = new List<string>();
+        foreach (var url in urls)
+            try
+            {
+                return await ask(url);
+            }
+            catch (VerbException unavailable) when (unavailable.ExitCode == ExitCodes.Unavailable)
+            {
+                faults.Add(unavailable.Message);
+            }
+
+        throw new VerbException(ExitCodes.Unavailable, string.Join("; ", faults));
+    }
+
+    private static string? Variable(string name) =>
+        Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;
+}

@@ -1,0 +1,74 @@
+using System.CommandLine;
+using System.Data.Common;
+using System.Text.Json.Nodes;
+using Microsoft.Extensions.Logging.Abstractions;
+using Npgsql;
+using PaymentGateway.Configuration;
+using PaymentGateway.Hosting;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>
+/// `migrate`: brings the tables to this binary's version without starting it. A start does the same, in less time.
+/// </summary>
+internal static class MigrateVerb
+{
+    // Nobody waits for it, as for a start, and a large table may need it.
+    private const int CommandSeconds = 3_600;
+
+    private static readonly Option<string> Ledger = new("--ledger")
+    {
+        Description = "The connection string; the setting ConnectionStrings__Ledger.",
+        HelpName = "string",
+    };
+
+    private static readonly Option<string> Profile = new("--profile")
+    {
+        Description = "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.",
+        HelpName = "profile",
+    };
+
+    public static Command Create()
+    {
+        var migrate = new Command("migrate", "Brings the tables to this version; the earlier one may run meanwhile.")
+        {
+            Ledger, Profile, GatewayVerb.Json,
+        };
+        migrate.SetAction(async (ParseResult parsed, CancellationToken _) =>
+            await (await RunAsync(parsed)).WriteAsync(parsed));
+        return migrate;
+    }
+
+    private static async Task<Report> RunAsync(ParseResult parsed)
+    {
+        var given = new List<string>();
+        if (parsed.GetValue(Ledger) is { } ledger)
+            given.Add($"--ConnectionStrings:Ledger={ledger}");
+        if (parsed.GetValue(Profile) is { } profile)
+            given.Add($"--Gateway:Storage:Profile={profile}");
+        var (connectionString, durable) = GatewayOptions.ReadStorage(
+            new SettingsReader(GatewayApp.ReadSettings([.. given]), "Gateway"));
+
+        await using var connections = LedgerSetup.Shared(
+            LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),
+            TimeProvider.System);
+        try
+        {
+            var applied = await new SchemaSetup(connections, durable, NullLogger<SchemaSetup>.Instance).EnsureAsync();
+            return new Report(new JsonObject
+            {
+                ["version"] = Migration.All.Count,
+                ["applied"] = new JsonArray([.. applied.Select(migration => JsonValue.Create(migration.Name))]),
+            });
+        }
+        catch (PostgresException busy) when (busy.SqlState == PostgresErrorCodes.LockNotAvailable)
+        {
+            throw new VerbException(ExitCodes.Unavailable, $"a table is in use all the time: {busy.MessageText}");
+        }
+        catch (Exception failed) when (failed is DbException or TimeoutException)
+        {
+            throw new VerbException(ExitCodes.Unavailable, $"PostgreSQL: {failed.Message}");
+        }
+    }
+}

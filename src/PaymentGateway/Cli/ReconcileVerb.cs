@@ -1,0 +1,91 @@
+using System.CommandLine;
+using System.Globalization;
+using System.Text.Json.Nodes;
+using PaymentGateway.Reconciliation;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>`reconcile`: compares the ledger with what the processors hold, and repairs it where told to.</summary>
+internal static class ReconcileVerb
+{
+    private static readonly Option<string> From = new("--from")
+    {
+        Description = "The first requestedAt; ISO 8601, UTC unless a zone is given. The oldest, where not given.",
+        HelpName = "time",
+    };
+
+    private static readonly Option<string> To = new("--to")
+    {
+        Description = "The last requestedAt. The latest that nothing is in flight of, where not given.",
+        HelpName = "time",
+    };
+
+    private static readonly Option<bool> Repair = new("--repair")
+    {
+        Description = "Record what a processor holds, and put back in doubt what none holds.",
+    };
+
+    public static Command Create()
+    {
+        var verb = GatewayVerb.Create(
+            "reconcile", "Compares the ledger with the processors; exit code 65 when they differ.", AskAsync);
+        verb.Add(From);
+        verb.Add(To);
+        verb.Add(Repair);
+        return verb;
+    }
+
+    private static async Task<Report> AskAsync(GatewayClient gateway, ParseResult parsed)
+    {
+        var path = $"{ReconciliationEndpoint.Path}?repair={(parsed.GetValue(Repair) ? "true" : "false")}"
+            + Bound("from", parsed.GetValue(From)) + Bound("to", parsed.GetValue(To));
+        var error = parsed.InvocationConfiguration.Error;
+        var answer = await gateway.PostLongAsync(path, line => TellAsync(error, line));
+        if (answer?["report"] is not JsonObject report || (string?)report["outcome"] is not { } outcome)
+            throw new VerbException(ExitCodes.Failed, "the answer is no report; is this the gateway?");
+
+        var exitCode = outcome switch
+        {
+            "agrees" or "repaired" => ExitCodes.Ok,
+            "differs" => ExitCodes.Differs,
+            _ => ExitCodes.Unavailable,
+        };
+        var asJson = parsed.GetValue(GatewayVerb.Json);
+        return new Report(
+            asJson ? report : Table(report), exitCode,
+            asJson && exitCode == ExitCodes.Ok ? null : (string?)report["stopped"] ?? Summary(report, outcome));
+    }
+
+    private static string Summary(JsonObject report, string outcome)
+    {
+        var rows = (report["differences"] as JsonArray)?.Count ?? 0;
+        var more = (bool?)report["truncated"] == true ? ", and perhaps more" : "";
+        return $"{outcome}: {rows} differences{more}, {report["repaired"]} repaired; "
+            + $"{report["default"]?["ledger"]?["payments"] ?? 0} + {report["fallback"]?["ledger"]?["payments"] ?? 0} "
+            + $"payments of the ledger from {report["from"] ?? "-"} to {report["to"] ?? "-"}";
+    }
+
+    // A side in one cell: a line for each difference has to fit.
+    private static JsonArray Table(JsonObject report)
+    {
+        var table = new JsonArray();
+        foreach (var difference in report["differences"] as JsonArray ?? [])
+        {
+            var row = new JsonObject();
+            foreach (var (name, value) in difference as JsonObject ?? [])
+                row[name] = value is JsonObject side
+                    ? string.Join(' ', side.Select(member => member.Value?.ToString()))
+                    : value?.DeepClone();
+            table.Add((JsonNode)row);
+        }
+
+        return table;
+    }
+
+    private static async Task TellAsync(TextWriter error, JsonNode progress) =>
+        await error.WriteLineAsync(string.Create(
+            CultureInfo.InvariantCulture, $"{progress["phase"]}, {progress["calls"]} calls, at {progress["at"]}"));
+
+    private static string Bound(string name, string? time) =>
+        time is null ? "" : $"&{name}={Uri.EscapeDataString(time)}";
+}

@@ -1,0 +1,49 @@
+using System.CommandLine;
+using System.Text.Json.Nodes;
+using PaymentGateway.Admin;
+using PaymentGateway.Hosting;
+using PaymentGateway.Summarising;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>`status`: whether the gateway takes payments, what is settled, and what waits for an operator.</summary>
+internal static class StatusVerb
+{
+    private const int ParkedMax = 1_000;
+
+    public static Command Create() => GatewayVerb.Create(
+        "status", "Says whether the gateway takes payments, what is settled and what is parked.",
+        static (gateway, _) => AskAsync(gateway), asksNext: true);
+
+    // One that is not ready throws 503: nothing else is worth asking then.
+    private static async Task<Report> AskAsync(GatewayClient gateway)
+    {
+        var status = new JsonObject { ["ready"] = true };
+        Add(status, await gateway.GetAsync(HealthEndpoints.ReadyPath));
+        Add(status, await gateway.GetAsync(AuditEndpoints.SummaryPath, "default", "fallback"));
+        try
+        {
+            var (parked, next) = await gateway.GetRowsAsync($"{ParkedEndpoints.ListPath}?limit={ParkedMax}");
+            status["parked"] = parked.Count;
+            status["moreParked"] = next is not null;
+        }
+        catch (VerbException refused) when (refused.ExitCode == ExitCodes.NotPermitted)
+        {
+            return new Report(
+                status, gateway.HasToken ? ExitCodes.NotPermitted : ExitCodes.Ok,
+                $"what is parked needs --token: {refused.Message}");
+        }
+        catch (VerbException hidden) when (hidden.ExitCode == ExitCodes.Usage)
+        {
+            return new Report(status, Note: "what is parked is told on an operator's listener only");
+        }
+
+        return new Report(status);
+    }
+
+    private static void Add(JsonObject status, JsonObject answer)
+    {
+        foreach (var (name, value) in answer)
+            status[name] = value?.DeepClone();
+    }
+}

@@ -1,0 +1,314 @@
+namespace PaymentGateway.Configuration;
+
+/// <summary>
+/// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
+/// </summary>
+/// <param name="Tokens">For an operator's calls; none: those calls are open.</param>
+/// <param name="Purger">Who may empty the ledger; where there is a token, it is needed in any case.</param>
+/// <param name="LookUp">Who may look a payment up by its id.</param>
+/// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
+/// <param name="FallbackFee">The same of fallback.</param>
+/// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
+internal sealed record GatewayOptions(
+    string Ledger,
+    string InstanceName,
+    ListenUrls Urls,
+    IReadOnlyList<AdminToken> Tokens,
+    Purger Purger,
+    LookUp LookUp,
+    LogFormat LogFormat,
+    bool Durable,
+    TimeSpan? Retention,
+    Uri DefaultUrl,
+    Uri FallbackUrl,
+    decimal DefaultFee,
+    decimal FallbackFee,
+    IntakeOptions Intake,
+    RoutingOptions Routing,
+    SettlingOptions Settling,
+    RecordingOptions Recording,
+    LeasingOptions Leasing,
+    ReconciliationOptions Reconciling)
+{
+    /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
+    public const int BodyBytesMax = 4096;
+
+    /// <summary>Reads and validates all settings.</summary>
+    /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
+    public static GatewayOptions Read(IConfiguration configuration)
+    {
+        var settings = new SettingsReader(configuration, "Gateway");
+        var (ledger, durable) = ReadStorage(settings);
+        var urls = ListenUrls.Read(settings);
+        var options = new GatewayOptions(
+            ledger,
+            settings.Text("Gateway:Instance:Name", Environment.MachineName),
+            urls,
+            AdminToken.Read(settings, urls),
+            settings.Choice("Gateway:Admin:Purge", Purger.Operator),
+            settings.Choice("Gateway:Admin:LookUp", LookUp.Token),
+            settings.Choice("Gateway:Logging:Format", LogFormat.Text),
+            durable,
+            settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),
+            settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
+            settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
+            settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
+            settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
+            IntakeOptions.Read(settings),
+            RoutingOptions.Read(settings),
+            SettlingOptions.Read(settings),
+            RecordingOptions.Read(settings),
+            LeasingOptions.Read(settings),
+            ReconciliationOptions.Read(settings));
+        var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
+        if (options.Tokens.Count == 0 && tokenless == Tokenless.Loopback)
+            urls.RequireLoopback();
+        ReadSecretsDirectory(settings);
+        settings.RefuseUnknown();
+        return options;
+    }
+
+    /// <summary>What is needed for the tables alone: the connection string, and whether they are logged.</summary>
+    /// <exception cref="ConfigurationException">It is missing or wrong.</exception>
+    public static (string Ledger, bool Durable) ReadStorage(SettingsReader settings) => (
+        settings.Required("ConnectionStrings:Ledger"),
+        settings.Choice("Gateway:Storage:Profile", StorageProfile.Durable) == StorageProfile.Durable);
+
+    /// <summary>Where files lie that have the name of a setting and hold its value; null for none.</summary>
+    public static string? ReadSecretsDirectory(SettingsReader settings) =>
+        settings.OptionalText("Gateway:Secrets:Directory");
+
+    /// <summary>Where <paramref name="processor"/> listens.</summary>
+    public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;
+}
+
+/// <summary>What PostgreSQL keeps over its own crash.</summary>
+internal enum StorageProfile
+{
+    /// <summary>UNLOGGED tables: fast, empty after a crash of the database.</summary>
+    Unlogged,
+
+    /// <summary>Logged tables: nothing acknowledged is lost over a crash of the database.</summary>
+    Durable,
+}
+
+/// <summary>Who may look a payment up by its id.</summary>
+internal enum LookUp
+{
+    /// <summary>The holder of a token, where one is set.</summary>
+    Token,
+
+    /// <summary>Everybody who knows the id.</summary>
+    Everyone,
+}
+
+/// <summary>How a line of the log is written.</summary>
+internal enum LogFormat
+{
+    /// <summary>For people: time, level, category, event id, message.</summary>
+    Text,
+
+    /// <summary>For programs: one JSON object a line (docs/operations.md#log-events).</summary>
+    Json,
+}
+
+/// <summary>How payments are taken in.</summary>
+/// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
+/// <param name="Linger">How long payments linger at most while many come at once, before they are stored.</param>
+internal sealed record IntakeOptions(
+    int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger, int QueueCapacity)
+{
+    public static IntakeOptions Read(SettingsReader settings) => new(
+        settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
+        settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
+        settings.Duration("Gateway:Intake:StoreTimeout", "1.5s", "50ms", "2s"),
+        settings.Duration("Gateway:Intake:Linger", "3ms", "0s", "50ms"),
+        settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
+}
+
+/// <summary>How payments find their processor (docs/routing.md).</summary>
+/// <param name="FallbackAfter">How long a payment waits at most for a default processor that fails.</param>
+/// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
+/// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
+/// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
+internal sealed record RoutingOptions(
+    TimeSpan FallbackAfter, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
+{
+    /// <summary>An older health report says nothing of now: the report after it is missing.</summary>
+    public TimeSpan ReportOverdueAfter => HealthInterval * 2;
+
+    public static RoutingOptions Read(SettingsReader settings) => new(
+        settings.Duration("Gateway:Routing:FallbackAfter", "10s", "0s", "1440m"),
+        settings.Duration("Gateway:Routing:MaxLatency", "1.2s", "1ms", "60s"),
+        settings.Duration("Gateway:Routing:ProbeInterval", "0.5s", "0.5s", "60s"),
+        settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));
+}
+
+/// <summary>How outcomes are written.</summary>
+/// <param name="Linger">How long outcomes linger at most: nobody waits, and one statement costs less than many.</param>
+internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBuffered)
+{
+    public static RecordingOptions Read(SettingsReader settings) => new(
+        settings.Duration("Gateway:Recording:Linger", "50ms", "0s", "1s"),
+        settings.Count("Gateway:Recording:MaxBatch", 1_000, 1, 10_000),
+        settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
+}
+
+/// <summary>How payments keep an owner.</summary>
+internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
+{
+    public static LeasingOptions Read(SettingsReader settings)
+    {
+        var options = new LeasingOptions(
+            settings.Duration("Gateway:Leasing:LeaseDuration", "3s", "500ms", "5m"),
+            settings.Duration("Gateway:Leasing:RenewInterval", "1s", "100ms", "1m"));
+        if (options.RenewInterval * 2 > options.LeaseDuration)
+            throw SettingsReader.Wrong(
+                "Gateway:Leasing:RenewInterval", "must be at most half of Gateway__Leasing__LeaseDuration");
+
+        return options;
+    }
+}
+
+/// <summary>Whose POST /purge-payments is answered.</summary>
+internal enum Purger
+{
+    /// <summary>On the listeners of Gateway__Admin__Urls.</summary>
+    Operator,
+
+    /// <summary>On every listener: the challenge purges where it pays (contract.md).</summary>
+    Everyone,
+}
+
+/// <summary>How payments are charged and how doubt is resolved.</summary>
+/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
+/// <param name="Linger">How long charges linger when none waits, so that they begin together.</param>
+/// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
+/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+internal sealed record SettlingOptions(
+    TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
+    int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
+{
+    public static SettlingOptions Read(SettingsReader settings)
+    {
+        var options = new SettlingOptions(
+            settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
+            settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
+            settings.Duration("Gateway:Settling:Linger", "50ms", "0s", "200ms"),
+            settings.Count("Gateway:Settling:MaxConcurrency", 256, 1, 700),
+            settings.Count("Gateway:Settling:MaxRate", 2_000, 100, 1_000_000),
+            settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
+            settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
+            settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
+        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
+        if (options.InDoubtHorizon < options.CallTimeout)
+            throw SettingsReader.Wrong(
+                "Gateway:Settling:InDoubtHorizon", "must be at least Gateway__Settling__CallTimeout");
+
+        return options;
+    }
+}
+
+/// <summary>How ledgers are reconciled; without the processors' tokens they are not.</summary>
+/// <param name="DefaultToken">Of default's administration; null where reconciliation is off.</param>
+/// <param name="FallbackToken">The same of fallback.</param>
+/// <param name="MaxRate">How many calls a reconciliation may begin in a second, at both processors together.</param>
+internal sealed record ReconciliationOptions(string? DefaultToken, string? FallbackToken, int MaxRate)
+{
+    private const string DefaultKey = "Gateway:Processors:Default:AdminToken";
+    private const string FallbackKey = "Gateway:Processors:Fallback:AdminToken";
+
+    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    public bool IsOn => DefaultToken is not null;
+
+    /// <summary>Reads both tokens, or none.</summary>
+    /// <exception cref="ConfigurationException">One of them is missing, or cannot be sent in a header.</exception>
+    public static ReconciliationOptions Read(SettingsReader settings)
+    {
+        var options = new ReconciliationOptions(
+            settings.Secret("Gateway:Processors:Default:AdminToken"),
+            settings.Secret("Gateway:Processors:Fallback:AdminToken"),
+            settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
+        if (options.DefaultToken is null != options.FallbackToken is null)
+            throw SettingsReader.Wrong(
+                options.DefaultToken is null ? DefaultKey : FallbackKey, "is required beside the other processor's");
+        if (!CanBeSent(options.DefaultToken))
+            throw SettingsReader.Wrong(DefaultKey, "has characters that a header cannot have");
+        if (!CanBeSent(options.FallbackToken))
+            throw SettingsReader.Wrong(FallbackKey, "has characters that a header cannot have");
+
+        return options;
+    }
+
+    /// <summary>The token of <paramref name="processor"/>.</summary>
+    public string TokenOf(Processor processor) =>
+        (processor == Processor.Default ? DefaultToken : FallbackToken)
+        ?? throw new InvalidOperationException("Reconciliation is off.");
+
+    private static bool CanBeSent(string? token) =>
+        token is null || token.All(one => char.IsAscii(one) && !char.IsControl(one));
+}
+
+/// <summary>A token for an operator's calls. No record: its text must not have the secret.</summary>
+/// <param name="name">Names its holder in the record of operators' actions.</param>
+/// <param name="role">The highest role that it has.</param>
+/// <param name="secret">The token itself.</param>
+internal sealed class AdminToken(string name, Role role, string secret)
+{
+    /// <summary>Every caller, where no token is needed.</summary>
+    public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
+
+    private const string SingleKey = "Gateway:Admin:Token";
+    private const string NamedKey = "Gateway:Admin:Tokens";
+
+    // 64 bits as hexadecimal digits: more than a network can try out.
+    private const int LengthMin = 16;
+
+    public string Name => name;
+
+    public Role Role => role;
+
+    public string Secret => secret;
+
+    /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
+    /// <exception cref="ConfigurationException">
+    /// A token is missing, has another one's value, or is short where other hosts can try it out.
+    /// </exception>
+    public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
+    {
+        var tokens = new List<AdminToken>();
+        if (settings.Secret("Gateway:Admin:Token") is { } single)
+            Add(SingleKey, new AdminToken("admin", Role.Purge, single));
+        foreach (var name in settings.Names(NamedKey))
+        {
+            var key = $"{NamedKey}:{name}";
+            Add($"{key}:Token", new AdminToken(
+                name, settings.Choice($"{key}:Role", Role.Read), settings.Required($"{key}:Token")));
+        }
+
+        return tokens;
+
+        void Add(string key, AdminToken token)
+        {
+            if (token.Secret.Length < LengthMin && urls.Open is { } open)
+                throw SettingsReader.Wrong(
+                    key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
+            if (tokens.Exists(other => other.Secret == token.Secret))
+                throw SettingsReader.Wrong(key, "has the value of another token");
+            tokens.Add(token);
+        }
+    }
+}
+
+/// <summary>What a token allows; each role includes those before it.</summary>
+internal enum Role
+{
+    /// <summary>Calls that change nothing.</summary>
+    Read,
+
+    /// <summary>Calls that change something, but for the purge.</summary>
+    Operate,
+
+    /// <summary>The purge.</summary>
+    Purge,
+}

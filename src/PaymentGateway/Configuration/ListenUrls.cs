@@ -1,0 +1,88 @@
+using System.Net;
+
+namespace PaymentGateway.Configuration;
+
+/// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
+/// <param name="All">Every URL, separated by semicolons; null when none is set.</param>
+/// <param name="Operator">The listeners for an operator; none: such calls are answered nowhere.</param>
+/// <param name="AdminOnly">Those of them that payments do not come by.</param>
+internal sealed record ListenUrls(
+    string? All, IReadOnlyList<BindingAddress> Operator, IReadOnlyList<BindingAddress> AdminOnly)
+{
+    private const string MainSetting = "ASPNETCORE_URLS";
+    private const string AdminKey = "Gateway:Admin:Urls";
+
+    /// <summary>A listener that other hosts reach; null when all are sockets or loopback addresses.</summary>
+    public BindingAddress? Open => Split(All ?? "").Select(Parse)
+        .FirstOrDefault(address => address is not null && !IsLoopback(address));
+
+    /// <summary>The URLs of both settings; one that both name is shared.</summary>
+    /// <exception cref="ConfigurationException">
+    /// A URL for an operator cannot be listened on, or has the port of another one.
+    /// </exception>
+    public static ListenUrls Read(SettingsReader settings)
+    {
+        var urls = settings.OptionalText("urls");
+        if (settings.OptionalText("Gateway:Admin:Urls") is not { } adminUrls)
+            return new ListenUrls(urls, [], []);
+
+        if (urls is null)
+            throw new ConfigurationException(MainSetting, "is required beside Gateway__Admin__Urls");
+
+        var main = Split(urls).Select(url => Parse(url) ?? throw Wrong(MainSetting, url)).ToList();
+        var admin = Split(adminUrls)
+            .Select(url => Parse(url) is { Scheme: "http" } address ? address : throw Wrong(AdminKey, url)).ToList();
+        // A connection is known by its port.
+        var mixed = admin.Find(address => !address.IsUnixPipe && main.Exists(
+            other => !other.IsUnixPipe && other.Port == address.Port && !other.Equals(address)));
+        if (mixed is not null)
+            throw SettingsReader.Wrong(AdminKey, $"port {mixed.Port} is one of {MainSetting} at another host");
+
+        // As they were given: an address has its path in lower case when it is written again.
+        var added = Split(adminUrls).Where(url => !main.Contains(BindingAddress.Parse(url)));
+        return new ListenUrls(string.Join(';', added.Prepend(urls)), admin, admin.Except(main).ToList());
+    }
+
+    /// <summary>Refuses an operator's port that other hosts reach.</summary>
+    /// <exception cref="ConfigurationException">There is one.</exception>
+    public void RequireLoopback()
+    {
+        if (Operator.FirstOrDefault(address => !IsLoopback(address)) is { } open)
+            throw SettingsReader.Wrong(
+                AdminKey, $"{open} is reached by other hosts: set Gateway__Admin__Token, or "
+                    + $"Gateway__Admin__WithoutToken={Tokenless.Anywhere}");
+    }
+
+    // Kestrel listens on every address for each name but localhost.
+    private static bool IsLoopback(BindingAddress address) => address.IsUnixPipe
+        || address.Host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+        || (IPAddress.TryParse(address.Host, out var ip) && IPAddress.IsLoopback(ip));
+
+    private static string[] Split(string urls) =>
+        urls.Split(';', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+
+    private static ConfigurationException Wrong(string key, string url) =>
+        SettingsReader.Wrong(key, $"'{url}' is not a URL to listen on, such as http://unix:/run/admin.sock");
+
+    private static BindingAddress? Parse(string url)
+    {
+        try
+        {
+            return BindingAddress.Parse(url);
+        }
+        catch (FormatException)
+        {
+            return null;
+        }
+    }
+}
+
+/// <summary>On which of an operator's listeners no token is required.</summary>
+internal enum Tokenless
+{
+    /// <summary>On Unix sockets and on ports of a loopback address.</summary>
+    Loopback,
+
+    /// <summary>On all of them: a firewall, or the publishing of ports, keeps other hosts away.</summary>
+    Anywhere,
+}

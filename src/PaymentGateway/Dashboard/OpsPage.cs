@@ -1,0 +1,87 @@
+using PaymentGateway.Admin;
+using PaymentGateway.Configuration;
+using PaymentGateway.Http;
+using PaymentGateway.Leasing;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Dashboard;
+
+/// <summary>
+/// The page for who runs the gateway, GET /ops, with its files and calls; an operator's, so on the admin listener only.
+/// </summary>
+/// <remarks>Paths that are answered with are relative: a proxy may give the page a path of its own.</remarks>
+internal static class OpsPage
+{
+    public const string Path = "/ops";
+    private const string SignInPath = "/sign-in";
+
+    // Nothing in them is a secret; the page itself says that there is one to sign in.
+    private static readonly string[] Files = ["ops.css", "ops.js", "uplot.js", "uplot.css", "uplot.txt"];
+
+    public static void MapOps(this IEndpointRouteBuilder routes)
+    {
+        var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
+        var actions = routes.ServiceProvider.GetRequiredService<OperatorCalls>();
+        var open = routes.MapSameSiteGroup(Path);
+        open.MapPage("", "ops.html").Around(next => context =>
+            session.Find(context) is null ? SeeOther(context, "ops" + SignInPath) : next(context));
+        foreach (var file in Files)
+            open.MapPage("/" + file, file);
+        open.MapPage(SignInPath, "sign-in.html");
+        open.MapPost(SignInPath, context => SignInAsync(context, session, actions));
+        open.MapPost("/sign-out", context =>
+        {
+            AdminSession.End(context, Path);
+            return SeeOther(context, "../ops");
+        });
+
+        var calls = routes.MapSessionGroup(Path);
+        calls.MapGet("/events", routes.ServiceProvider.GetRequiredService<OpsEvents>().AnswerAsync);
+        calls.MapParked("/parked");
+    }
+
+    /// <summary>What the page is made with, for every instance.</summary>
+    public static void AddOps(this IServiceCollection services)
+    {
+        services.AddSingleton<AdminSession>();
+        services.AddSingleton<LiveEvents>();
+        services.AddSingleton<OpsEvents>();
+        services.AddSingleton<SharedFactsReader>();
+        services.AddSingleton(provider => new OverviewBuilder(
+            provider.GetRequiredService<GatewayOptions>(), provider.GetRequiredService<InstanceLock>().Identity,
+            provider.GetRequiredService<InstanceReader>().Bounds));
+        services.AddHostedService<OpsSampler>();
+    }
+
+    private static async Task SignInAsync(HttpContext context, AdminSession session, OperatorCalls actions)
+    {
+        if (session.Begin(context, await GivenAsync(context), Path) is { } by)
+            await actions.RecordAsync(context, by, static signedIn => SeeOther(signedIn, "../ops"));
+        else
+            // The fragment shows the message, and has the browser focus the field.
+            await SeeOther(context, "sign-in#token");
+    }
+
+    private static async Task<string> GivenAsync(HttpContext context)
+    {
+        try
+        {
+            return context.Request.HasFormContentType
+                ? (await context.Request.ReadFormAsync(context.RequestAborted))["token"].ToString()
+                : "";
+        }
+        catch (Exception malformed) when (
+            malformed is InvalidDataException or (IOException and not BadHttpRequestException))
+        {
+            return ""; // No form that a browser makes.
+        }
+    }
+
+    private static Task SeeOther(HttpContext context, string location)
+    {
+        context.Response.StatusCode = StatusCodes.Status303SeeOther;
+        context.Response.Headers.Location = location;
+        context.Response.Headers.CacheControl = "no-store";
+        return Task.CompletedTask;
+    }
+}

@@ -1,0 +1,149 @@
+using System.Globalization;
+using PaymentGateway.Configuration;
+using PaymentGateway.Settling;
+using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Dashboard;
+
+/// <summary>Puts what each instance says and what the database knows together into one view. Pure.</summary>
+/// <param name="Options">Of this instance.</param>
+/// <param name="Identity">Of this instance, as in its lease.</param>
+/// <param name="Bounds">Of the durations' buckets, seconds.</param>
+internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, double[] Bounds)
+{
+    // The worst first: what one instance that calls has found out, the others will.
+    private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
+    private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
+
+    /// <param name="at">UTC.</param>
+    /// <param name="epoch">Of this instance.</param>
+    /// <param name="own">How this instance is doing, now.</param>
+    /// <param name="isReset">A crash has emptied the ledger.</param>
+    /// <param name="shared">Null when PostgreSQL did not answer.</param>
+    public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
+    {
+        var all = Instances(epoch, own, shared?.Readings ?? []);
+        var speaking = all.Where(one => !one.IsSilent).Select(one => one.Reading).ToList();
+        return new Overview(
+            at, Options.InstanceName, shared is not null, isReset, Options.Tokens.Count > 0,
+            speaking.Sum(one => one.AcceptedPerSecond), speaking.Sum(one => one.SettledPerSecond),
+            DurationsOf(speaking.Select(one => one.Accepts)),
+            new BacklogView(
+                speaking.Sum(one => one.Unsettled), speaking.Exists(one => one.HasOverflow),
+                speaking.Max(one => one.OldestSeconds)),
+            speaking.Sum(one => one.InDoubt),
+            shared is null ? null : ParkedOf(shared.Parked),
+            Array.ConvertAll(Enum.GetValues<Processor>(), processor => ProcessorOf(processor, speaking, shared)),
+            all.ConvertAll(one => one.View).ToArray());
+    }
+
+    // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.
+    private List<Instance> Instances(int epoch, InstanceReading own, List<ReadingRow> rows) =>
+        rows.Where(row => row.Instance != Identity)
+            .GroupBy(row => row.Instance).Select(same => same.MaxBy(row => row.Epoch)!)
+            .Select(row => (Row: row, Reading: InstanceReading.Parse(row.Reading)))
+            .Where(one => one.Reading is not null)
+            .Select(one => new Instance(
+                one.Row.Epoch, one.Row.AgeSeconds, one.Row.AgeSeconds > Options.Leasing.LeaseDuration.TotalSeconds,
+                one.Reading!))
+            .Append(new Instance(epoch, 0, IsSilent: false, own))
+            .OrderBy(one => one.Reading.Name, StringComparer.Ordinal).ThenBy(one => one.Epoch).ToList();
+
+    private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
+    {
+        var lanes = speaking.ConvertAll(one => one.Lanes[(int)processor - 1]);
+        // One that has no payments does not find out that a processor is back.
+        var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
+        var telling = calling.Count > 0 ? calling : lanes;
+        var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
+        return new ProcessorView(
+            processor == Processor.Default ? "default" : "fallback",
+            Circuits.FirstOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
+            Availabilities.FirstOrDefault(state => telling.Exists(lane => lane.Availability == state), "usable"),
+            telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
+            speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
+            DurationsOf(lanes.Select(lane => lane.Calls)),
+            report is null ? null : new ReportView(
+                report.Failing, report.MinResponseMs, report.AgeSeconds,
+                report.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds),
+            shared is null ? null : SettledOf(processor, shared.Totals));
+    }
+
+    private SettledView SettledOf(Processor processor, List<TotalsRow> totals)
+    {
+        var row = totals.Find(one => one.Processor == (short)processor);
+        var amount = Money.FromCents(row?.AmountCents ?? 0);
+        var rate = processor == Processor.Default ? Options.DefaultFee : Options.FallbackFee;
+        return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
+    }
+
+    private static string Text(decimal amount) => amount.ToString("0.00", CultureInfo.InvariantCulture);
+
+    private static ParkedView ParkedOf(List<ParkedCountRow> rows)
+    {
+        var payments = rows.Sum(row => row.Payments);
+        return new ParkedView(
+            payments, payments >= ParkedCount.CountMax,
+            rows.OrderByDescending(row => row.Payments).ThenBy(row => row.Reason, StringComparer.Ordinal).ToArray());
+    }
+
+    private Durations DurationsOf(IEnumerable<long[]> histograms)
+    {
+        var counts = Percentile.Merge(histograms, Bounds.Length + 1);
+        return new Durations(
+            Percentile.Of(0.5, Bounds, counts) * 1_000, Percentile.Of(0.99, Bounds, counts) * 1_000);
+    }
+
+    /// <summary>How an instance did, and how long ago; a silent one's lease has expired.</summary>
+    private sealed record Instance(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading)
+    {
+        public InstanceView View => new(
+            Reading.Name, Epoch, IsSilent, AgeSeconds, Reading.LeaseHeld, Reading.AcceptedPerSecond,
+            Reading.SettledPerSecond, Reading.Unsettled, Reading.InDoubt, Reading.MemoryBytes,
+            Array.ConvertAll(Reading.Lanes, lane => lane.Circuit));
+    }
+}
+
+/// <summary>Percentiles out of the buckets of a histogram, as Prometheus reckons them.</summary>
+internal static class Percentile
+{
+    /// <summary>The value below which a share of the measurements lies.</summary>
+    /// <param name="share">From 0 to 1.</param>
+    /// <param name="bounds">The upper bounds of the buckets; one more counts what is above them.</param>
+    /// <param name="counts">How many are in each.</param>
+    /// <returns>
+    /// Between the bounds of its bucket, in proportion; the last bound where it is above; null when nothing was
+    /// measured.
+    /// </returns>
+    public static double? Of(double share, double[] bounds, long[] counts)
+    {
+        var all = counts.Sum();
+        if (all <= 0)
+            return null;
+
+        var (rank, below) = (share * all, 0L);
+        for (var at = 0; at < bounds.Length; at++)
+        {
+            if (counts[at] > 0 && below + counts[at] >= rank)
+            {
+                var lower = at == 0 ? 0 : bounds[at - 1];
+                return lower + (bounds[at] - lower) * ((rank - below) / counts[at]);
+            }
+
+            below += counts[at];
+        }
+
+        return bounds[^1];
+    }
+
+    /// <summary>Adds the counts of several histograms of the same buckets.</summary>
+    public static long[] Merge(IEnumerable<long[]> histograms, int buckets)
+    {
+        var sum = new long[buckets];
+        foreach (var counts in histograms)
+            for (var at = 0; at < Math.Min(buckets, counts.Length); at++)
+                sum[at] += counts[at];
+        return sum;
+    }
+}

@@ -1,0 +1,39 @@
+using System.Globalization;
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using System.Text.Json.Serialization.Metadata;
+
+namespace PaymentGateway.Http;
+
+/// <summary>An answer in JSON: no cache keeps it, and no browser takes it for something else.</summary>
+internal static class JsonAnswer
+{
+    /// <summary>Writes a value as the whole answer.</summary>
+    /// <param name="context">The request that gets it.</param>
+    /// <param name="value">The content.</param>
+    /// <param name="type">Of the value, by a source-generated context.</param>
+    /// <param name="contentType">application/json where it is null.</param>
+    public static Task WriteAsync<T>(
+        HttpContext context, T value, JsonTypeInfo<T> type, string? contentType = null)
+    {
+        SetHeaders(context.Response);
+        return context.Response.WriteAsJsonAsync(value, type, contentType);
+    }
+
+    /// <summary>Sets the headers alone, for an answer that is written in parts.</summary>
+    public static void SetHeaders(HttpResponse response)
+    {
+        response.Headers.CacheControl = "no-store";
+        response.Headers.XContentTypeOptions = "nosniff";
+    }
+}
+
+/// <summary>Writes an instant (UTC) with six decimals always; the serializer drops zeros at the end.</summary>
+internal sealed class InstantConverter : JsonConverter<DateTime>
+{
+    public override DateTime Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+        reader.GetDateTime();
+
+    public override void Write(Utf8JsonWriter writer, DateTime value, JsonSerializerOptions options) =>
+        writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
+}

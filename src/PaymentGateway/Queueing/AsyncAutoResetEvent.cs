@@ -1,0 +1,26 @@
+namespace PaymentGateway.Queueing;
+
+/// <summary>Wakes one waiting loop; several sets while nobody waits count as one. Safe from any thread.</summary>
+internal sealed class AsyncAutoResetEvent(TimeProvider clock)
+{
+    private TaskCompletionSource _next = New();
+
+    public void Set() => Volatile.Read(ref _next).TrySetResult();
+
+    /// <summary>Waits until it is set, at most <paramref name="limit"/>.</summary>
+    /// <exception cref="OperationCanceledException">Told to stop.</exception>
+    public async Task WaitAsync(TimeSpan limit, CancellationToken cancellation)
+    {
+        try
+        {
+            await Volatile.Read(ref _next).Task.WaitAsync(limit, clock, cancellation);
+            Volatile.Write(ref _next, New());
+        }
+        catch (TimeoutException)
+        {
+            // The limit is a wake-up too: what depends on time is checked again.
+        }
+    }
+
+    private static TaskCompletionSource New() => new(TaskCreationOptions.RunContinuationsAsynchronously);
+}

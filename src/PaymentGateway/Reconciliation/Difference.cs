@@ -1,0 +1,138 @@
+using PaymentGateway.Admin;
+using PaymentGateway.Processors;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Reconciliation;
+
+/// <summary>How ledger and processors differ about a payment, or about a window.</summary>
+internal enum DifferenceKind
+{
+    /// <summary>A processor holds it, and in the ledger it is not settled.</summary>
+    Unrecorded,
+
+    /// <summary>Settled in the ledger, and no processor holds it.</summary>
+    Absent,
+
+    /// <summary>Settled in the ledger at the one processor, and the other one holds it.</summary>
+    Misplaced,
+
+    /// <summary>Both processors hold it.</summary>
+    ChargedTwice,
+
+    /// <summary>Its processor holds it with another amount, and perhaps another requestedAt.</summary>
+    Amount,
+
+    /// <summary>Its processor holds it with another requestedAt.</summary>
+    RequestedAt,
+
+    /// <summary>A processor holds payments in a window of which the ledger has none.</summary>
+    Unknown,
+
+    /// <summary>The sums of a window differ, and its payments do not say why.</summary>
+    Sums,
+}
+
+/// <summary>What became of a difference.</summary>
+internal enum RepairResult
+{
+    /// <summary>No repair was asked for, or none is possible.</summary>
+    Left,
+
+    /// <summary>The ledger has it as settled now.</summary>
+    Recorded,
+
+    /// <summary>The ledger's settlement says now what the processor says.</summary>
+    Corrected,
+
+    /// <summary>In the ledger it is in doubt now, and will be charged.</summary>
+    PutBack,
+}
+
+/// <summary>A payment as the ledger has it and as both processors have it.</summary>
+internal sealed record PaymentSides(PaymentRow Row, LookupOutcome AtDefault, LookupOutcome AtFallback)
+{
+    /// <summary>Where the ledger has it settled; null: nowhere.</summary>
+    public Processor? SettledAt => (Processor?)Row.Processor;
+
+    /// <summary>Who holds it, where only one does.</summary>
+    public Processor? HeldBy => (AtDefault.Result, AtFallback.Result) switch
+    {
+        (LookupResult.Found, LookupResult.NotFound) => Processor.Default,
+        (LookupResult.NotFound, LookupResult.Found) => Processor.Fallback,
+        _ => null,
+    };
+
+    public LookupOutcome At(Processor processor) => processor == Processor.Default ? AtDefault : AtFallback;
+
+    /// <summary>Whether a processor holds it exactly as the ledger has it settled there.</summary>
+    public bool IsAsSettled(Processor processor) => SettledAt == processor
+        && At(processor) is { Result: LookupResult.Found } held
+        && (held.AmountCents, held.RequestedAt) == (Row.AmountCents, Row.RequestedAt);
+
+    /// <summary>How the sides differ; null where they do not. Both processors have given an answer.</summary>
+    public DifferenceKind? Compare()
+    {
+        var none = AtDefault.Result == LookupResult.NotFound && AtFallback.Result == LookupResult.NotFound;
+        return (SettledAt, HeldBy) switch
+        {
+            (null, null) when none => null,
+            (_, null) when none => DifferenceKind.Absent,
+            (_, null) => DifferenceKind.ChargedTwice,
+            (null, _) => DifferenceKind.Unrecorded,
+            var (settled, held) when settled != held => DifferenceKind.Misplaced,
+            var (_, held) when At(held!.Value).AmountCents != Row.AmountCents => DifferenceKind.Amount,
+            var (_, held) when At(held!.Value).RequestedAt != Row.RequestedAt => DifferenceKind.RequestedAt,
+            _ => null,
+        };
+    }
+}
+
+/// <summary>A difference of one payment, or of a window.</summary>
+/// <param name="Payment">Null for a window.</param>
+/// <param name="Window">Null for a payment.</param>
+internal sealed record Difference(DifferenceKind Kind, PaymentSides? Payment, DifferingWindow? Window)
+{
+    /// <summary>Of a window: what the processor holds beyond the ledger.</summary>
+    public Sums Excess { get; init; }
+
+    /// <summary>It was another kind of difference when it was named.</summary>
+    public bool HasChanged { get; init; }
+
+    public RepairResult Repair { get; init; }
+
+    /// <summary>Why it is left, where a repair was asked for.</summary>
+    public string? Why { get; init; }
+}
+
+/// <summary>The words of answers and metrics.</summary>
+internal static class DifferenceWords
+{
+    /// <summary>The sides that lack it; null where none does.</summary>
+    public static string? LackedBy(Difference difference) => difference.Kind switch
+    {
+        DifferenceKind.Unrecorded or DifferenceKind.Unknown => "ledger",
+        DifferenceKind.Absent => "processors",
+        DifferenceKind.Misplaced => PaymentWords.Of(difference.Payment!.SettledAt!.Value),
+        _ => null,
+    };
+
+    public static string Of(DifferenceKind kind) => kind switch
+    {
+        DifferenceKind.Unrecorded => "unrecorded",
+        DifferenceKind.Absent => "absent",
+        DifferenceKind.Misplaced => "misplaced",
+        DifferenceKind.ChargedTwice => "charged_twice",
+        DifferenceKind.Amount => "amount",
+        DifferenceKind.RequestedAt => "requested_at",
+        DifferenceKind.Unknown => "unknown",
+        _ => "sums",
+    };
+
+    public static string Of(RepairResult repair) => repair switch
+    {
+        RepairResult.Recorded => "recorded",
+        RepairResult.Corrected => "corrected",
+        RepairResult.PutBack => "put_back",
+        _ => "left",
+    };
+}

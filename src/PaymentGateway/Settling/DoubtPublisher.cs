@@ -1,0 +1,70 @@
+using PaymentGateway.Queueing;
+using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Settling;
+
+/// <summary>
+/// Tells the database which payments are in doubt, so that every instance can say so. Nothing waits for it, and what it
+/// writes decides nothing: it may fail, or come late.
+/// </summary>
+internal sealed partial class DoubtPublisher(
+    DoubtMarks marks, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
+{
+    private const int PageMax = 1_000;
+
+    // Most doubts end sooner.
+    private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);
+
+    private long _sweptAt = clock.GetTimestamp();
+    private readonly OutageLog _outage = new();
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            await marks.Changed.WaitAsync(SweepInterval, stoppingToken);
+            await Task.Delay(Linger, clock, stoppingToken);
+            var changes = marks.TakeAll();
+            try
+            {
+                await TellAsync(changes);
+                _outage.Succeed();
+            }
+            catch (Exception failed)
+            {
+                marks.Return(changes);
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.MarkingFailed(log, level, failed.Message);
+                await Task.Delay(RetryAfter, clock, stoppingToken);
+                marks.Changed.Set();
+            }
+        }
+    }
+
+    private async Task TellAsync(Dictionary<Payment, bool> changes)
+    {
+        foreach (var page in Pages(changes, begun: true))
+            await store.MarkAsync(page);
+        foreach (var page in Pages(changes, begun: false))
+            await store.ClearAsync(page);
+        if (clock.GetElapsedTime(_sweptAt) < SweepInterval)
+            return;
+
+        await store.SweepAsync();
+        _sweptAt = clock.GetTimestamp();
+    }
+
+    private static IEnumerable<DoubtArgs> Pages(Dictionary<Payment, bool> changes, bool begun) => changes
+        .Where(change => change.Value == begun).Select(change => change.Key).Chunk(PageMax)
+        .Select(page => new DoubtArgs(
+            Array.ConvertAll(page, payment => payment.AcceptedAt), Array.ConvertAll(page, payment => payment.Id)));
+
+    private static partial class Log
+    {
+        [LoggerMessage(EventId = 415, Message = "Failed to save in-doubt changes: {Reason}")]
+        public static partial void MarkingFailed(ILogger log, LogLevel level, string reason);
+    }
+}

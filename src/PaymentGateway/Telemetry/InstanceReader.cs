@@ -1,0 +1,136 @@
+using System.Text.Json;
+using System.Text.Json.Serialization;
+using PaymentGateway.Configuration;
+
+namespace PaymentGateway.Telemetry;
+
+/// <summary>
+/// Reads how this instance does out of its metrics: rates of the last second, durations of the last ten. Safe from any
+/// thread.
+/// </summary>
+internal sealed class InstanceReader(
+    GatewayMetrics metrics, MetricListener listener, IGatewayState state, GatewayOptions options, TimeProvider clock)
+{
+    // Rates of a moment would be zero or absurd, and a renewal may follow another one at once.
+    private const double RateSecondsMin = 0.9;
+
+    // A percentile of one second would jump.
+    private const double WindowSeconds = 10;
+
+    private static readonly Processor[] Both = Enum.GetValues<Processor>();
+
+    // Found once, because a renewal must not wait for the listener's lock while it writes all metrics.
+    private readonly MeasuredInstrument _accepted = listener.Of(metrics.Accepted.Instrument);
+    private readonly MeasuredInstrument _accepts = listener.Of(metrics.AcceptDuration.Instrument);
+    private readonly MeasuredInstrument _calls = listener.Of(metrics.CallDuration.Instrument);
+    private readonly List<Counts> _past = [];
+
+    /// <summary>The upper bounds of the durations' buckets, seconds.</summary>
+    public double[] Bounds => _accepts.Bounds;
+
+    /// <summary>How the instance does now; rates and durations of the first reading are zero.</summary>
+    public InstanceReading Read()
+    {
+        lock (_past)
+        {
+            var now = Count();
+            if (_past.Count == 0 || SecondsBetween(_past[^1], now) >= RateSecondsMin)
+                _past.Add(now);
+            while (_past.Count > 1 && SecondsBetween(_past[1], now) >= WindowSeconds)
+                _past.RemoveAt(0);
+            var first = _past[0];
+            var before = _past.FindLast(one => SecondsBetween(one, now) >= RateSecondsMin) ?? first;
+            var seconds = Math.Max(SecondsBetween(before, now), RateSecondsMin);
+            return new InstanceReading(
+                options.InstanceName, state.IsLeaseHeld, (now.Accepted - before.Accepted) / seconds,
+                (now.Settled - before.Settled) / seconds, state.Unsettled, state.OldestAge.TotalSeconds,
+                state.HasOverflow, state.InDoubt, Environment.WorkingSet,
+                Math.Max(SecondsBetween(first, now), RateSecondsMin), Since(first.Accepts, now.Accepts),
+                Array.ConvertAll(Both, processor => LaneOf(processor, first, now)));
+        }
+    }
+
+    private double SecondsBetween(Counts from, Counts to) => clock.GetElapsedTime(from.At, to.At).TotalSeconds;
+
+    private LaneReading LaneOf(Processor processor, Counts first, Counts now)
+    {
+        var (lane, at) = (state.Read(processor), Array.IndexOf(Both, processor));
+        return new LaneReading(
+            lane.Circuit, lane.Availability, lane.ExpectedLatency.TotalSeconds, lane.InFlight,
+            Since(first.Calls[at], now.Calls[at]));
+    }
+
+    private Counts Count() => new(
+        clock.GetTimestamp(), (long)_accepted.Series.Sum(series => series.Read().Sum), metrics.SettledPayments,
+        BucketsOf(_accepts, []), Array.ConvertAll(Both, processor => BucketsOf(_calls, [Tags.Of(processor)])));
+
+    // A series is there from its first measurement on.
+    private static long[] BucketsOf(MeasuredInstrument histogram, KeyValuePair<string, object?>[] tags) =>
+        histogram.Series.FirstOrDefault(series => series.Has(tags))?.Read().Counts
+            ?? new long[histogram.Bounds.Length + 1];
+
+    private static long[] Since(long[] first, long[] now) =>
+        first.Zip(now, static (before, after) => after - before).ToArray();
+
+    /// <summary>Everything that only rises, at one moment.</summary>
+    private sealed record Counts(long At, long Accepted, long Settled, long[] Accepts, long[][] Calls);
+}
+
+/// <summary>How one instance does, in one second; its lease row has it as JSON.</summary>
+/// <param name="Name">Of the instance, for people.</param>
+/// <param name="LeaseHeld">It may charge.</param>
+/// <param name="AcceptedPerSecond">New payments, in the last second.</param>
+/// <param name="SettledPerSecond">Outcomes that entered the ledger, in the last second.</param>
+/// <param name="Unsettled">Payments in its memory.</param>
+/// <param name="OldestSeconds">The age of the oldest of them, and of those in the table.</param>
+/// <param name="HasOverflow">Further payments wait in the table.</param>
+/// <param name="InDoubt">Payments that were perhaps charged.</param>
+/// <param name="MemoryBytes">Resident.</param>
+/// <param name="WindowSeconds">How long the durations were measured for; some ten seconds.</param>
+/// <param name="Accepts">Acceptances of the last seconds by how long they took, in the buckets of the metrics.</param>
+/// <param name="Lanes">What it knows of each processor, default first.</param>
+internal sealed record InstanceReading(
+    string Name, bool LeaseHeld, double AcceptedPerSecond, double SettledPerSecond, int Unsettled,
+    double OldestSeconds, bool HasOverflow, int InDoubt, long MemoryBytes, double WindowSeconds, long[] Accepts,
+    LaneReading[] Lanes)
+{
+    public string ToJson() => JsonSerializer.Serialize(this, ReadingJsonContext.Default.InstanceReading);
+
+    /// <returns>Null when it cannot be shown, because another version wrote it.</returns>
+    public static InstanceReading? Parse(string json)
+    {
+        try
+        {
+            var read = JsonSerializer.Deserialize(json, ReadingJsonContext.Default.InstanceReading);
+            return read is { Name: not null, WindowSeconds: > 0, Accepts: not null, Lanes: [{ } first, { } second] }
+                && first.IsWhole() && second.IsWhole()
+                && double.IsFinite(
+                    read.AcceptedPerSecond + read.SettledPerSecond + read.OldestSeconds + read.WindowSeconds)
+                ? read
+                : null;
+        }
+        catch (JsonException)
+        {
+            return null;
+        }
+    }
+}
+
+/// <summary>What one instance knows of one processor.</summary>
+/// <param name="Circuit">One of the states of a circuit breaker, as in the metrics.</param>
+/// <param name="Availability">What routing may do with it, as in the metrics.</param>
+/// <param name="ExpectedSeconds">How long a charge is expected to take.</param>
+/// <param name="InFlight">Charges in flight.</param>
+/// <param name="Calls">Charges of the last seconds by how long they took, in the buckets of the metrics.</param>
+internal sealed record LaneReading(
+    string Circuit, string Availability, double ExpectedSeconds, int InFlight, long[] Calls)
+{
+    /// <summary>False when something is missing, because another version wrote it.</summary>
+    public bool IsWhole() =>
+        Circuit is not null && Availability is not null && Calls is not null && double.IsFinite(ExpectedSeconds);
+}
+
+/// <summary>A reading in a lease row.</summary>
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(InstanceReading))]
+internal sealed partial class ReadingJsonContext : JsonSerializerContext;

@@ -1,0 +1,42 @@
+using System.Diagnostics.Metrics;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Resources;
+using OpenTelemetry.Trace;
+using PaymentGateway.Configuration;
+
+namespace PaymentGateway.Telemetry;
+
+/// <summary>
+/// Metrics and traces by OTLP, where OTEL_EXPORTER_OTLP_ENDPOINT is set (docs/metrics.md); else nothing of it runs.
+/// </summary>
+internal static class OtlpExport
+{
+    private const string Endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+    // Makes a span of each request, with the trace that its client sent.
+    private const string Requests = "Microsoft.AspNetCore";
+
+    public static void AddOtlpExport(
+        this IServiceCollection services, IConfiguration configuration, GatewayOptions options)
+    {
+        if (string.IsNullOrWhiteSpace(configuration[Endpoint]))
+            return;
+
+        services.AddOpenTelemetry()
+            .ConfigureResource(resource => resource.AddService(
+                "payment-gateway", autoGenerateServiceInstanceId: false, serviceInstanceId: options.InstanceName))
+            .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql)
+                .AddView(ViewOf).AddOtlpExporter())
+            .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
+    }
+
+    // The same instruments and buckets as in Prometheus' format.
+    private static MetricStreamConfiguration? ViewOf(Instrument instrument)
+    {
+        if (instrument.Meter.Name == MetricListener.Npgsql && !MetricListener.IsOfPools(instrument))
+            return MetricStreamConfiguration.Drop;
+
+        var bounds = MeasuredInstrument.BoundsOf(instrument);
+        return bounds.Length == 0 ? null : new ExplicitBucketHistogramConfiguration { Boundaries = bounds };
+    }
+}

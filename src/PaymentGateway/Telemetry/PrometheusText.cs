@@ -1,0 +1,87 @@
+using System.Globalization;
+using System.Text;
+
+namespace PaymentGateway.Telemetry;
+
+/// <summary>Prometheus' text format, version 0.0.4, with names as OpenTelemetry translates them.</summary>
+internal static class PrometheusText
+{
+    public const string ContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+    /// <summary>Writes every series of every instrument.</summary>
+    public static string Write(IEnumerable<MeasuredInstrument> instruments)
+    {
+        var text = new StringBuilder(16 * 1024);
+        foreach (var instrument in instruments)
+            Write(text, instrument);
+        return text.ToString();
+    }
+
+    /// <summary>The name of an instrument here: payment_gateway_store_duration_seconds, say.</summary>
+    public static string NameOf(MeasuredInstrument instrument)
+    {
+        var name = Plain(instrument.Instrument.Name) + instrument.Instrument.Unit switch
+        {
+            "s" => "_seconds",
+            "By" => "_bytes",
+            _ => "",
+        };
+        return instrument.Kind == InstrumentKind.Counter ? name + "_total" : name;
+    }
+
+    private static void Write(StringBuilder text, MeasuredInstrument instrument)
+    {
+        var series = instrument.Series;
+        if (series.Count == 0)
+            return;
+
+        var name = NameOf(instrument);
+        var type = instrument.Kind switch
+        {
+            InstrumentKind.Counter => "counter",
+            InstrumentKind.Gauge => "gauge",
+            _ => "histogram",
+        };
+        text.Append(CultureInfo.InvariantCulture, $"# HELP {name} {instrument.Instrument.Description}\n");
+        text.Append(CultureInfo.InvariantCulture, $"# TYPE {name} {type}\n");
+        foreach (var one in series)
+        {
+            var (sum, counts) = one.Read();
+            var labels = Labels(one.Tags);
+            if (instrument.Kind == InstrumentKind.Histogram)
+                WriteBuckets(text, name, labels, instrument.Bounds, sum, counts);
+            else
+                WriteLine(text, name, labels, sum);
+        }
+    }
+
+    private static void WriteBuckets(
+        StringBuilder text, string name, string labels, double[] bounds, double sum, long[] counts)
+    {
+        long all = 0;
+        var others = labels.Length > 0 ? labels + "," : "";
+        for (var i = 0; i < counts.Length; i++)
+        {
+            all += counts[i];
+            var bound = i < bounds.Length ? bounds[i].ToString(CultureInfo.InvariantCulture) : "+Inf";
+            WriteLine(text, name + "_bucket", $"{others}le=\"{bound}\"", all);
+        }
+
+        WriteLine(text, name + "_sum", labels, sum);
+        WriteLine(text, name + "_count", labels, all);
+    }
+
+    private static void WriteLine(StringBuilder text, string name, string labels, double value) =>
+        text.Append(name).Append(labels.Length > 0 ? $"{{{labels}}} " : " ")
+            .Append(value.ToString(CultureInfo.InvariantCulture)).Append('\n');
+
+    private static string Labels(KeyValuePair<string, object?>[] tags) => string.Join(',', tags.Select(tag =>
+    {
+        var value = Convert.ToString(tag.Value, CultureInfo.InvariantCulture)!;
+        var escaped = value.Replace("\\", "\\\\", StringComparison.Ordinal)
+            .Replace("\"", "\\\"", StringComparison.Ordinal).Replace("\n", "\\n", StringComparison.Ordinal);
+        return $"{Plain(tag.Key)}=\"{escaped}\"";
+    }));
+
+    private static string Plain(string name) => name.Replace('.', '_');
+}

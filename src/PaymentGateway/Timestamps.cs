@@ -1,0 +1,57 @@
+using System.Globalization;
+
+namespace PaymentGateway;
+
+/// <summary>
+/// Instants as processors and PostgreSQL keep them: UTC, whole microseconds. .NET counts in tenths of one, and
+/// a ledger that keeps the seventh digit would not agree with the processors' (contract.md).
+/// </summary>
+internal static class Timestamps
+{
+    private static readonly string[] Iso8601 =
+    [
+        "yyyy-MM-dd'T'HH:mm:ss.FFFFFFFK", "yyyy-MM-dd'T'HH:mmK", "yyyy-MM-dd",
+    ];
+
+    /// <summary>Reads a parameter of a request: ISO 8601, before the year 9999; without a zone it is UTC.</summary>
+    public static bool TryParse(string? text, out DateTime utc)
+    {
+        utc = default;
+        // .NET takes a point without digits for a fraction.
+        if (text?.IndexOf('.', StringComparison.Ordinal) is >= 0 and var point
+            && (point + 1 == text.Length || !char.IsAsciiDigit(text[point + 1])))
+            return false;
+
+        // An unescaped + of a zone arrives as a space.
+        var parsed = DateTimeOffset.TryParseExact(
+            text?.Replace(' ', '+'), Iso8601, CultureInfo.InvariantCulture,
+            DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var stamp);
+        utc = stamp.UtcDateTime;
+        return parsed && utc < new DateTime(9999, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+    }
+
+    public static DateTime UtcMicroseconds(this TimeProvider clock) => Truncate(clock.GetUtcNow().UtcDateTime);
+
+    /// <summary>A duration in the units of the monotonic timestamps.</summary>
+    public static long TicksOf(this TimeProvider clock, TimeSpan duration) =>
+        (long)(duration.TotalSeconds * clock.TimestampFrequency);
+
+    /// <summary>Whole microseconds since 1970.</summary>
+    public static long ToMicroseconds(DateTime utc) => (utc - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
+
+    /// <returns>UTC; null where DateTime ends sooner.</returns>
+    public static DateTime? FromMicroseconds(long sinceEpoch) =>
+        sinceEpoch >= ToMicroseconds(DateTime.MinValue) && sinceEpoch <= ToMicroseconds(DateTime.MaxValue)
+            ? DateTime.UnixEpoch.AddTicks(sinceEpoch * TimeSpan.TicksPerMicrosecond)
+            : null;
+
+    public static DateTime Truncate(DateTime utc) =>
+        new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
+
+    /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
+    public static DateTime RoundUp(DateTime utc)
+    {
+        var cut = Truncate(utc);
+        return cut == utc ? cut : cut.AddTicks(TimeSpan.TicksPerMicrosecond);
+    }
+}

@@ -1,0 +1,238 @@
+using Microsoft.AspNetCore.Routing;
+using PaymentGateway.Admin;
+
+namespace PaymentGateway.Tests.Admin;
+
+/// <summary>By which listener an operator's calls are answered, and that they do not exist by any other.</summary>
+public sealed class AdminListenerTests : IAsyncLifetime
+{
+    private static readonly HttpMethod[] Methods =
+    [
+        HttpMethod.Get, HttpMethod.Head, HttpMethod.Post, HttpMethod.Put, HttpMethod.Patch, HttpMethod.Delete,
+        HttpMethod.Options,
+    ];
+
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("gateway-admin");
+    private GatewayRig _rig = null!;
+
+    private string AdminSocket => Path.Combine(_directory.FullName, "admin.sock");
+
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync()
+    {
+        await _rig.DisposeAsync();
+        _directory.Delete(recursive: true);
+    }
+
+    [PostgresFact]
+    public async Task With_a_socket_of_its_own_an_operators_calls_are_answered_there_only()
+    {
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
+        using var admin = UnixHttp.To(AdminSocket);
+
+        await AreHiddenAsync(gateway);
+        await AreAnsweredAsync(admin);
+        await gateway.PayAsync();
+    }
+
+    [PostgresFact]
+    public async Task With_a_port_of_its_own_an_operators_calls_are_answered_there_only()
+    {
+        var port = FreePort();
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+
+        await AreHiddenAsync(gateway);
+        await AreAnsweredAsync(admin);
+    }
+
+    [PostgresFact]
+    public async Task Without_a_listener_an_operators_calls_are_answered_nowhere()
+    {
+        var gateway = await _rig.StartGatewayAsync("Admin:Urls=");
+
+        await AreHiddenAsync(gateway);
+        await gateway.PayAsync();
+    }
+
+    [PostgresFact]
+    public async Task On_a_shared_listener_they_are_answered_beside_the_payments()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        using var client = UnixHttp.To(gateway.Socket);
+
+        await AreAnsweredAsync(client);
+        await gateway.PayAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_Host_header_opens_nothing()
+    {
+        var port = FreePort();
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
+        using var client = UnixHttp.To(gateway.Socket);
+        using var request = new HttpRequestMessage(HttpMethod.Get, "admin/parked");
+        request.Headers.Host = $"127.0.0.1:{port}";
+        request.Headers.Add("X-Forwarded-Host", $"127.0.0.1:{port}");
+
+        using var answer = await client.SendAsync(request);
+
+        Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
+    }
+
+    [PostgresTheory]
+    [InlineData("evil.example", false)]
+    [InlineData("evil.example:9101", false)]
+    [InlineData("127.0.0.1.evil.example", false)]
+    [InlineData("LOCALHOST", true)]
+    [InlineData("localhost:9101", true)]
+    [InlineData("10.0.0.11:9101", true)]
+    [InlineData("[::1]:9101", true)]
+    public async Task An_unknown_host_is_refused_on_a_port_without_a_token(string host, bool isKnown)
+    {
+        var port = FreePort();
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Purge=Everyone");
+        var id = await gateway.PayAsync();
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+        var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
+
+        foreach (var path in new[] { "ops", "admin/parked", "payments", $"payments/{id}", "metrics" })
+            Assert.Equal((path, expected), (path, await StatusAsync(admin, HttpMethod.Get, path, host)));
+        Assert.Equal(expected, await StatusAsync(admin, HttpMethod.Post, "purge-payments", host));
+        // By the payments' socket nginx asks, and names itself.
+        using var client = UnixHttp.To(gateway.Socket);
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(client, HttpMethod.Post, "purge-payments", host));
+    }
+
+    [PostgresFact]
+    public async Task The_host_of_the_setting_is_known()
+    {
+        var port = FreePort();
+        await _rig.StartGatewayAsync($"Admin:Urls=http://gateway.example:{port}", "Admin:WithoutToken=Anywhere");
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+
+        Assert.Equal(
+            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", $"Gateway.example:{port}"));
+        Assert.Equal(
+            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "other.example"));
+    }
+
+    [PostgresFact]
+    public async Task Every_host_is_known_where_a_token_is_set()
+    {
+        var port = FreePort();
+        await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Token=secret");
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+
+        Assert.Equal(
+            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+    }
+
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task All_payments_are_listed_there_only_and_one_is_shown_to_whoever_knows_its_id(bool hasListener)
+    {
+        var gateway = await _rig.StartGatewayAsync(
+            hasListener ? $"Admin:Urls=http://unix:{AdminSocket}" : "Admin:Urls=");
+        var id = await gateway.PayAsync();
+
+        var (status, body, _) = await AnswerAsync(gateway, HttpMethod.Get, "/payments");
+        Assert.Equal(HttpStatusCode.NotFound, status);
+        Assert.Contains("urn:problem:payment-gateway:not-found", body, StringComparison.Ordinal);
+        Assert.DoesNotContain($"{id}", body, StringComparison.Ordinal);
+        Assert.Contains($"{id}", await gateway.GetAsync($"payments/{id}"), StringComparison.Ordinal);
+        if (!hasListener)
+            return;
+
+        using var admin = UnixHttp.To(AdminSocket);
+        Assert.Contains($"{id}", await admin.GetStringAsync("payments"), StringComparison.Ordinal);
+        Assert.Contains($"{id}", await admin.GetStringAsync($"payments/{id}"), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task The_token_is_asked_for_there_too()
+    {
+        await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}", "Admin:Token=secret");
+        using var admin = UnixHttp.To(AdminSocket);
+
+        using var without = await admin.GetAsync("admin/parked");
+        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
+        using var with = await admin.GetAsync("admin/parked");
+
+        Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
+        Assert.Equal(HttpStatusCode.OK, with.StatusCode);
+    }
+
+    [PostgresFact]
+    public async Task Everyone_may_connect_to_the_payments_socket_and_only_owner_and_group_to_the_other()
+    {
+        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
+
+        const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
+            | UnixFileMode.GroupWrite;
+        Assert.Equal(Group, File.GetUnixFileMode(AdminSocket));
+        Assert.Equal(Group | UnixFileMode.OtherRead | UnixFileMode.OtherWrite, File.GetUnixFileMode(gateway.Socket));
+    }
+
+    // Each path by every method, just as a path that never was.
+    private static async Task AreHiddenAsync(GatewayHost gateway)
+    {
+        var paths = PathsOf(gateway);
+        Assert.Superset(
+            new HashSet<string> { "/purge-payments", "/admin/parked", "/ops/events" }, paths);
+        foreach (var method in Methods)
+        {
+            var unknown = await AnswerAsync(gateway, method, "/no-such-path");
+            foreach (var path in paths)
+                Assert.Equal((path, unknown), (path, await AnswerAsync(gateway, method, path)));
+        }
+    }
+
+    private static async Task<(HttpStatusCode Status, string Body, string? Allow)> AnswerAsync(
+        GatewayHost gateway, HttpMethod method, string path)
+    {
+        using var answer = await gateway.SendAsync(method, path);
+        return (
+            answer.StatusCode, await answer.Content.ReadAsStringAsync(),
+            string.Join(",", answer.Content.Headers.Allow));
+    }
+
+    private static async Task<HttpStatusCode> StatusAsync(
+        HttpClient client, HttpMethod method, string path, string host)
+    {
+        using var request = new HttpRequestMessage(method, path);
+        request.Headers.Host = host;
+        // As a browser sends it for a page that has this host.
+        if (method == HttpMethod.Post)
+            request.Headers.Add("Origin", $"http://{host}");
+        using var answer = await client.SendAsync(request);
+        return answer.StatusCode;
+    }
+
+    private static async Task AreAnsweredAsync(HttpClient admin)
+    {
+        Assert.Equal("[]", await admin.GetStringAsync("admin/parked"));
+        using var purged = await admin.PostAsync("purge-payments", null);
+        Assert.Equal(HttpStatusCode.OK, purged.StatusCode);
+        using var wrong = await admin.GetAsync("purge-payments");
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, wrong.StatusCode);
+        Assert.Equal(["POST"], wrong.Content.Headers.Allow);
+    }
+
+    private static HashSet<string> PathsOf(GatewayHost gateway) => gateway.Part<EndpointDataSource>().Endpoints
+        .OfType<RouteEndpoint>().Where(endpoint => endpoint.Metadata.Contains(AdminListener.Only))
+        .Select(endpoint => endpoint.RoutePattern.RawText!.Replace(
+            "{id}", "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3", StringComparison.Ordinal))
+        .ToHashSet();
+
+    private static int FreePort()
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+    }
+}

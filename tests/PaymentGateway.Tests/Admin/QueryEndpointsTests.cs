@@ -1,0 +1,258 @@
+using static PaymentGateway.Tests.Admin.PaymentViews;
+
+namespace PaymentGateway.Tests.Admin;
+
+/// <summary>What becomes of single payments, as another instance than theirs says it.</summary>
+public sealed class QueryEndpointsTests : IAsyncLifetime
+{
+    private GatewayRig _rig = null!;
+    private GatewayHost _asked = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        // It may be the one that takes up what was replayed.
+        _asked = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
+    }
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task A_202_names_where_its_payment_is_and_has_no_body()
+    {
+        var owner = await _rig.StartGatewayAsync();
+        var id = Guid.NewGuid();
+
+        using var taken = await owner.PostPaymentAsync(id);
+        using var again = await _asked.PostPaymentAsync(id);
+
+        foreach (var answer in new[] { taken, again })
+        {
+            Assert.Equal($"/payments/{id}", answer.Headers.Location?.OriginalString);
+            Assert.Equal("", await answer.Content.ReadAsStringAsync());
+        }
+
+        using var shown = await _asked.AskAsync(taken.Headers.Location!.OriginalString);
+        Assert.Equal(HttpStatusCode.OK, shown.StatusCode);
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_is_not_taken_has_no_location()
+    {
+        var id = await _asked.PayAsync();
+
+        using var other = await _asked.PostPaymentAsync(id, 20.00m);
+
+        Assert.Equal(HttpStatusCode.Conflict, other.StatusCode);
+        Assert.Null(other.Headers.Location);
+    }
+
+    [PostgresTheory]
+    [InlineData("default")]
+    [InlineData("fallback")]
+    public async Task A_settled_payment_says_where_and_when(string processor)
+    {
+        await _rig.Default.SetFailureAsync(processor == "fallback");
+        var owner = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        var id = await owner.PayAsync();
+
+        var payment = await _asked.BecomesAsync(id, "settled");
+
+        Assert.Equal((id, "19.90", processor), (payment.Id(), payment.Text("amount"), payment.Text("processor")));
+        var stored = await (processor == "default" ? _rig.Default : _rig.Fallback).PaymentsAsync();
+        Assert.Equal(stored[id].RequestedAt.UtcDateTime, Time(payment, "requestedAt"));
+        Assert.Equal(
+            await _rig.Database.ScalarAsync<DateTime>("SELECT accepted_at FROM payments"), Time(payment, "acceptedAt"));
+        Assert.Equal(
+            ["correlationId", "amount", "state", "processor", "acceptedAt", "requestedAt", "attempts"],
+            payment.EnumerateObject().Select(member => member.Name));
+    }
+
+    [PostgresFact]
+    public async Task Attempts_are_the_charges_that_were_sent()
+    {
+        await _rig.Default.SetFailureAsync(true);
+        var owner = await _rig.StartGatewayAsync();
+        var id = await owner.PayAsync();
+        await Eventually.HoldsAsync(async () => (await _rig.PostsAsync()).Default >= 3, "it was refused three times");
+
+        await _rig.Default.SetFailureAsync(false);
+
+        var payment = await _asked.BecomesAsync(id, "settled");
+        Assert.Equal((await _rig.PostsAsync()).Default, payment.GetProperty("attempts").GetInt64());
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_waits_is_accepted()
+    {
+        await _rig.Default.SetFailureAsync(true);
+        await _rig.Fallback.SetFailureAsync(true);
+        var owner = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        var id = await owner.PayAsync();
+        await Eventually.HoldsAsync(async () => (await _rig.PostsAsync()).Fallback >= 1, "both have refused it");
+
+        var payment = await _asked.ShowAsync(id);
+
+        Assert.Equal(
+            ["correlationId", "amount", "state", "acceptedAt"],
+            payment.EnumerateObject().Select(member => member.Name));
+        Assert.Equal("accepted", payment.Text("state"));
+        Assert.Equal([id], (await _asked.FollowAsync("state=accepted")).Ids());
+    }
+
+    [PostgresFact]
+    public async Task A_parked_payment_says_why_and_a_replayed_one_is_as_any_other()
+    {
+        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
+        var id = await owner.PayAsync();
+
+        var parked = await _asked.BecomesAsync(id, "parked");
+
+        Assert.Equal(("Default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
+        Assert.True(Time(parked, "parkedAt") >= Time(parked, "acceptedAt"));
+        Assert.Contains(
+            $"\"parkedAt\":\"{parked.Text("parkedAt")}\"", await owner.GetAsync("admin/parked"),
+            StringComparison.Ordinal);
+        Assert.Equal([id], (await _asked.FollowAsync("state=parked")).Ids());
+        using var replayed = await owner.PostAsync($"admin/parked/{id}/replay");
+        var settled = await _asked.BecomesAsync(id, "settled");
+        Assert.Null(settled.Text("parkedReason"));
+        Assert.Null(settled.Text("parkedAt"));
+        // Its first owner knew how often it was sent.
+        Assert.Null(settled.Text("attempts"));
+        Assert.Empty(await _asked.FollowAsync("state=parked"));
+    }
+
+    [PostgresFact]
+    public async Task A_payment_in_doubt_is_so_at_every_instance_until_it_is_settled()
+    {
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s");
+        var id = await owner.PayAsync();
+        await _rig.Default.HoldsAsync(1);
+
+        var (here, there) = (await _asked.BecomesAsync(id, "in_doubt"), await owner.BecomesAsync(id, "in_doubt"));
+
+        Assert.Equal(here.ToString(), there.ToString());
+        Assert.True(Time(here, "inDoubtAt") >= Time(here, "acceptedAt"));
+        Assert.Equal([id], (await _asked.FollowAsync("state=in_doubt")).Ids());
+        Assert.Empty(await _asked.FollowAsync("state=accepted"));
+        await _rig.Default.ClearFaultsAsync();
+        var settled = await _asked.BecomesAsync(id, "settled");
+        Assert.Null(settled.Text("inDoubtAt"));
+        Assert.Empty(await _asked.FollowAsync("state=in_doubt"));
+        await _rig.AssertLedgersAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_was_surely_not_charged_is_accepted_again()
+    {
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        await _rig.Fallback.SetFailureAsync(true);
+        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=2s");
+        var id = await owner.PayAsync();
+        // It stays so until charges are refused: whatever repeats this one hangs too.
+        await _asked.BecomesAsync(id, "in_doubt");
+        await _rig.Default.SetFailureAsync(true);
+
+        var payment = await _asked.BecomesAsync(id, "accepted");
+
+        Assert.Null(payment.Text("inDoubtAt"));
+        Assert.Empty(await _asked.FollowAsync("state=in_doubt"));
+    }
+
+    [PostgresFact]
+    public async Task What_a_stopped_instance_left_in_doubt_stays_so_until_its_adopter_has_resolved_it()
+    {
+        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await _rig.StartGatewayAsync("Settling:DrainTimeout=0s");
+        var id = await owner.PayAsync();
+        await _rig.Default.HoldsAsync(1);
+        await _rig.Default.SetFailureAsync(true);
+
+        await _rig.StopGatewayAsync(owner);
+
+        await _asked.BecomesAsync(id, "in_doubt");
+        await _rig.Default.SetFailureAsync(false);
+        await _rig.Default.ClearFaultsAsync();
+        await _asked.BecomesAsync(id, "settled");
+        await _rig.AssertLedgersAgreeAsync();
+    }
+
+    [PostgresFact]
+    public async Task After_a_purge_there_is_nothing_to_show()
+    {
+        var id = await _asked.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+
+        await _asked.PurgeAsync();
+
+        await AssertProblemAsync(_asked.AskAsync($"payments/{id}"), HttpStatusCode.NotFound, "id");
+        Assert.Equal("""{"payments":[],"next":null}""", await _asked.GetAsync("payments"));
+    }
+
+    [PostgresTheory]
+    [InlineData("17")]
+    [InlineData("4a7901b87d264d9daa194dc1c7cf60b3")]
+    [InlineData("{4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3}")]
+    [InlineData("4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b")]
+    [InlineData("%20")]
+    [InlineData("a%2Fb")]
+    public Task A_malformed_id_is_named(string id) =>
+        AssertProblemAsync(_asked.AskAsync($"payments/{id}"), HttpStatusCode.BadRequest, "id");
+
+    [PostgresFact]
+    public Task An_id_that_was_never_accepted_is_404() =>
+        AssertProblemAsync(_asked.AskAsync($"payments/{Guid.NewGuid()}"), HttpStatusCode.NotFound, "id");
+
+    [PostgresFact]
+    public async Task With_an_admin_token_only_its_bearer_sees_payments_and_anyone_may_post()
+    {
+        var guarded = await _rig.StartGatewayAsync("Admin:Token=secret");
+        var id = await guarded.PayAsync();
+
+        foreach (var path in new[] { $"payments/{id}", "payments", "payments/17", "payments?limit=0" })
+        {
+            await AssertProblemAsync(guarded.AskAsync(path), HttpStatusCode.Unauthorized, "X-Rinha-Token");
+            await AssertProblemAsync(
+                guarded.AskAsync(path, ("X-Rinha-Token", "guess")), HttpStatusCode.Unauthorized, "X-Rinha-Token");
+        }
+
+        foreach (var path in new[] { $"payments/{id}", "payments" })
+        {
+            using var answer = await guarded.AskAsync(path, ("X-Rinha-Token", "secret"));
+            Assert.Contains(id.ToString(), await answer.Content.ReadAsStringAsync());
+        }
+    }
+
+    [PostgresFact]
+    public async Task A_payment_is_shown_to_everybody_where_the_setting_says_so_and_the_list_is_not()
+    {
+        var guarded = await _rig.StartGatewayAsync("Admin:Token=secret", "Admin:LookUp=Everyone");
+        var id = await guarded.PayAsync();
+
+        Assert.Equal($"{id}", JsonDocument.Parse(await guarded.GetAsync($"payments/{id}")).RootElement.Id().ToString());
+        await AssertProblemAsync(guarded.AskAsync("payments"), HttpStatusCode.Unauthorized, "X-Rinha-Token");
+    }
+
+    [PostgresFact]
+    public async Task A_token_with_the_role_Read_looks_a_payment_up_and_purges_nothing()
+    {
+        var guarded = await _rig.StartGatewayAsync("Admin:Tokens:payer:Token=secret");
+        var id = await guarded.PayAsync();
+
+        using var shown = await guarded.AskAsync($"payments/{id}", ("X-Rinha-Token", "secret"));
+        using var purged = await guarded.SendAsync(HttpMethod.Post, "purge-payments", ("X-Rinha-Token", "secret"));
+
+        Assert.Equal((HttpStatusCode.OK, HttpStatusCode.Forbidden), (shown.StatusCode, purged.StatusCode));
+        Assert.Equal(1, await _rig.CountStoredAsync());
+    }
+
+    private static DateTime Time(JsonElement payment, string member)
+    {
+        var text = payment.Text(member)!;
+        Assert.EndsWith("Z", text, StringComparison.Ordinal);
+        return DateTime.Parse(text, CultureInfo.InvariantCulture, DateTimeStyles.RoundtripKind);
+    }
+}

@@ -1,0 +1,133 @@
+using System.CommandLine;
+using PaymentGateway.Cli;
+
+namespace PaymentGateway.Tests.Cli;
+
+/// <summary>What the arguments mean, and that docs/cli.md says the same.</summary>
+public sealed partial class CommandLineTests
+{
+    private static readonly string Page = File.ReadAllText(Repository.PathOf("docs", "cli.md"));
+
+    [Theory]
+    [InlineData("", "")]
+    [InlineData("run", "")]
+    [InlineData("run --urls http://x", "--urls http://x")]
+    [InlineData("run Gateway:Admin:Token=x", "Gateway:Admin:Token=x")]
+    [InlineData("--Gateway:Storage:Profile=Durable", "--Gateway:Storage:Profile=Durable")]
+    [InlineData("--urls=http://unix:/x --Gateway:Admin:Token=x", "--urls=http://unix:/x --Gateway:Admin:Token=x")]
+    [InlineData("--ConnectionStrings:Ledger Host=x", "--ConnectionStrings:Ledger Host=x")]
+    [InlineData("run --help", null)]
+    [InlineData("--help", null)]
+    [InlineData("--version", null)]
+    [InlineData("--url=http://x status", null)]
+    [InlineData("status", null)]
+    [InlineData("rnu", null)]
+    [InlineData("[suggest:3] st", null)]
+    public void A_start_is_no_verb_or_run_with_settings(string arguments, string? settings) => Assert.Equal(
+        settings?.Split(' ', StringSplitOptions.RemoveEmptyEntries),
+        PaymentGateway.Cli.CommandLine.SettingsOfRun(
+            arguments.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
+
+    [Theory]
+    [InlineData("rnu", "rnu")]
+    [InlineData("--jsno", "--jsno")]
+    [InlineData("status --jsno", "--jsno")]
+    [InlineData("status more", "more")]
+    [InlineData("payments", "")]
+    [InlineData("payments show", "show")]
+    [InlineData("payments show nonsense", "'nonsense' is not a correlationId")]
+    [InlineData("parked replay nonsense", "'nonsense' is not a correlationId")]
+    [InlineData("status more --jsno", "--jsno")]
+    [InlineData("payments list --limit 0", "--limit")]
+    [InlineData("payments list --limit ten", "--limit must be")]
+    [InlineData("payments list --limit 100001", "100000")]
+    [InlineData("parked replay", "an id, or --all")]
+    [InlineData("parked replay --all 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3", "an id, or --all")]
+    [InlineData("parked replay 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3 --reason x", "--reason goes with --all")]
+    [InlineData("parked replay --all --limit 5", "'5'")]
+    [InlineData("completion fish", "fish")]
+    public async Task Wrong_usage_ends_with_64_and_says_what_is_wrong(string arguments, string why)
+    {
+        var run = await Verb.RunAsync(arguments.Split(' '));
+
+        run.AssertFailed(64, why);
+        Assert.DoesNotContain("System.", run.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Help_names_every_verb_and_every_verb_has_its_own()
+    {
+        var all = await Verb.RunAsync("--help");
+
+        Assert.Equal(0, all.ExitCode);
+        foreach (var (name, verb) in Verbs())
+        {
+            Assert.Contains(name.Split(' ')[0], all.Output, StringComparison.Ordinal);
+            var help = await Verb.RunAsync([.. name.Split(' '), "--help"]);
+            Assert.Equal(0, help.ExitCode);
+            Assert.All(verb.Options, option => Assert.Contains(option.Name, help.Output, StringComparison.Ordinal));
+        }
+    }
+
+    [Fact]
+    public async Task A_shell_is_told_what_may_follow()
+    {
+        const string Line = "PaymentGateway parked ";
+
+        var suggested = await Verb.RunAsync($"[suggest:{Line.Length}]", Line);
+
+        Assert.Equal(["list", "replay"], suggested.Output.Split(Environment.NewLine).Intersect(["list", "replay"]));
+    }
+
+    [Fact]
+    public async Task The_script_for_bash_parses()
+    {
+        var file = Path.GetTempFileName();
+        await File.WriteAllTextAsync(file, (await Verb.RunAsync("completion", "bash")).Output);
+
+        var run = await ProgramRun.RunAsync(["bash", "-n", file]);
+
+        File.Delete(file);
+        Assert.Equal((0, ""), (run.ExitCode, run.Errors));
+        Assert.Contains("#compdef", (await Verb.RunAsync("completion", "zsh")).Output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_page_has_every_verb_with_its_options_and_arguments_and_no_other()
+    {
+        var told = Section().Matches(Page).ToDictionary(
+            match => match.Groups["verb"].Value,
+            match => Row().Matches(match.Groups["text"].Value).Select(row => row.Groups["name"].Value).Order());
+
+        Assert.Equal(
+            Verbs().Select(verb => $"{verb.Name}: {string.Join(' ', Parameters(verb.Command))}").Order(),
+            told.Select(verb => $"{verb.Key}: {string.Join(' ', verb.Value)}").Order());
+    }
+
+    [Fact]
+    public void The_page_has_every_exit_code_and_no_other()
+    {
+        var codes = typeof(PaymentGateway.Cli.ExitCodes).GetFields()
+            .Select(field => (int)field.GetRawConstantValue()!).Order();
+
+        Assert.Equal(codes, ExitCode().Matches(Page).Select(match => int.Parse(match.Groups[1].Value)).Order());
+    }
+
+    private static IEnumerable<string> Parameters(Command verb) =>
+        verb.Options.Select(option => option.Name).Concat(verb.Arguments.Select(argument => argument.Name)).Order();
+
+    private static IEnumerable<(string Name, Command Command)> Verbs() =>
+        PaymentGateway.Cli.CommandLine.Create().Subcommands.SelectMany(verb => verb.Subcommands.Count == 0
+            ? [(verb.Name, verb)]
+            : verb.Subcommands.Select(inner => ($"{verb.Name} {inner.Name}", inner)));
+
+    [GeneratedRegex(
+        @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline)]
+    private static partial Regex Section();
+
+    [GeneratedRegex(@"^\| `(?<name>[\w-]+)", RegexOptions.Multiline)]
+    private static partial Regex Row();
+
+    [GeneratedRegex(@"^\| (\d+) \|", RegexOptions.Multiline)]
+    private static partial Regex ExitCode();
+}

@@ -1,0 +1,92 @@
+using PaymentGateway.Configuration;
+
+namespace PaymentGateway.Tests.Configuration;
+
+/// <summary>Where an instance listens, and where for an operator.</summary>
+public sealed class ListenUrlsTests
+{
+    private const string Admin = "Gateway:Admin:Urls";
+    private const string Token = "Gateway:Admin:Token";
+    private const string Main = "http://unix:/run/api1.sock";
+    private const string Secret = "0b7c1f6e5a4d3928";
+
+    [Fact]
+    public void Without_the_setting_nothing_is_an_operators()
+    {
+        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock")).Urls;
+
+        Assert.Equal("http://unix:/run/api1.sock", urls.All);
+        Assert.Empty(urls.Operator);
+        Assert.Empty(urls.AdminOnly);
+    }
+
+    [Theory]
+    [InlineData("http://unix:/run/admin.sock", "http://unix:/run/api1.sock;http://unix:/run/admin.sock")]
+    [InlineData("http://127.0.0.1:9101", "http://unix:/run/api1.sock;http://127.0.0.1:9101")]
+    public void A_listener_of_its_own_is_added(string admin, string all)
+    {
+        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock"), (Admin, admin)).Urls;
+
+        Assert.Equal(all, urls.All);
+        Assert.Equal(urls.Operator, urls.AdminOnly);
+        Assert.Single(urls.Operator);
+    }
+
+    [Theory]
+    [InlineData("http://unix:/run/api1.sock")]
+    [InlineData("http://0.0.0.0:8080")]
+    public void One_that_both_settings_name_is_shared(string url)
+    {
+        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, Secret)).Urls;
+
+        Assert.Equal(url, urls.All);
+        Assert.Single(urls.Operator);
+        Assert.Empty(urls.AdminOnly);
+    }
+
+    [Theory]
+    [InlineData("http://0.0.0.0:8080", "nonsense")]
+    [InlineData("http://0.0.0.0:8080", "https://127.0.0.1:9101")]
+    [InlineData("http://0.0.0.0:8080", "127.0.0.1:9101")]
+    [InlineData("http://0.0.0.0:8080", "http://127.0.0.1:8080")]
+    [InlineData("http://0.0.0.0:8080", "http://127.0.0.1:9101;http://localhost:8080")]
+    public void A_wrong_one_is_refused_by_name(string main, string admin)
+    {
+        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read(("urls", main), (Admin, admin)));
+
+        Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+    }
+
+    [Theory]
+    [InlineData("http://0.0.0.0:9101")]
+    [InlineData("http://[::]:9101")]
+    [InlineData("http://*:9101")]
+    [InlineData("http://10.0.0.11:9101")]
+    [InlineData("http://gateway.example:9101")]
+    [InlineData("http://127.0.0.1:9101;http://0.0.0.0:9102")]
+    public void A_port_that_other_hosts_reach_requires_a_token_or_the_setting(string admin)
+    {
+        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read(("urls", Main), (Admin, admin)));
+
+        Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
+        Assert.Contains("Gateway__Admin__WithoutToken=Anywhere", wrong.Message, StringComparison.Ordinal);
+        TestSettings.Read(("urls", Main), (Admin, admin), (Token, Secret));
+        TestSettings.Read(("urls", Main), (Admin, admin), ("Gateway:Admin:WithoutToken", "Anywhere"));
+    }
+
+    [Theory]
+    [InlineData("http://localhost:9101")]
+    [InlineData("http://127.0.0.2:9101")]
+    [InlineData("http://[::1]:9101")]
+    public void A_port_of_this_host_alone_requires_no_token(string admin) =>
+        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Urls.Operator);
+
+    [Fact]
+    public void An_operators_listener_alone_is_refused()
+    {
+        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read((Admin, "http://127.0.0.1:9101")));
+
+        Assert.StartsWith("ASPNETCORE_URLS: ", wrong.Message, StringComparison.Ordinal);
+    }
+}

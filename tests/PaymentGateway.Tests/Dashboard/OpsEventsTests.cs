@@ -1,0 +1,218 @@
+using PaymentGateway.Dashboard;
+
+namespace PaymentGateway.Tests.Dashboard;
+
+/// <summary>The events of two gateways on one database: what they cost whom, and what is in them.</summary>
+public sealed class OpsEventsTests : IAsyncLifetime
+{
+    private GatewayRig _rig = null!;
+    private GatewayHost _first = null!;
+    private GatewayHost _second = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        _first = await _rig.StartGatewayAsync(
+            "Instance:Name=one", "Leasing:RenewInterval=100ms", "Logging:LogLevel:PaymentGateway.Dashboard=Error");
+        _second = await _rig.StartGatewayAsync("Instance:Name=two", "Leasing:RenewInterval=100ms");
+    }
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Both_instances_are_seen_whichever_answers_and_what_they_took_and_settled()
+    {
+        using var client = UnixHttp.To(_second.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "two instances");
+        await _first.PayAsync();
+        await _second.PayAsync();
+
+        var view = await events.UntilAsync(
+            view => view.GetProperty("database").GetBoolean()
+                && view.GetProperty("processors")[0].GetProperty("settled").GetProperty("payments").GetInt64() == 2
+                && view.GetProperty("accepts").GetProperty("p99").ValueKind == JsonValueKind.Number,
+            "two payments settled at default");
+
+        Assert.Equal("two", view.GetProperty("answeredBy").GetString());
+        Assert.Equal(
+            ["one", "two"],
+            view.GetProperty("instances").EnumerateArray().Select(one => one.GetProperty("name").GetString()));
+        Assert.Equal(
+            "39.80", view.GetProperty("processors")[0].GetProperty("settled").GetProperty("amount").GetString());
+        Assert.Equal("no", Assert.Single(events.Answer.Headers.GetValues("X-Accel-Buffering")));
+        Assert.True(events.Answer.Headers.CacheControl!.NoStore);
+    }
+
+    [PostgresFact]
+    public async Task PostgreSQL_is_asked_only_while_somebody_watches()
+    {
+        using var client = UnixHttp.To(_first.Socket);
+        await using (await LockAsync("settlement_totals"))
+        {
+            await SecondsPassAsync();
+            Assert.Equal(0, await WaitingAsync());
+
+            await using (await EventReader.StartAsync(client))
+                await Eventually.HoldsAsync(async () => await WaitingAsync() == 1, "the watched instance asks");
+        }
+
+        await Eventually.HoldsAsync(() => !_first.Part<LiveEvents>().AreWatched, "nobody watches any more");
+        await SecondsPassAsync();
+        await using (await LockAsync("settlement_totals"))
+        {
+            await SecondsPassAsync();
+            Assert.Equal(0, await WaitingAsync());
+        }
+
+        Task<long> WaitingAsync() => _rig.Database.ScalarAsync<long>(
+            "SELECT count(*) FROM pg_locks WHERE relation = 'settlement_totals'::regclass AND NOT granted");
+    }
+
+    [PostgresFact]
+    public async Task All_who_watch_one_instance_get_the_same_views_one_a_second()
+    {
+        using var client = UnixHttp.To(_first.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        await using var others = await EventReader.StartAsync(client);
+        var (mine, theirs) = (new List<string>(), new List<string>());
+        for (var number = 0; number < 4; number++)
+            mine.Add((await events.NextAsync())!);
+        while (theirs.LastOrDefault() != mine[^1])
+            theirs.Add((await others.NextAsync())!);
+
+        Assert.Equal(mine.TakeLast(3), theirs.TakeLast(3));
+        var times = mine.ConvertAll(view =>
+            JsonDocument.Parse(view).RootElement.GetProperty("at").GetDateTime());
+        // A busy machine may be late, the first time too, and none is shown twice.
+        Assert.Equal(times.Order(), times);
+        Assert.Equal(4, mine.Distinct().Count());
+        Assert.True(times[^1] - times[0] > TimeSpan.FromSeconds(2), $"four views within {times[^1] - times[0]}");
+    }
+
+    [PostgresFact]
+    public async Task So_many_may_watch_and_one_more_is_refused_until_another_has_gone()
+    {
+        using var client = UnixHttp.To(_first.Socket);
+        var watching = new List<EventReader>();
+        for (var number = 0; number < LiveEvents.WatchersMax; number++)
+            watching.Add(await EventReader.StartAsync(client));
+
+        using var refused = await client.GetAsync("ops/events");
+        Assert.Equal(HttpStatusCode.ServiceUnavailable, refused.StatusCode);
+        Assert.NotNull(refused.Headers.RetryAfter);
+
+        await watching[0].DisposeAsync();
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                using var answer = await client.GetAsync("ops/events", HttpCompletionOption.ResponseHeadersRead);
+                return answer.IsSuccessStatusCode;
+            },
+            "there is room again");
+        foreach (var one in watching)
+            await one.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_stop_ends_the_events_and_does_not_wait_for_who_watches()
+    {
+        using var client = UnixHttp.To(_first.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        Assert.NotNull(await events.NextAsync());
+
+        await _rig.StopGatewayAsync(_first).WaitAsync(TimeSpan.FromSeconds(20));
+
+        while (await events.NextAsync() is not null)
+        {
+            // One or two that were on their way.
+        }
+    }
+
+    [PostgresFact]
+    public async Task While_the_database_refuses_what_it_is_asked_the_views_go_on_and_say_so()
+    {
+        using var client = UnixHttp.To(_first.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
+        await _rig.Database.ExecuteAsync("ALTER TABLE settlement_totals RENAME TO others");
+
+        var view = await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "it does not");
+
+        Assert.Equal("one", view.GetProperty("instances")[0].GetProperty("name").GetString());
+        await _rig.Database.ExecuteAsync("ALTER TABLE others RENAME TO settlement_totals");
+        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "it answers again");
+    }
+
+    [PostgresFact]
+    public async Task While_the_database_hangs_the_views_go_on_and_say_so()
+    {
+        var database = new OwnServerDatabase();
+        await using var rig = await GatewayRig.StartAsync(database);
+        var gateway = await rig.StartGatewayAsync("Instance:Name=one");
+        using var client = UnixHttp.To(gateway.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
+        database.Server.Freeze();
+        try
+        {
+            await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "it does not");
+            var next = JsonDocument.Parse((await events.NextAsync())!).RootElement;
+            Assert.False(next.GetProperty("database").GetBoolean());
+            Assert.Equal("one", next.GetProperty("instances")[0].GetProperty("name").GetString());
+        }
+        finally
+        {
+            database.Server.Thaw();
+        }
+
+        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "it answers again");
+    }
+
+    [PostgresFact]
+    public async Task A_view_that_cannot_be_made_is_told_once_and_stops_nothing()
+    {
+        var lines = new GatheredLines();
+        _first.Part<ILoggerFactory>().AddProvider(lines.NewProvider());
+        using var client = UnixHttp.To(_first.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "two instances");
+
+        // Each can be shown; their sum is no number.
+        await _rig.Database.ExecuteAsync("""
+            INSERT INTO leases (instance, expires_at, read_at, reading)
+            SELECT 'huge ' || n, now() + interval '1 hour', now() + interval '1 hour',
+                jsonb_set(reading::jsonb, '{acceptedPerSecond}', '1.7e308')::text
+            FROM leases, generate_series(1, 2) n WHERE reading LIKE '{"name":"two"%'
+            """);
+        await Eventually.HoldsAsync(() => lines.Lines.Count > 0, "it is told");
+        // A view without them can be made, and ends no failure.
+        await using (await LockAsync("settlement_totals"))
+            await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "one without the database");
+
+        await SecondsPassAsync();
+        await _rig.Database.ExecuteAsync("DELETE FROM leases WHERE instance LIKE 'huge %'");
+        await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "it is shown again");
+        Assert.Contains("\"eventId\":700", Assert.Single(lines.Lines), StringComparison.Ordinal);
+    }
+
+    /// <summary>Until disposed, whoever reads the table waits.</summary>
+    private async Task<NpgsqlConnection> LockAsync(string table)
+    {
+        var connection = new NpgsqlConnection(_rig.Database.ConnectionString + ";Pooling=false");
+        await connection.OpenAsync();
+        await using var locking = new NpgsqlCommand($"BEGIN; LOCK TABLE {table}", connection);
+        await locking.ExecuteNonQueryAsync();
+        return connection;
+    }
+
+    // As many as two views take; the instances go on meanwhile.
+    private async Task SecondsPassAsync()
+    {
+        var begun = await _rig.Database.ScalarAsync<string>("SELECT quote_literal(now())");
+        await Eventually.HoldsAsync(
+            () => _rig.Database.ScalarAsync<bool>(
+                $"SELECT min(read_at) > timestamptz {begun} + interval '2.5 s' FROM leases WHERE closed_at IS NULL"),
+            "both have renewed for 2.5 s");
+    }
+}

@@ -1,0 +1,163 @@
+namespace PaymentGateway.Tests.Dashboard;
+
+/// <summary>Who gets the page, who may do what it does, and what a session opens.</summary>
+public sealed class OpsPageTests : IAsyncLifetime
+{
+    private const string Token = "0b7c1f6e5a4d3928";
+    private const string Host = "gateway:9999";
+
+    private GatewayRig _rig = null!;
+    private HttpClient _client = null!;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        if (!PostgresServer.IsInstalled)
+            return;
+        var gateway = await _rig.StartGatewayAsync($"Admin:Token={Token}");
+        _client = UnixHttp.To(gateway.Socket, followsRedirects: false);
+    }
+
+    public async Task DisposeAsync()
+    {
+        _client?.Dispose();
+        await _rig.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task The_right_token_opens_the_page_and_its_calls_and_a_wrong_one_leads_back_to_the_form()
+    {
+        using var before = await SendAsync(HttpMethod.Get, "ops");
+        Assert.Equal((HttpStatusCode.SeeOther, "ops/sign-in"), (before.StatusCode, LocationOf(before)));
+        using var form = await SendAsync(HttpMethod.Get, "ops/sign-in");
+        Assert.Contains("type=\"password\"", await form.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+
+        using var wrong = await SignInAsync("wrong");
+        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#token"), (wrong.StatusCode, LocationOf(wrong)));
+        Assert.False(wrong.Headers.Contains("Set-Cookie"));
+
+        using var right = await SignInAsync(Token);
+        Assert.Equal((HttpStatusCode.SeeOther, "../ops"), (right.StatusCode, LocationOf(right)));
+        Assert.True(right.Headers.CacheControl?.NoStore);
+        var cookie = CookieOf(right);
+        using var page = await SendAsync(HttpMethod.Get, "ops", ("Cookie", cookie));
+        Assert.Contains("<h1>", await page.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+        using var parked = await SendAsync(HttpMethod.Get, "ops/parked", ("Cookie", cookie));
+        Assert.Equal("[]", await parked.Content.ReadAsStringAsync());
+
+        using var leaving = await SendAsync(
+            HttpMethod.Post, "ops/sign-out", ("Cookie", cookie), ("Origin", $"http://{Host}"));
+        Assert.Contains("max-age=0", Assert.Single(leaving.Headers.GetValues("Set-Cookie")), StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
+    [InlineData("GET", "ops/events")]
+    [InlineData("GET", "ops/parked")]
+    [InlineData("POST", "ops/parked/replay")]
+    [InlineData("POST", "ops/parked/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3/replay")]
+    public async Task Without_token_and_session_its_calls_are_refused(string method, string path)
+    {
+        using var without = await SendAsync(new HttpMethod(method), path);
+        using var forged = await SendAsync(
+            new HttpMethod(method), path, ("Cookie", "payment-gateway-ops=9999999999.00"),
+            ("Origin", $"http://{Host}"));
+
+        Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
+        Assert.Equal(HttpStatusCode.Unauthorized, forged.StatusCode);
+    }
+
+    [PostgresFact]
+    public async Task A_session_opens_nothing_but_the_page()
+    {
+        using var signedIn = await SignInAsync(Token);
+        var cookie = CookieOf(signedIn);
+
+        (string, string)[] others = [("GET", "admin/parked"), ("GET", "metrics"), ("POST", "purge-payments")];
+        foreach (var (method, path) in others)
+        {
+            using var answer = await SendAsync(
+                new HttpMethod(method), path, ("Cookie", cookie), ("Origin", $"http://{Host}"));
+            Assert.Equal((path, HttpStatusCode.Unauthorized), (path, answer.StatusCode));
+        }
+    }
+
+    [PostgresFact]
+    public async Task Posts_of_other_sites_are_refused_with_a_session_and_with_the_token_alike()
+    {
+        using var signedIn = await SignInAsync(Token);
+        var cookie = CookieOf(signedIn);
+        (string, string)[][] strangers =
+        [
+            [("Cookie", cookie)],
+            [("Cookie", cookie), ("Origin", "http://evil.example")],
+            [("Cookie", cookie), ("Origin", $"http://{Host}"), ("Sec-Fetch-Site", "cross-site")],
+            [("X-Rinha-Token", Token), ("Origin", "null")],
+        ];
+
+        foreach (var headers in strangers)
+        {
+            using var refused = await SendAsync(HttpMethod.Post, "ops/parked/replay", headers);
+            Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
+        }
+
+        using var own = await SendAsync(
+            HttpMethod.Post, "ops/parked/replay", ("Cookie", cookie), ("Origin", $"http://{Host}"));
+        using var program = await SendAsync(HttpMethod.Post, "ops/parked/replay", ("X-Rinha-Token", Token));
+        Assert.Equal(HttpStatusCode.Accepted, own.StatusCode);
+        Assert.Equal(HttpStatusCode.Accepted, program.StatusCode);
+    }
+
+    [PostgresTheory]
+    [InlineData("text/plain", "token=0b7c1f6e5a4d3928")]
+    [InlineData("application/x-www-form-urlencoded", "")]
+    [InlineData("application/x-www-form-urlencoded", "token=0b7c1f6e5a4d3928&token=0b7c1f6e5a4d3928")]
+    [InlineData("application/x-www-form-urlencoded", "%zz=%&=&&&=%00")]
+    [InlineData("multipart/form-data", "x")]
+    [InlineData("multipart/form-data; boundary=a", "--a\r\nnone")]
+    [InlineData("multipart/form-data; boundary=a", "cut off")]
+    public async Task A_form_that_no_browser_makes_opens_nothing(string type, string body)
+    {
+        using var content = new StringContent(body);
+        content.Headers.Remove("Content-Type");
+        content.Headers.TryAddWithoutValidation("Content-Type", type);
+
+        using var answer = await _client.PostAsync("ops/sign-in", content);
+
+        Assert.Equal((HttpStatusCode.SeeOther, "sign-in#token"), (answer.StatusCode, LocationOf(answer)));
+    }
+
+    [PostgresFact]
+    public async Task A_form_of_very_many_fields_opens_nothing()
+    {
+        using var content = new StringContent(
+            string.Concat(Enumerable.Repeat("a&", 2_000)),
+            System.Net.Http.Headers.MediaTypeHeaderValue.Parse("application/x-www-form-urlencoded"));
+
+        using var answer = await _client.PostAsync("ops/sign-in", content);
+
+        Assert.Equal("sign-in#token", LocationOf(answer));
+    }
+
+    private Task<HttpResponseMessage> SignInAsync(string token) => SendAsync(
+        HttpMethod.Post, "ops/sign-in", new FormUrlEncodedContent([new("token", token)]),
+        ("Origin", $"http://{Host}"));
+
+    private Task<HttpResponseMessage> SendAsync(
+        HttpMethod method, string path, params (string Name, string Value)[] headers) =>
+        SendAsync(method, path, null, headers);
+
+    private Task<HttpResponseMessage> SendAsync(
+        HttpMethod method, string path, HttpContent? content, params (string Name, string Value)[] headers)
+    {
+        var request = new HttpRequestMessage(method, path) { Content = content };
+        request.Headers.Host = Host;
+        foreach (var (name, value) in headers)
+            request.Headers.Add(name, value);
+        return _client.SendAsync(request);
+    }
+
+    private static string? LocationOf(HttpResponseMessage answer) => answer.Headers.Location?.OriginalString;
+
+    private static string CookieOf(HttpResponseMessage answer) =>
+        Assert.Single(answer.Headers.GetValues("Set-Cookie")).Split(';')[0];
+}

@@ -1,0 +1,35 @@
+using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Admin;
+using PaymentGateway.Hosting;
+using PaymentGateway.Reconciliation;
+
+namespace PaymentGateway.Tests.Http;
+
+/// <summary>Timestamps in answers always have six decimals.</summary>
+public sealed class InstantConverterTests
+{
+    private static readonly DateTime Second = new(2025, 7, 15, 12, 34, 56, DateTimeKind.Utc);
+
+    [Theory]
+    [InlineData(0, "2025-07-15T12:34:56.000000Z")]
+    [InlineData(500_000, "2025-07-15T12:34:56.500000Z")]
+    [InlineData(1, "2025-07-15T12:34:56.000001Z")]
+    public void Timestamps_in_answers_have_six_decimals(int microseconds, string expected)
+    {
+        var at = Second.AddMicroseconds(microseconds);
+
+        Assert.All(
+            new[]
+            {
+                Write(
+                    new PaymentAnswer(Guid.NewGuid(), 1, "settled", "default", at, at, null, null, null, 1),
+                    QueryJsonContext.Default.PaymentAnswer),
+                Write([new ParkedPayment(Guid.NewGuid(), 1, at, at, "")], ParkedJsonContext.Default.ListParkedPayment),
+                Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
+                Write(new ProgressAnswer("comparing", 1, at), ReconciliationJsonContext.Default.ProgressAnswer),
+            },
+            json => Assert.Contains($"\"{expected}\"", json, StringComparison.Ordinal));
+    }
+
+    private static string Write<T>(T answer, JsonTypeInfo<T> type) => JsonSerializer.Serialize(answer, type);
+}

@@ -1,0 +1,115 @@
+using PaymentGateway.Processors;
+using PaymentGateway.Reconciliation;
+using Difference = PaymentGateway.Reconciliation.Difference;
+
+namespace PaymentGateway.Tests.Reconciliation;
+
+/// <summary>A reconciliation on a clock of its own: what comes too late, and what nobody has foreseen.</summary>
+public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.Settings)
+{
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+    private static readonly ReconciliationQuery Everything = new(null, null, Repair: true);
+
+    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
+    private readonly FakeTimeProvider _clock = new(DateTimeOffset.UtcNow);
+    private readonly LogLines<ReconciliationRun> _log = new();
+
+    [PostgresFact]
+    public async Task It_ends_after_ten_minutes_and_repairs_nothing()
+    {
+        _planted.Agreeing(20);
+        _planted.Unrecorded(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        var (reconciliation, progress) = (New(_clock), new ReconciliationProgress());
+        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
+
+        var running = reconciliation.RunAsync(ledger!, Everything, progress, CancellationToken.None);
+        await Eventually.HoldsAsync(() => progress.Phase == "confirming", "it waits for its second look");
+        _clock.Advance(TimeSpan.FromMinutes(10));
+        var report = await running;
+
+        Assert.StartsWith("Not within 10 minutes", report.Stopped?.Message, StringComparison.Ordinal);
+        Assert.Equal(20, await Rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_fault_of_the_gateway_itself_is_in_the_report_and_in_the_log()
+    {
+        var reconciliation = New(new BrokenClock());
+        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
+
+        var report = await reconciliation.RunAsync(
+            ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
+
+        Assert.Equal(("stopped", StopReason.Failed), (report.Outcome, report.Stopped?.Reason));
+        Assert.Contains("A reconciliation failed", _log.Lines);
+    }
+
+    [PostgresFact]
+    public void A_window_ends_before_what_may_be_in_flight()
+    {
+        var options = Gateway.Part<GatewayOptions>();
+        var settling = options.Settling with
+        {
+            CallTimeout = TimeSpan.FromSeconds(20),
+            InDoubtHorizon = TimeSpan.FromSeconds(30),
+        };
+
+        var reconciliation = New(new FakeTimeProvider(Start), options with { Settling = settling });
+
+        // 20 + 30 + 3 s of lease.
+        Assert.Equal(Start.AddSeconds(-53), reconciliation.ClosedUntil);
+    }
+
+    [PostgresFact]
+    public async Task An_instance_without_a_lease_records_nothing()
+    {
+        _planted.Agreeing(20);
+        _planted.Unrecorded(Processor.Default);
+
+        var left = await RepairAsync(new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing));
+
+        Assert.Equal(
+            (RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
+        Assert.Equal(20, await Rig.CountSettledAsync());
+    }
+
+    // The difference that was planted.
+    private async Task<Difference> RepairAsync(Lease lease)
+    {
+        await _planted.WriteAsync(Rig);
+        var options = Gateway.Part<GatewayOptions>();
+        await using var ledger = (await ReconciliationStore.OpenAsync(options))!;
+        using var atDefault = Client(Processor.Default);
+        using var atFallback = Client(Processor.Fallback);
+        var sides = new BothSides(
+            ledger, atDefault, atFallback, options.Reconciling, new ReconciliationProgress(), _clock,
+            CancellationToken.None);
+        var all = TimeWindow.Outward(Start, _planted.Last);
+        var report = new ReconciliationReport(Everything)
+        {
+            Window = all,
+            Default = await sides.CompareAsync(Processor.Default, all),
+            Fallback = await sides.CompareAsync(Processor.Fallback, all),
+        };
+        var payment = (await sides.FindAsync(_planted.Kinds.Keys.Single()))!;
+        report.Differences.Add(new Difference(payment.Compare()!.Value, payment, null));
+        var repair = new DifferenceRepair(
+            ledger, sides, Gateway.Part<ProcessorLanes>(), lease, (await ledger.StateAsync()).Generation, report, _log);
+        await repair.RepairAllAsync(CancellationToken.None);
+        return report.Differences.Single();
+    }
+
+    private ProcessorAdminClient Client(Processor processor) => new(
+        processor, Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<GatewayMetrics>(), _clock,
+        Gateway.Part<ILogger<CallGuardHandler>>());
+
+    private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null) => new(
+        options ?? Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
+        Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<CallGuardHandler>>());
+
+    private sealed class BrokenClock : TimeProvider
+    {
+        public override DateTimeOffset GetUtcNow() => throw new InvalidOperationException("no clock");
+    }
+}

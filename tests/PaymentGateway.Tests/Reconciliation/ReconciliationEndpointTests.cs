@@ -1,0 +1,224 @@
+using PaymentGateway.Tests.Cli;
+
+namespace PaymentGateway.Tests.Reconciliation;
+
+/// <summary>The call and the verb: when they refuse, what stops them, and that one runs at a time.</summary>
+public sealed class ReconciliationEndpointTests : OwnRig
+{
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+
+    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(11.001));
+    private readonly HeldClock _clock = new();
+
+    [PostgresFact]
+    public async Task Without_the_processors_tokens_no_call_of_an_administrator_is_made()
+    {
+        var gateway = await Rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
+
+        var verb = await Verb.RunAsync("reconcile", "--repair", "--url", gateway.Url);
+
+        await AssertRefusedAsync(gateway, "", 403, "reconciliation-off", null);
+        using var refused = await gateway.PostAsync(ReconciliationRuns.Path);
+        Assert.Empty(OpenApiDocument.Present["reconcile"].FaultsOf(await ReadAnswer.OfAsync(refused)));
+        verb.AssertFailed(78, "Gateway__Processors__Default__AdminToken");
+        Assert.Equal((0, 0), await SummariesAsync());
+    }
+
+    [PostgresFact]
+    public async Task With_the_tokens_nothing_is_asked_until_an_operator_asks()
+    {
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
+
+        Assert.Equal((0, 0), await SummariesAsync());
+    }
+
+    [PostgresTheory]
+    [InlineData("?form=2025-07-15T12:00Z", "invalid-query", "form")]
+    [InlineData("?from=noon", "invalid-query", "from")]
+    [InlineData("?repair=yes", "invalid-query", "repair")]
+    [InlineData("?repair=true&repair=true", "invalid-query", "repair")]
+    [InlineData("?from=2025-07-15T12:00Z&to=2025-07-15T11:59Z", "invalid-window", "from")]
+    [InlineData("?to=2999-01-01", "invalid-window", "to")]
+    [InlineData("?from=2999-01-01", "invalid-window", "from")]
+    public async Task What_is_no_closed_window_is_refused(string query, string type, string field)
+    {
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
+
+        await AssertRefusedAsync(gateway, query, 400, type, field);
+    }
+
+    [PostgresFact]
+    public async Task One_runs_at_a_time_over_all_instances()
+    {
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await using var other = await Rig.Database.HoldAsync("SELECT pg_advisory_lock(72616967)");
+
+        await AssertRefusedAsync(gateway, "", 409, "reconciliation-running", null);
+        (await Verb.RunAsync("reconcile", "--url", gateway.Url)).AssertFailed(69, "Another reconciliation");
+    }
+
+    [PostgresFact]
+    public async Task A_processor_that_refuses_its_token_or_does_not_answer_is_named()
+    {
+        _planted.Agreeing(4);
+        await _planted.WriteAsync(Rig);
+        var refused = await Rig.StartGatewayAsync(
+            [.. ReconciliationRuns.Settings, "Processors:Fallback:AdminToken=wrong"]);
+        await AssertRefusedAsync(refused, "", 403, "processor-token-wrong", null);
+        (await Verb.RunAsync("reconcile", "--url", refused.Url))
+            .AssertFailed(78, "Gateway__Processors__Fallback__AdminToken");
+
+        // Instances of one ledger name the same processors.
+        await Rig.StopGatewayAsync(refused);
+        var unreachable = await Rig.StartGatewayAsync(
+            [.. ReconciliationRuns.Settings, "Processors:Default:BaseUrl=http://127.0.0.1:1"]);
+        await AssertRefusedAsync(unreachable, "", 503, "processor-unavailable", null);
+    }
+
+    [PostgresFact]
+    public async Task A_purge_meanwhile_stops_it_and_nothing_is_repaired()
+    {
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var verb = await _clock.MeanwhileAsync(
+            () => Verb.RunAsync("reconcile", "--repair", "--json", "--url", gateway.Url),
+            async () => Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync()));
+        var report = verb.ReadJson();
+
+        Assert.Equal((69, "stopped"), (verb.ExitCode, report.Text("outcome")));
+        Assert.True(report.GetProperty("truncated").GetBoolean());
+        Assert.Contains("purged", report.Text("stopped"), StringComparison.Ordinal);
+        Assert.Empty(report.Differences());
+        Assert.Equal(0, await Rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task A_crash_that_empties_the_ledger_meanwhile_stops_it_and_nothing_is_repaired()
+    {
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var report = await _clock.MeanwhileAsync(
+            () => gateway.ReconcileAsync(repair: true),
+            () => Rig.Database.ExecuteAsync("UPDATE ledger SET resets = resets + 1, reset_at = now()"));
+
+        Assert.Contains("emptied by a crash", report.Text("stopped"), StringComparison.Ordinal);
+        Assert.Equal(200, await Rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task What_is_recorded_before_it_is_asked_for_again_is_no_difference()
+    {
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var report = await _clock.MeanwhileAsync(() => gateway.ReconcileAsync(), async () =>
+        {
+            foreach (var held in (await Rig.Default.PaymentsAsync()).Values)
+                await Rig.Database.ExecuteAsync(
+                    "INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at) "
+                    + $"SELECT correlation_id, accepted_at, 1, amount_cents, '{held.RequestedAt:o}' FROM payments "
+                    + $"WHERE correlation_id = '{held.CorrelationId}' ON CONFLICT DO NOTHING");
+        });
+
+        Assert.Equal("agrees", report.Text("outcome"));
+    }
+
+    [PostgresFact]
+    public async Task An_instance_that_stops_ends_it_and_says_so()
+    {
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+
+        var stopped = await _clock.MeanwhileAsync(
+            () => Verb.RunAsync("reconcile", "--url", gateway.Url), () => Rig.StopGatewayAsync(gateway));
+
+        Assert.Equal(69, stopped.ExitCode);
+        Assert.Contains("The instance stops", stopped.Error, StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task Who_hangs_up_ends_it_and_frees_the_lock()
+    {
+        var gateway = await Rig.StartGatewayAsync(_clock, ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+        using var client = UnixHttp.To(gateway.Socket);
+        using var leaving = new CancellationTokenSource();
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => _clock.MeanwhileAsync(
+            () => client.PostAsync(ReconciliationRuns.Path + "?repair=true", null, leaving.Token),
+            async () =>
+            {
+                await leaving.CancelAsync();
+                await Eventually.HoldsAsync(
+                    async () =>
+                    {
+                        using var answer = await gateway.PostAsync(
+                            ReconciliationRuns.Path + "?from=2025-07-15&to=2025-07-16");
+                        return answer.StatusCode == HttpStatusCode.OK;
+                    },
+                    "the lock is free");
+            }));
+
+        Assert.Equal(4, await Rig.Database.ScalarAsync<long>(
+            "SELECT count(*) FROM payments WHERE (SELECT true FROM settlements WHERE settlements.correlation_id = "
+            + "payments.correlation_id) IS NULL"));
+    }
+
+    [PostgresFact]
+    public async Task The_verb_tells_how_far_it_has_come_and_ends_with_65_until_all_is_repaired()
+    {
+        var gateway = await Rig.StartGatewayAsync(ReconciliationRuns.Settings);
+        await PlantDifferencesAsync();
+        string[] window =
+            ["--from", $"{Start:o}", "--to", $"{_planted.Last.AddSeconds(10):o}", "--url", gateway.Url];
+
+        var found = await Verb.RunAsync(["reconcile", .. window]);
+        var repaired = await Verb.RunAsync(["reconcile", "--repair", "--json", .. window]);
+        var agrees = await Verb.RunAsync(["reconcile", .. window]);
+
+        Assert.Equal(65, found.ExitCode);
+        Assert.Matches("(?m)^kind +correlationId +lacks", found.Output);
+        Assert.Contains("confirming, ", found.Error, StringComparison.Ordinal);
+        Assert.Contains("differs: 4 differences", found.Error, StringComparison.Ordinal);
+        Assert.Equal(0, repaired.ExitCode);
+        Assert.Equal("repaired", repaired.ReadJson().Text("outcome"));
+        Assert.Equal((0, "none"), (agrees.ExitCode, agrees.Output));
+    }
+
+    private async Task PlantDifferencesAsync()
+    {
+        _planted.Agreeing(200);
+        for (var at = 0; at < 4; at++)
+            _planted.Unrecorded(Processor.Default);
+        await _planted.WriteAsync(Rig);
+    }
+
+    private async Task<(long, long)> SummariesAsync() =>
+        ((await Rig.Default.CallsAsync()).Summaries, (await Rig.Fallback.CallsAsync()).Summaries);
+
+    // What stops it later than its first beat is in the report, of a 200; then it is asked for again.
+    private static async Task AssertRefusedAsync(
+        GatewayHost gateway, string query, int status, string type, string? field)
+    {
+        var (told, problem) = (0, default(JsonElement));
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                using var answer = await gateway.PostAsync(ReconciliationRuns.Path + query);
+                problem = JsonSerializer.Deserialize<JsonElement>(await answer.Content.ReadAsStringAsync());
+                told = (int)answer.StatusCode;
+                return told != 200 || problem.GetProperty("report").Text("outcome") != "stopped";
+            },
+            "it is told by the status");
+
+        Assert.Equal(
+            (status, $"urn:problem:payment-gateway:{type}", field),
+            (told, problem.Text("type"), problem.Text("field")));
+    }
+}

@@ -1,0 +1,175 @@
+namespace PaymentGateway.Tests.Reconciliation;
+
+/// <summary>What a repair leaves, and why: above all what changes between the first look and the repair.</summary>
+public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.Settings)
+{
+    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+
+    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
+    private readonly HeldClock _clock = new();
+
+    private protected override TimeProvider Clock => _clock;
+
+    [PostgresTheory]
+    [InlineData(0, "less than half")]
+    [InlineData(29, "less than it did")]
+    public async Task Nothing_is_put_back_where_a_processor_is_emptied_meanwhile(int kept, string why)
+    {
+        _planted.Agreeing(40);
+        _planted.Absent(Processor.Fallback);
+        await _planted.WriteAsync(Rig);
+
+        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(repair: true), async () =>
+        {
+            var held = (await Rig.Default.PaymentsAsync()).Values;
+            Assert.Equal(30, held.Count());
+            await Rig.Default.PurgeAsync();
+            await Rig.Default.PlantAsync(held.Take(kept));
+        });
+
+        AssertLeft(report, "absent", why);
+        Assert.Equal(41, await Rig.CountSettledAsync());
+    }
+
+    // Of at least its amount, at either processor; or of its own millisecond.
+    [PostgresTheory]
+    [InlineData(false, 2_000_000, false)]
+    [InlineData(true, 2_000_000, false)]
+    [InlineData(true, 1, true)]
+    public async Task Nothing_is_put_back_that_a_processor_may_count_and_not_find(
+        bool isDefault, long cents, bool atLast)
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        _planted.NotInLedger(isDefault ? Processor.Default : Processor.Fallback, cents, atLast);
+        await _planted.WriteAsync(Rig);
+
+        var report = await Gateway.ReconcileAsync(repair: true);
+
+        AssertLeft(report, "absent", "counts more payments than it finds");
+        AssertLeft(report, "unknown", "Only the processor");
+        Assert.Equal(21, await Rig.CountSettledAsync());
+    }
+
+    [PostgresFact]
+    public async Task What_is_another_difference_by_the_second_look_is_that_one_and_left()
+    {
+        _planted.Agreeing(20);
+        var id = _planted.Unrecorded(Processor.Default);
+        await _planted.WriteAsync(Rig);
+
+        var report = await _clock.MeanwhileAsync(
+            () => Gateway.ReconcileAsync(repair: true),
+            async () => await Rig.Fallback.PlantAsync((await Rig.Default.PaymentsAsync()).Values.Where(
+                payment => payment.CorrelationId == id)));
+
+        Assert.Equal("differs", report.Text("outcome"));
+        AssertLeft(report, "charged_twice", "changed meanwhile");
+    }
+
+    [PostgresFact]
+    public async Task A_window_that_differs_in_another_way_by_the_second_look_is_kept_and_nothing_is_put_back()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        _planted.NotInLedger(Processor.Default);
+        await _planted.WriteAsync(Rig);
+
+        var report = await _clock.MeanwhileAsync(
+            () => Gateway.ReconcileAsync(repair: true),
+            () => Rig.Default.PlantAsync(
+                [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(_planted.Last, TimeSpan.Zero))]));
+
+        Assert.True(report.GetProperty("truncated").GetBoolean());
+        AssertLeft(report, "unknown", "Only the processor");
+        AssertLeft(report, "absent", "Too much differs");
+    }
+
+    [PostgresFact]
+    public async Task A_window_that_agrees_by_the_second_look_is_no_difference()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        _planted.NotInLedger(Processor.Fallback);
+        await _planted.WriteAsync(Rig);
+
+        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(), async () =>
+        {
+            var known = await KnownAtFallbackAsync();
+            await Rig.Fallback.PurgeAsync();
+            await Rig.Fallback.PlantAsync(known);
+        });
+
+        Assert.Equal("absent", Assert.Single(report.Differences()).Text("kind"));
+    }
+
+    [PostgresFact]
+    public async Task What_PostgreSQL_refuses_is_left_and_the_others_are_repaired()
+    {
+        _planted.Agreeing(20);
+        var refused = _planted.Unrecorded(Processor.Default);
+        _planted.Unrecorded(Processor.Default);
+        _planted.Unrecorded(Processor.Fallback);
+        await _planted.WriteAsync(Rig);
+        await Rig.Database.ExecuteAsync(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$; "
+            + "CREATE TRIGGER refuse BEFORE INSERT ON settlements FOR EACH ROW "
+            + $"WHEN (NEW.correlation_id = '{refused}') EXECUTE FUNCTION refuse()");
+
+        var report = await Gateway.ReconcileAsync(repair: true);
+
+        Assert.Equal("differs", report.Text("outcome"));
+        Assert.Equal(2, report.GetProperty("repaired").GetInt32());
+        var left = Assert.Single(report.Differences(), one => one.Text("repair") == "left");
+        Assert.Equal($"{refused}", left.Text("correlationId"));
+        Assert.Contains("PostgreSQL refused it (P0001)", left.Text("why"), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task A_look_up_that_cannot_be_true_says_nothing_and_the_report_comes()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        var id = _planted.Kinds.Keys.Single();
+        await Rig.Default.PlantAsync([new ProcessorPayment(id, 1m, DateTimeOffset.MaxValue)]);
+
+        var report = await Gateway.ReconcileAsync(repair: true);
+
+        Assert.Equal("stopped", report.Text("outcome"));
+        Assert.Equal($"Default does not say whether it holds {id}.", report.Text("stopped"));
+        Assert.Equal(21, await Rig.CountSettledAsync());
+    }
+
+    // A 429 asks for a second's pause, and three in a row would stop it.
+    [PostgresFact]
+    public async Task A_processor_that_does_not_answer_once_is_asked_again()
+    {
+        _planted.Agreeing(20);
+        _planted.Absent(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        await Rig.Default.SetFaultsAsync(new { lookUp = "tooMany" });
+
+        _clock.Hold(TimeSpan.FromSeconds(1));
+        var running = Gateway.ReconcileAsync();
+        await Eventually.HoldsAsync(
+            async () => (await Rig.Default.CallsAsync()).Lookups > 0, "the reconciliation names payments");
+        await Rig.Default.ClearFaultsAsync();
+        _clock.LetGo();
+
+        Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
+    }
+
+    private static void AssertLeft(JsonElement report, string kind, string why)
+    {
+        var left = Assert.Single(report.Differences(), one => one.Text("kind") == kind);
+        Assert.Equal("left", left.Text("repair"));
+        Assert.Contains(why, left.Text("why"), StringComparison.Ordinal);
+    }
+
+    private async Task<List<ProcessorPayment>> KnownAtFallbackAsync()
+    {
+        var known = await Rig.Database.ScalarAsync<Guid[]>("SELECT array_agg(correlation_id) FROM payments");
+        return (await Rig.Fallback.PaymentsAsync()).Values.Where(one => known.Contains(one.CorrelationId)).ToList();
+    }
+}

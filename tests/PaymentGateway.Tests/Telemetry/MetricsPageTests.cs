@@ -1,0 +1,64 @@
+using System.Diagnostics.Metrics;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Tests.Telemetry;
+
+/// <summary>docs/metrics.md says of every instrument what the code says.</summary>
+public sealed class MetricsPageTests : IAsyncLifetime
+{
+    private const string Prefix = "payment_gateway.";
+
+    private readonly string[] _rows = File.ReadAllLines(Repository.PathOf("docs", "metrics.md"))
+        .Where(line => line.StartsWith("| `", StringComparison.Ordinal)).ToArray();
+
+    private GatewayRig _rig = null!;
+
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Every_instrument_has_its_row_and_there_is_no_other()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        var reader = gateway.Part<MetricListener>();
+        reader.Write();
+
+        var told = _rows.Where(row => row.Split('|').Length == 7).Order(StringComparer.Ordinal);
+
+        // What Npgsql says of its own is longer than our rows.
+        Assert.Equal(
+            reader.Instruments.Select(RowOf).Order(StringComparer.Ordinal),
+            told.Select(row => row.StartsWith("| `db.", StringComparison.Ordinal)
+                ? row[..(row[..^2].LastIndexOf('|') + 1)]
+                : row));
+    }
+
+    [PostgresFact]
+    public async Task Every_value_of_a_tag_of_ours_is_told()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        var reader = gateway.Part<MetricListener>();
+        reader.Write();
+        var page = string.Concat(File.ReadAllText(Repository.PathOf("docs", "metrics.md")));
+
+        var values = reader.Instruments.Where(one => one.Instrument.Meter.Name == GatewayMetrics.MeterName)
+            .SelectMany(one => one.Series).SelectMany(series => series.Tags).Select(tag => $"`{tag.Value}`");
+
+        Assert.All(values.Distinct(), value => Assert.Contains(value, page, StringComparison.Ordinal));
+    }
+
+    private static string RowOf(MeasuredInstrument measured)
+    {
+        var instrument = measured.Instrument;
+        var kind = instrument is ObservableUpDownCounter<int> or ObservableUpDownCounter<long> or UpDownCounter<int>
+            ? "up-down counter"
+            : measured.Kind.ToString().ToLowerInvariant();
+        var tags = measured.Series.SelectMany(series => series.Tags).Select(tag => $"`{tag.Key}`").Distinct();
+        var row = $"| `{instrument.Name.Replace(Prefix, "", StringComparison.Ordinal)}` | {kind} | {instrument.Unit} "
+            + $"| {string.Join(", ", tags)} |";
+        return instrument.Meter.Name == GatewayMetrics.MeterName ? $"{row} {instrument.Description} |" : row;
+    }
+}

@@ -1,0 +1,203 @@
+namespace PaymentGateway.Tests.Telemetry;
+
+/// <summary>GET /metrics of a whole gateway: every number is what happened.</summary>
+public sealed class MetricsTests : IAsyncLifetime
+{
+    private const string Prefix = "payment_gateway_";
+
+    private GatewayRig _rig = null!;
+
+    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
+
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
+
+    [PostgresFact]
+    public async Task Payments_are_counted_from_acceptance_to_settlement()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        var id = await gateway.PayAsync();
+        await gateway.PayAsync();
+        await gateway.PayAsync();
+        Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id));
+        Assert.Equal(HttpStatusCode.Conflict, await gateway.PayAsync(id, 20m));
+        Assert.Equal(HttpStatusCode.BadRequest, await gateway.PayAsync(Guid.NewGuid(), -1m));
+        await gateway.GetAsync("payments-summary");
+
+        await _rig.LedgersReachAsync(byDefault: 3);
+        var samples = await ReadUntilAsync(gateway, "payments_settled_total{processor=\"default\"}", 3);
+
+        Assert.Equal(3, samples["payments_accepted_total"]);
+        Assert.Equal(1, samples["payments_duplicates_total"]);
+        Assert.Equal(1, samples["payments_refused_total{reason=\"conflict\"}"]);
+        Assert.Equal(1, samples["payments_refused_total{reason=\"invalid\"}"]);
+        Assert.Equal(0, samples["payments_refused_total{reason=\"overloaded\"}"]);
+        Assert.Equal(5, samples["accept_duration_seconds_count"]);
+        Assert.Equal(samples["store_duration_seconds_count"], samples["store_batch_size_count"]);
+        Assert.Equal(5, samples["store_batch_size_sum"]);
+        Assert.Equal(3, samples["record_batch_size_sum"]);
+        Assert.Equal(1, samples["summarise_duration_seconds_count"]);
+        Assert.Equal(3, samples[Call("default", "charge", "settled")]);
+        Assert.Equal(3, samples["processor_call_duration_seconds_bucket{processor=\"default\",le=\"+Inf\"}"]);
+        Assert.Equal(59.70, samples["settled_amount_total{processor=\"default\"}"], 6);
+        Assert.Equal(59.70 * 0.05, samples["fee_paid_total{processor=\"default\"}"], 6);
+        Assert.Equal(0, samples["fee_paid_total{processor=\"fallback\"}"]);
+        Assert.Equal(0, samples["fee_avoided_total"]);
+        Assert.Equal(0, samples["backlog_payments"]);
+        Assert.Equal(0, samples["backlog_age_seconds"]);
+        Assert.Equal(1, samples["lease_held"]);
+        Assert.Equal(1, samples["processor_circuit{processor=\"default\",state=\"closed\"}"]);
+        Assert.Equal(0, samples["processor_circuit{processor=\"default\",state=\"open\"}"]);
+        Assert.Equal(1, samples["processor_availability{processor=\"fallback\",state=\"usable\"}"]);
+    }
+
+    [PostgresFact]
+    public async Task An_outage_shows_while_it_lasts_and_the_fees_that_waiting_saved_show_after_it()
+    {
+        await _rig.Default.SetFailureAsync(true);
+        var gateway = await _rig.StartGatewayAsync(
+            "Processors:Default:Fee=0.01", "Processors:Fallback:Fee=0.11", "Routing:FallbackAfter=10m");
+        for (var payment = 0; payment < 6; payment++)
+            await gateway.PayAsync();
+
+        var refused = Call("default", "charge", "refused");
+        var samples = await ReadUntilAsync(gateway, refused, atLeast: 1);
+        // Between two probes all of them wait.
+        samples = await ReadUntilAsync(gateway, refused, atLeast: samples[refused] + 2);
+        Assert.Equal(0, samples["processor_availability{processor=\"default\",state=\"usable\"}"]);
+        Assert.Equal(6, samples["backlog_payments"]);
+        Assert.True(samples["backlog_age_seconds"] > 0);
+
+        await _rig.Default.SetFailureAsync(false);
+        await _rig.LedgersReachAsync(byDefault: 6);
+        samples = await ReadUntilAsync(gateway, "payments_settled_total{processor=\"default\"}", 6);
+
+        Assert.Equal(6 * 19.90 * 0.10, samples["fee_avoided_total"], 6);
+        Assert.Equal(6 * 19.90 * 0.01, samples["fee_paid_total{processor=\"default\"}"], 6);
+    }
+
+    [PostgresFact]
+    public async Task A_doubt_that_ends_shows_how_it_ended()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+        await gateway.PayAsync();
+
+        await _rig.LedgersReachAsync(byDefault: 1);
+        var samples = await ReadUntilAsync(gateway, "doubts_resolved_total{resolution=\"found\"}", 1);
+
+        Assert.Equal(1, samples[Call("default", "charge", "in_doubt")]);
+        Assert.Equal(0, samples["payments_in_doubt"]);
+    }
+
+    [PostgresFact]
+    public async Task What_is_adopted_parked_or_lost_is_counted()
+    {
+        await _rig.Default.SetFailureAsync(true);
+        var first = await _rig.StartGatewayAsync("Routing:FallbackAfter=10m");
+        await first.PayAsync();
+        await first.PayAsync();
+        var second = await _rig.StartGatewayAsync("Routing:FallbackAfter=10m");
+        await _rig.StopGatewayAsync(first);
+
+        var samples = await ReadUntilAsync(second, "payments_adopted_total", 2);
+        Assert.Equal(2, samples["backlog_payments"]);
+        Assert.Equal((0, 0), (samples["payments_parked_total"], samples["lease_lost_total"]));
+
+        await second.Part<PaymentParking>().ParkAsync(
+            new Payment(Guid.NewGuid(), 1990, Batches.Noon, second.Part<Lease>().Epoch), "a test");
+        await _rig.Database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
+
+        samples = await ReadUntilAsync(second, "lease_lost_total", 1);
+        Assert.Equal(1, samples["payments_parked_total"]);
+        await ReadUntilAsync(second, "lease_held", 1);
+    }
+
+    [PostgresFact]
+    public async Task What_is_parked_now_is_told_by_every_instance_until_it_is_replayed()
+    {
+        var (first, second) = (await _rig.StartGatewayAsync(), await _rig.StartGatewayAsync());
+        await first.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        await first.PayAsync();
+
+        foreach (var instance in new[] { first, second })
+            await ReadUntilAsync(instance, "parked_payments", atLeast: 1);
+        using var replayed = await second.PostAsync("admin/parked/replay");
+        foreach (var instance in new[] { first, second })
+            await ReadUntilAsync(instance, samples => samples["parked_payments"] == 0, "nothing is parked");
+    }
+
+    [PostgresFact]
+    public async Task An_idle_processor_that_is_killed_is_unknown_and_then_unusable_here_and_in_the_overview()
+    {
+        await using var fallback = await SimulatedProcessor.StartAsync();
+        var gateway = await _rig.StartGatewayAsync(
+            $"Processors:Fallback:BaseUrl={fallback.BaseAddress}", "Routing:HealthInterval=5s");
+        await ReadUntilAsync(gateway, Call("fallback", "health", "reported"), atLeast: 1);
+
+        await fallback.DisposeAsync();
+
+        await ReadUntilAsync(gateway, StateOf("fallback", "unknown"), atLeast: 1);
+        var samples = await ReadUntilAsync(gateway, StateOf("fallback", "unusable"), atLeast: 1);
+        Assert.Equal(0, samples[StateOf("fallback", "usable")]);
+        Assert.Equal(1, samples[StateOf("default", "usable")]);
+        using var client = UnixHttp.To(gateway.Socket);
+        await using var events = await EventReader.StartAsync(client);
+        var view = await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
+        var shown = view.GetProperty("processors")[1];
+        Assert.Equal("unusable", shown.GetProperty("availability").GetString());
+        Assert.True(shown.GetProperty("report").GetProperty("isOverdue").GetBoolean());
+    }
+
+    [PrometheusFact]
+    public async Task Promtool_finds_nothing_to_say()
+    {
+        var gateway = await _rig.StartGatewayAsync();
+        await gateway.PayAsync();
+        await _rig.LedgersReachAsync(byDefault: 1);
+
+        await Prometheus.CheckAsync(["check", "metrics"], await gateway.GetAsync("metrics"));
+    }
+
+    [PostgresFact]
+    public async Task Metrics_are_an_operators_call()
+    {
+        var gateway = await _rig.StartGatewayAsync("Admin:Token=secret");
+
+        using var refused = await gateway.AskAsync("metrics");
+        using var wrong = await gateway.AskAsync("metrics", ("Authorization", "Bearer secre"));
+        using var bearer = await gateway.AskAsync("metrics", ("Authorization", "Bearer secret"));
+        using var header = await gateway.AskAsync("metrics", ("X-Rinha-Token", "secret"));
+
+        Assert.Equal(
+            [HttpStatusCode.Unauthorized, HttpStatusCode.Unauthorized, HttpStatusCode.OK, HttpStatusCode.OK],
+            new[] { refused, wrong, bearer, header }.Select(answer => answer.StatusCode));
+    }
+
+    private static string StateOf(string processor, string state) =>
+        $"processor_availability{{processor=\"{processor}\",state=\"{state}\"}}";
+
+    private static string Call(string processor, string call, string outcome) =>
+        $"processor_calls_total{{processor=\"{processor}\",call=\"{call}\",outcome=\"{outcome}\"}}";
+
+    // Outcomes are counted a moment after they are in the ledger.
+    private static Task<Dictionary<string, double>> ReadUntilAsync(GatewayHost gateway, string name, double atLeast) =>
+        ReadUntilAsync(
+            gateway, samples => samples.TryGetValue(name, out var value) && value >= atLeast, $"{name} is {atLeast}");
+
+    private static async Task<Dictionary<string, double>> ReadUntilAsync(
+        GatewayHost gateway, Predicate<Dictionary<string, double>> isWanted, string what)
+    {
+        Dictionary<string, double> samples = [];
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                samples = Prometheus.Read(await gateway.GetAsync("metrics")).ToDictionary(
+                    sample => sample.Key.Replace(Prefix, "", StringComparison.Ordinal), sample => sample.Value);
+                return isWanted(samples);
+            },
+            what);
+        return samples;
+    }
+}
