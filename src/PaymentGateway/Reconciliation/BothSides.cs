@@ -11,8 +11,8 @@ namespace PaymentGateway.Reconciliation;
 /// notice. A processor has three tries for an answer.
 /// </summary>
 internal sealed class BothSides(
-    ReconciliationStore ledger, ProcessorAdminClient atDefault, ProcessorAdminClient atFallback, ReconciliationOptions options,
-    ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
+    ReconciliationStore ledger, ProcessorAdminClient atDefault, ProcessorAdminClient atFallback,
+    ReconciliationOptions options, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
 {
     private const int Tries = 3;
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
@@ -74,8 +74,8 @@ internal sealed class BothSides(
     };
 
     private async Task<T> AskAsync<T>(
-        Processor processor, Func<ProcessorAdminClient, Task<T>> ask, Func<T, (bool IsKnown, TimeSpan? RetryAfter)> judge,
-        string question)
+        Processor processor, Func<ProcessorAdminClient, Task<T>> ask,
+        Func<T, (bool IsKnown, TimeSpan? RetryAfter)> judge, string question)
     {
         var client = processor == Processor.Default ? atDefault : atFallback;
         var backoff = new Backoff(RetryInitial);

@@ -102,7 +102,8 @@ internal static class ReconciliationEndpoint
         var answer = (await run).ToAnswer();
         OperatorCalls.Tell(context, answer.Outcome);
         await JsonSerializer.SerializeAsync(
-            context.Response.Body, answer, ReconciliationJsonContext.Default.ReconciliationAnswer, CancellationToken.None);
+            context.Response.Body, answer, ReconciliationJsonContext.Default.ReconciliationAnswer,
+            CancellationToken.None);
         await WriteAsync(context, End);
     }
 
