@@ -1,5 +1,4 @@
 using System.CommandLine;
-using PaymentGateway.Cli;
 
 namespace PaymentGateway.Tests.Cli;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 
 
 namespace PaymentGateway.Tests.Configuration;

@@ -1,5 +1,4 @@
 using Microsoft.Extensions.DependencyInjection;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Tests.Configuration;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;
 
 namespace PaymentGateway.Tests.Configuration;

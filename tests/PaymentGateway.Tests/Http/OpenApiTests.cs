@@ -1,7 +1,6 @@
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Admin;
 using PaymentGateway.Hosting;
-using PaymentGateway.Http;
 
 namespace PaymentGateway.Tests.Http;
 

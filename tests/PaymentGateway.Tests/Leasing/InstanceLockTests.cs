@@ -1,5 +1,4 @@
 using Microsoft.AspNetCore.Http;
-using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

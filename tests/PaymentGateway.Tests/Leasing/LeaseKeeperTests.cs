@@ -1,4 +1,3 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Leasing;

@@ -1,5 +1,4 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

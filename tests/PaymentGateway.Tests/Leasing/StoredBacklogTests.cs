@@ -1,4 +1,3 @@
-using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Tests.Leasing;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Tests.Queueing;
 

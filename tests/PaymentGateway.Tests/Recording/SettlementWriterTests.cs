@@ -1,4 +1,3 @@
-using PaymentGateway.Recording;
 using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Recording;

@@ -1,4 +1,3 @@
-using PaymentGateway.Recording;
 
 namespace PaymentGateway.Tests.Recording;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Routing;
 using Polly;
 using Polly.CircuitBreaker;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Routing;
 
 namespace PaymentGateway.Tests.Routing;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Settling;
 

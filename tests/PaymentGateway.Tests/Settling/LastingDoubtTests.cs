@@ -1,5 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Settling;
 
 namespace PaymentGateway.Tests.Settling;
 

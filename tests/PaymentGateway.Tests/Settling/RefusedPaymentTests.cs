@@ -2,7 +2,6 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using PaymentGateway.Processors;
-using PaymentGateway.Settling;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;

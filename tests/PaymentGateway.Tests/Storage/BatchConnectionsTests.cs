@@ -1,5 +1,4 @@
 using System.Data;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,5 +1,4 @@
 using PaymentGateway.Admin;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,5 +1,4 @@
 using System.Reflection;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

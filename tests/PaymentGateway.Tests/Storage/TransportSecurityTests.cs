@@ -1,5 +1,4 @@
 using System.Security.Authentication;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Tests.Summarising;
 

@@ -1,5 +1,4 @@
 using Microsoft.Extensions.Logging.Console;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Support;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Telemetry;
 

@@ -1,5 +1,4 @@
 using System.Diagnostics.Metrics;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Telemetry;
 

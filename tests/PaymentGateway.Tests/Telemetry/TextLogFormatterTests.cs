@@ -1,5 +1,4 @@
 using System.Reflection;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Telemetry;
 

@@ -1,6 +1,5 @@
 using System.Diagnostics.Metrics;
 using PaymentGateway.Processors;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Tests.Telemetry;
 
