@@ -18,7 +18,7 @@ internal sealed class OpenApiDocument
     }
 
     public static string File { get; } =
-        Repository.PathOf("src", "PaymentGateway", "Documenting", "openapi.json");
+        Repository.PathOf("src", "PaymentGateway", "Http", "openapi.json");
 
     /// <summary>The one that is checked in.</summary>
     public static OpenApiDocument Present { get; } =
