@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test test-storage compose-test publish mutants chaos ha bench bench-inner routing model ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-fast test-storage compose-test publish mutants chaos ha bench bench-inner routing model ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ down: ## stop what `make up` or `make run` started
 
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
 	@eng/tool test $(ARGS)
+
+test-fast: ## in two minutes: no binaries, no browser; of the storage tests those of folders that changed
+	@eng/tool test-fast $(ARGS)
 
 test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…', SQL=a file to run after the tables)
 	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/tool test-storage $(ARGS)

@@ -166,12 +166,9 @@ public sealed class AddressLimitsTests : IAsyncLifetime
 }
 
 /// <summary>A fact that needs nginx with its module stream.</summary>
-[AttributeUsage(AttributeTargets.Method)]
-public sealed class StreamModuleFactAttribute : FactAttribute
+public sealed class StreamModuleFactAttribute() : NeedsFactAttribute(
+    WholeSystem, GatewaySystemParts.SkipReason ?? (IsFile ? null : "lacks libnginx-mod-stream: eng/setup brings it"))
 {
-    public StreamModuleFactAttribute() => Skip = GatewaySystemParts.SkipReason
-        ?? (IsFile || PostgresServer.IsRequired ? null : "NOT RUN: libnginx-mod-stream is missing (eng/setup)");
-
     /// <summary>Debian has it in a file, which the configuration loads.</summary>
     public static bool IsFile { get; } = File.Exists("/usr/lib/nginx/modules/ngx_stream_module.so");
 }

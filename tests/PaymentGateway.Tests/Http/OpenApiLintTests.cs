@@ -50,13 +50,6 @@ public sealed class OpenApiLintTests
         return await Shell.RunAsync(["node", "lint.js", document, "redocly.yaml"], installed);
     }
 
-    [AttributeUsage(AttributeTargets.Method)]
-    private sealed class LinterFactAttribute : FactAttribute
-    {
-        public LinterFactAttribute() => Skip =
-            Environment.GetEnvironmentVariable("PAYMENTGATEWAY_REQUIRE_PARTS") == "1"
-            || (Programs.Has("npm") && Programs.Has("node"))
-                ? null
-                : "missing: npm (eng/setup brings it)";
-    }
+    private sealed class LinterFactAttribute() : NeedsFactAttribute(
+        "npm", Programs.Has("npm") && Programs.Has("node") ? null : "lacks npm: eng/setup brings it");
 }

@@ -14,9 +14,9 @@ public sealed class Browser : IAsyncDisposable
     private IPlaywright _playwright = null!;
     private IBrowser _chromium = null!;
 
-    /// <summary>Null when it is here, or when missing parts must make the tests fail.</summary>
+    /// <summary>Null when it is here.</summary>
     public static string? SkipReason { get; } =
-        PostgresServer.IsRequired || Programs.Has(Program) ? null : "missing: chromium (eng/setup browser brings it)";
+        Programs.Has(Program) ? null : "lacks browser: eng/setup browser brings it";
 
     /// <summary>Errors of the pages' scripts and consoles, and requests to other hosts than the page's own.</summary>
     public IReadOnlyList<string> Faults
@@ -112,8 +112,6 @@ public sealed record Look(int Width, int Height, bool IsDark)
     public Look Dark => this with { IsDark = true };
 }
 
-/// <summary>A fact that needs a whole system and a browser; skipped on a machine that has not both.</summary>
-public sealed class BrowserFactAttribute : FactAttribute
-{
-    public BrowserFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Browser.SkipReason;
-}
+/// <summary>A fact that needs a whole system and a browser.</summary>
+public sealed class BrowserFactAttribute()
+    : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? Browser.SkipReason);

@@ -17,14 +17,11 @@ public sealed class FailoverCluster : IAsyncDisposable
         _monitorPort = monitorPort;
     }
 
-    /// <summary>
-    /// Null when it can be had. Nobody but root has networks to cut. Where it cannot, `make test` says so in one of its
-    /// last lines.
-    /// </summary>
+    /// <summary>Null when it can be had. Nobody but root has networks to cut.</summary>
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
-        ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
+        ?? (!Environment.IsPrivilegedProcess ? "lacks root: only root may make networks to cut"
             : Programs.Has("pg_autoctl") && File.Exists($"{PostgresServer.Binaries}/../lib/pgautofailover.so") ? null
-            : "NOT RUN: pg_auto_failover is missing (eng/setup failover)");
+            : "lacks failover: eng/setup failover brings it");
 
     /// <summary>Of the gateway: both nodes, over the network.</summary>
     public string ConnectionString =>
@@ -121,8 +118,5 @@ public sealed class FailoverCluster : IAsyncDisposable
         $"Host={_script.Directory};Port={port};Username=postgres;Database={database};Command Timeout=0");
 }
 
-/// <summary>A fact that needs a cluster that fails over; skipped where there can be none.</summary>
-public sealed class FailoverFactAttribute : FactAttribute
-{
-    public FailoverFactAttribute() => Skip = FailoverCluster.SkipReason;
-}
+/// <summary>A fact that needs a cluster that fails over.</summary>
+public sealed class FailoverFactAttribute() : NeedsFactAttribute(WholeSystem, FailoverCluster.SkipReason);

@@ -34,6 +34,9 @@ public sealed class FakedTime : IDisposable
             .Select(folder => Path.Combine(folder, "faketime", "libfaketime.so.1")).FirstOrDefault(File.Exists)
         : null;
 
+    public static string? SkipReason =>
+        Library is null ? "lacks libfaketime: eng/setup brings it" : null;
+
     /// <summary>For a system's variable PG_BIN.</summary>
     public string Binaries => _directory.FullName;
 
@@ -50,9 +53,6 @@ public sealed class FakedTime : IDisposable
     public void Dispose() => _directory.Delete(recursive: true);
 }
 
-/// <summary>A fact that needs a whole system and libfaketime; skipped on a machine that has not both.</summary>
-public sealed class FakedTimeFactAttribute : FactAttribute
-{
-    public FakedTimeFactAttribute() => Skip = GatewaySystemParts.SkipReason
-        ?? (FakedTime.Library is null && !PostgresServer.IsRequired ? "missing: libfaketime (eng/setup)" : null);
-}
+/// <summary>A fact that needs a whole system and libfaketime.</summary>
+public sealed class FakedTimeFactAttribute()
+    : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? FakedTime.SkipReason);

@@ -7,15 +7,15 @@ public static class GatewaySystemParts
 
     public static string Simulator => GatewaySystemSettings.OfShell.SimulatorBinary;
 
-    /// <summary>Null when everything is here, or when missing parts must make the tests fail.</summary>
+    /// <summary>Null when everything is here.</summary>
     public static string? SkipReason { get; } = FindSkipReason();
 
     private static string? FindSkipReason()
     {
         var missing = Missing().ToList();
-        return missing.Count == 0 || Environment.GetEnvironmentVariable("PAYMENTGATEWAY_REQUIRE_PARTS") == "1"
+        return missing.Count == 0
             ? null
-            : $"missing: {string.Join(", ", missing)} (eng/setup and eng/publish bring them)";
+            : $"lacks system: {string.Join(", ", missing)} (eng/setup and eng/publish bring them)";
     }
 
     private static IEnumerable<string> Missing()
@@ -35,14 +35,9 @@ public static class GatewaySystemParts
     }
 }
 
-/// <summary>A fact that needs a whole system; skipped on a machine that cannot run one.</summary>
-public sealed class GatewaySystemFactAttribute : FactAttribute
-{
-    public GatewaySystemFactAttribute() => Skip = GatewaySystemParts.SkipReason;
-}
+/// <summary>A fact that needs a whole system.</summary>
+public sealed class GatewaySystemFactAttribute() : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason);
 
-/// <summary>A theory that needs a whole system; skipped on a machine that cannot run one.</summary>
-public sealed class GatewaySystemTheoryAttribute : TheoryAttribute
-{
-    public GatewaySystemTheoryAttribute() => Skip = GatewaySystemParts.SkipReason;
-}
+/// <summary>A theory that needs a whole system.</summary>
+public sealed class GatewaySystemTheoryAttribute()
+    : NeedsTheoryAttribute(NeedsFactAttribute.WholeSystem, GatewaySystemParts.SkipReason);

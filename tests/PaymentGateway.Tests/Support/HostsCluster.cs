@@ -43,11 +43,11 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             () => throw new NotSupportedException("the script has it"));
     }
 
-    /// <summary>Null when it can be had, or when it must be there. Nobody but root has networks to cut.</summary>
+    /// <summary>Null when it can be had. Nobody but root has networks to cut.</summary>
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
-        ?? (!Environment.IsPrivilegedProcess ? "NOT RUN: only root may make networks to cut"
-            : PostgresServer.IsRequired || (Programs.Has("ip") && FakedTime.Library is not null) ? null
-            : "NOT RUN: ip or libfaketime is missing (eng/setup)");
+        ?? (!Environment.IsPrivilegedProcess ? "lacks root: only root may make networks to cut"
+            : !Programs.Has("ip") ? "lacks ip: eng/setup brings it"
+            : FakedTime.SkipReason);
 
     /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; }
@@ -158,11 +158,8 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     private static partial Regex Lost();
 }
 
-/// <summary>A fact that needs hosts with networks and clocks of their own; skipped where there can be none.</summary>
-public sealed class HostsFactAttribute : FactAttribute
-{
-    public HostsFactAttribute() => Skip = HostsCluster.SkipReason;
-}
+/// <summary>A fact that needs hosts with networks and clocks of their own.</summary>
+public sealed class HostsFactAttribute() : NeedsFactAttribute(WholeSystem, HostsCluster.SkipReason);
 
 /// <summary>Counts the answers 503 that a client gets, and those that do not say when to come again.</summary>
 public sealed class RetryAfterCheck() : DelegatingHandler(new SocketsHttpHandler { UseProxy = false })

@@ -67,8 +67,7 @@ public sealed class PostgresServer : IAsyncDisposable
 
     public static bool IsInstalled => Binaries is not null;
 
-    /// <summary>Set by the build: what is missing must fail and not be skipped.</summary>
-    public static bool IsRequired => Environment.GetEnvironmentVariable("PAYMENTGATEWAY_REQUIRE_PARTS") == "1";
+    public static string? SkipReason => IsInstalled ? null : "lacks postgres: eng/setup brings it";
 
     public string Directory { get; }
 
@@ -175,22 +174,9 @@ public sealed class PostgresServer : IAsyncDisposable
     }
 }
 
-/// <summary>A test that needs PostgreSQL: skipped without it, unless the build says that it must be there.</summary>
-public sealed class PostgresFactAttribute : FactAttribute
-{
-    public PostgresFactAttribute()
-    {
-        if (!PostgresServer.IsInstalled && !PostgresServer.IsRequired)
-            Skip = "PostgreSQL is not installed.";
-    }
-}
+/// <summary>A fact that needs PostgreSQL.</summary>
+public sealed class PostgresFactAttribute() : NeedsFactAttribute(Postgres, PostgresServer.SkipReason);
 
-/// <summary>The same for a theory.</summary>
-public sealed class PostgresTheoryAttribute : TheoryAttribute
-{
-    public PostgresTheoryAttribute()
-    {
-        if (!PostgresServer.IsInstalled && !PostgresServer.IsRequired)
-            Skip = "PostgreSQL is not installed.";
-    }
-}
+/// <summary>A theory that needs PostgreSQL.</summary>
+public sealed class PostgresTheoryAttribute()
+    : NeedsTheoryAttribute(NeedsFactAttribute.Postgres, PostgresServer.SkipReason);

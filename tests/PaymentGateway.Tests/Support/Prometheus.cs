@@ -5,11 +5,11 @@ internal static class Prometheus
 {
     private static readonly string[] Programs = ["prometheus", "promtool"];
 
-    /// <summary>Null when it is here, or when missing parts must make the tests fail.</summary>
+    /// <summary>Null when it is here.</summary>
     public static string? SkipReason { get; } =
-        PostgresServer.IsRequired || Array.TrueForAll(Programs, PaymentGateway.Tools.Programs.Has)
+        Array.TrueForAll(Programs, PaymentGateway.Tools.Programs.Has)
             ? null
-            : "missing: prometheus (eng/setup brings it)";
+            : "lacks prometheus: eng/setup brings it";
 
     /// <summary>Runs promtool, which must find nothing to say.</summary>
     public static async Task CheckAsync(string[] arguments, string? input = null)
@@ -29,17 +29,10 @@ internal static class Prometheus
             sample => double.Parse(sample.Line[(sample.End + 1)..], CultureInfo.InvariantCulture));
 }
 
-/// <summary>A fact that needs a Prometheus, and PostgreSQL; skipped on a machine without.</summary>
-public sealed class PrometheusFactAttribute : FactAttribute
-{
-    public PrometheusFactAttribute() =>
-        Skip = Prometheus.SkipReason ?? (PostgresServer.IsInstalled || PostgresServer.IsRequired
-            ? null
-            : "missing: PostgreSQL (eng/setup brings it)");
-}
+/// <summary>A fact that needs a Prometheus, and PostgreSQL.</summary>
+public sealed class PrometheusFactAttribute()
+    : NeedsFactAttribute(Postgres, PostgresServer.SkipReason ?? Prometheus.SkipReason);
 
-/// <summary>A fact that needs a Prometheus and a whole system; skipped on a machine without.</summary>
-public sealed class PrometheusSystemFactAttribute : FactAttribute
-{
-    public PrometheusSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason ?? Prometheus.SkipReason;
-}
+/// <summary>A fact that needs a Prometheus and a whole system.</summary>
+public sealed class PrometheusSystemFactAttribute()
+    : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? Prometheus.SkipReason);

@@ -74,9 +74,8 @@ public sealed class SmallDisk : IAsyncDisposable
     }
 }
 
-/// <summary>A fact that needs a whole system, and root to mount a file system; skipped without.</summary>
-public sealed class MountedSystemFactAttribute : FactAttribute
-{
-    public MountedSystemFactAttribute() => Skip = GatewaySystemParts.SkipReason
-        ?? (Environment.IsPrivilegedProcess ? null : "only root may mount a file system");
-}
+/// <summary>A fact that needs a whole system, and root to mount a file system.</summary>
+public sealed class MountedSystemFactAttribute() : NeedsFactAttribute(
+    WholeSystem,
+    GatewaySystemParts.SkipReason
+        ?? (Environment.IsPrivilegedProcess ? null : "lacks root: only root may mount a file system"));

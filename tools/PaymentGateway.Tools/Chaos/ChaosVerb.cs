@@ -57,7 +57,6 @@ public static class ChaosVerb
         return new Dictionary<string, string?>
         {
             ["PROFILE"] = null,
-            ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
             ["NO_PUBLISH"] = "1",
             ["GATEWAY_BIN"] = settings.GatewayBinary,
             ["SIMULATOR_BIN"] = settings.SimulatorBinary,

@@ -45,7 +45,6 @@ internal static class FailoverVerb
             {
                 ["HA_TABLE"] = table,
                 ["HA_LOAD"] = load,
-                ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
                 ["NO_PUBLISH"] = "1",
                 ["GATEWAY_BIN"] = settings.GatewayBinary,
                 ["SIMULATOR_BIN"] = settings.SimulatorBinary,

@@ -69,7 +69,6 @@ internal sealed class MutantCopy(string folder, SystemSettings settings, Cancell
     // Logic is what is broken, so the build that the tests made serves as the published binary.
     private Dictionary<string, string?> Variables() => new()
     {
-        ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
         ["NO_PUBLISH"] = "1",
         ["GATEWAY_BIN"] = Built("PaymentGateway"),
         ["SIMULATOR_BIN"] = Built("ProcessorSimulator"),

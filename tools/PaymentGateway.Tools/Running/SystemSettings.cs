@@ -37,6 +37,10 @@ public sealed class SystemSettings
 
     public string? Framework => this["FRAMEWORK"];
 
+    /// <summary>The parts that this machine does not have: only tests that need these may be skipped.</summary>
+    public IReadOnlyList<string> Lacks => (this["LACKS"] ?? "").Split(
+        ',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+
     public int Port => Number("PORT", 9999);
 
     public int DefaultPort => Number("DEFAULT_PORT", 8001);

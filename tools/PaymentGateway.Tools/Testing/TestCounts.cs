@@ -14,7 +14,7 @@ internal sealed record TestCounts(int Passed, int Failed, int Skipped)
     /// <exception cref="ToolException">There is none.</exception>
     public static TestCounts Read(string directory) => Add(Load(directory));
 
-    /// <summary>A line for each reason that begins with NOT RUN, with the classes whose tests have it.</summary>
+    /// <summary>A line for each reason to skip a test, with the classes of these tests.</summary>
     /// <param name="directory">As for <see cref="Read"/>.</param>
     /// <exception cref="ToolException">There is none.</exception>
     public static IReadOnlyList<string> ReadNotRun(string directory) => NotRunIn(Load(directory));
@@ -22,14 +22,19 @@ internal sealed record TestCounts(int Passed, int Failed, int Skipped)
     public static IReadOnlyList<string> NotRunIn(IEnumerable<XDocument> files) =>
     [
         .. files.SelectMany(file => file.Descendants())
-            .Where(element => element.Name.LocalName == "UnitTestResult")
+            .Where(element => element.Name.LocalName == "UnitTestResult"
+                && element.Attribute("outcome")?.Value == "NotExecuted")
             .Select(result => (
                 Class: result.Attribute("testName")!.Value.Split('(')[0].Split('.')[^2],
                 Reason: result.Descendants().FirstOrDefault(one => one.Name.LocalName == "Message")?.Value ?? ""))
-            .Where(result => result.Reason.StartsWith("NOT RUN", StringComparison.Ordinal))
             .GroupBy(result => result.Reason, result => result.Class)
-            .Select(reason => $"{reason.Key}: {string.Join(", ", reason.Distinct().Order())}"),
+            .Select(reason => $"NOT RUN, {reason.Key}: {string.Join(", ", reason.Distinct().Order())}"),
     ];
+
+    /// <param name="line">One of <see cref="ReadNotRun"/>.</param>
+    /// <param name="lacks">The parts that the machine is said to lack.</param>
+    public static bool IsAllowed(string line, IEnumerable<string> lacks) =>
+        lacks.Any(part => line.StartsWith($"NOT RUN, lacks {part}:", StringComparison.Ordinal));
 
     public static TestCounts Add(IEnumerable<XDocument> files)
     {

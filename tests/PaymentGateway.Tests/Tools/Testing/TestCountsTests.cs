@@ -25,20 +25,35 @@ public sealed class TestCountsTests
         Assert.Throws<ToolException>(() => TestCounts.Read("/nowhere/at/all"));
 
     [Fact]
-    public void What_could_not_be_run_is_named_once_with_all_its_classes_and_a_failure_is_not()
+    public void Each_reason_to_skip_is_named_once_with_its_classes_and_a_failure_is_not()
     {
         var results = XDocument.Parse($"""
             <TestRun xmlns="{Namespace}"><Results>
-              {Result("A.B.FailoverTests.One", "NotExecuted", "NOT RUN: no networks")}
-              {Result("A.B.HostsTests.Two(one: 1.5)", "NotExecuted", "NOT RUN: no networks")}
-              {Result("A.B.HostsTests.Three", "NotExecuted", "NOT RUN: no networks")}
+              {Result("A.B.FailoverTests.One", "NotExecuted", "lacks root: no networks")}
+              {Result("A.B.HostsTests.Two(one: 1.5)", "NotExecuted", "lacks root: no networks")}
+              {Result("A.B.HostsTests.Three", "NotExecuted", "lacks root: no networks")}
               {Result("A.B.OtherTests.Four", "NotExecuted", "on no ARM")}
               {Result("A.B.RedTests.Five", "Failed", "1 is not 2")}
               <UnitTestResult testName="A.B.GreenTests.Six" outcome="Passed" />
             </Results></TestRun>
             """);
 
-        Assert.Equal("NOT RUN: no networks: FailoverTests, HostsTests", Assert.Single(TestCounts.NotRunIn([results])));
+        Assert.Equal(
+            ["NOT RUN, lacks root: no networks: FailoverTests, HostsTests", "NOT RUN, on no ARM: OtherTests"],
+            TestCounts.NotRunIn([results]));
+    }
+
+    [Theory]
+    [InlineData("root", true)]
+    [InlineData("browser, root", true)]
+    [InlineData("browser", false)]
+    [InlineData(null, false)]
+    public void A_skipped_test_is_allowed_only_when_LACKS_names_its_part(string? lacks, bool expected)
+    {
+        var parts = SystemSettings.FromEnvironment().With(("LACKS", lacks)).Lacks;
+
+        Assert.Equal(expected, TestCounts.IsAllowed("NOT RUN, lacks root: no networks: FailoverTests", parts));
+        Assert.False(TestCounts.IsAllowed("NOT RUN, on no ARM: OtherTests", parts));
     }
 
     private static string Result(string name, string outcome, string message) => $"""

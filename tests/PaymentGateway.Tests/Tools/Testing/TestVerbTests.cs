@@ -1,0 +1,24 @@
+using PaymentGateway.Tools.Testing;
+
+namespace PaymentGateway.Tests.Tools.Testing;
+
+/// <summary>What `make test-fast` chooses.</summary>
+public sealed class TestVerbTests
+{
+    [Fact]
+    public void Folders_of_changed_files_are_chosen_once() => Assert.Equal(
+        ["Settling.", "Admin."],
+        TestVerb.ChangedFolders(
+        [
+            "src/PaymentGateway/Settling/DoubtResolver.cs", "tests/PaymentGateway.Tests/Settling/LookUpTests.cs",
+            "tests/PaymentGateway.Tests/Admin/ParkedPagerTests.cs", "src/PaymentGateway/Program.cs",
+            "docs/testing.md", "",
+        ]));
+
+    [Theory]
+    [InlineData("postgres/migrations/0001.sql")]
+    [InlineData("src/PaymentGateway/Storage/LeaseStore.cs")]
+    [InlineData("tests/PaymentGateway.Tests/Support/TestDatabase.cs")]
+    public void A_change_of_the_storage_chooses_all_folders(string file) =>
+        Assert.Equal([""], TestVerb.ChangedFolders(["src/PaymentGateway/Admin/AdminSetup.cs", file]));
+}
