@@ -7,6 +7,7 @@ help: ## this list
 	@echo "          PROFILE=unlogged|durable FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
 	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"
+	@echo "          LACKS=root,browser (parts that this machine lacks: only tests that need these may be skipped)"
 
 run: ## install what lacks, build, run it all in the foreground; Ctrl-C stops it
 	@eng/tool run

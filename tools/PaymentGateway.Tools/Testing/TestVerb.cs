@@ -52,10 +52,7 @@ internal static class TestVerb
         if (await SetUpAsync(cancellation) != 0)
             throw new ToolException("eng/setup failed");
         var changed = await Shell.RunAsync(
-            [
-                "sh", "-ec",
-                "base=$(git merge-base HEAD @{upstream}); git diff --name-only $base; git ls-files -o --exclude-standard",
-            ],
+            ["sh", "-ec", "git diff --name-only --merge-base @{upstream}; git ls-files -o --exclude-standard"],
             Repository.Root, cancellation: cancellation);
         // Without an upstream branch nothing says what changed.
         var folders = changed.Succeeded ? ChangedFolders(changed.Output.Split('\n')) : [""];
