@@ -53,7 +53,7 @@ internal static class StageSetup
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        services.AddProcessors(options);
+        services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
         services.AddSingleton<DoubtMarks>();
         services.AddSingleton<PaymentParking>();

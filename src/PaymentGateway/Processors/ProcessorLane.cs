@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using PaymentGateway.Configuration;
+using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 
@@ -75,7 +76,6 @@ internal sealed class ProcessorLane(
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await client.LookUpAsync(payment.Id);
             span?.Tell(_tag, Calls.Of(outcome.Result).Value);
-            metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
             return outcome;
         }
         finally
@@ -84,23 +84,41 @@ internal sealed class ProcessorLane(
         }
     }
 
-    /// <summary>Asks for the processor's health report; null when there was none.</summary>
-    public async Task<HealthReport?> AskHealthAsync()
+    public void Dispose()
     {
-        var report = await client.AskHealthAsync();
-        metrics.Calls.Add(1, _tag, Calls.Health, Calls.Of(report));
-        return report;
+        client.Dispose();
+        _lookups.Dispose();
     }
-
-    public void Dispose() => _lookups.Dispose();
 }
 
 /// <summary>The lanes of both processors.</summary>
-internal sealed class ProcessorLanes(ProcessorLane defaultLane, ProcessorLane fallbackLane)
+internal sealed class ProcessorLanes : IDisposable
 {
-    public ProcessorLane Default { get; } = defaultLane;
+    public ProcessorLanes(
+        GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
+    {
+        Default = LaneOf(Processor.Default);
+        Fallback = LaneOf(Processor.Fallback);
 
-    public ProcessorLane Fallback { get; } = fallbackLane;
+        ProcessorLane LaneOf(Processor processor)
+        {
+            var health = new ProcessorHealth(clock, options.Routing);
+            var connections = ProcessorClient.Connect(options.Settling);
+            return new ProcessorLane(
+                new ProcessorClient(processor, options, connections, health, lease, metrics, clock, log), health,
+                options.Settling, metrics, clock);
+        }
+    }
+
+    public ProcessorLane Default { get; }
+
+    public ProcessorLane Fallback { get; }
 
     public ProcessorLane Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
+
+    public void Dispose()
+    {
+        Default.Dispose();
+        Fallback.Dispose();
+    }
 }

@@ -8,8 +8,6 @@ namespace PaymentGateway.Tests.Processors;
 /// </summary>
 public sealed class BrokenCallTests
 {
-    private readonly FakeTimeProvider _clock = new();
-
     public static TheoryData<Exception> Failures => new()
     {
         new SocketException((int)SocketError.NotConnected),
@@ -20,36 +18,36 @@ public sealed class BrokenCallTests
     [MemberData(nameof(Failures))]
     public async Task A_look_up_that_breaks_resolves_nothing(Exception failure)
     {
-        using var http = new HttpMessageInvoker(new Failing(failure));
+        using var client = NewClient(failure);
 
-        Assert.Equal(LookupResult.Unknown, (await NewClient(http).LookUpAsync(Guid.NewGuid())).Result);
+        Assert.Equal(LookupResult.Unknown, (await client.LookUpAsync(Guid.NewGuid())).Result);
     }
 
     [Theory]
     [MemberData(nameof(Failures))]
     public async Task A_health_call_that_breaks_reports_nothing(Exception failure)
     {
-        using var http = new HttpMessageInvoker(new Failing(failure));
+        using var client = NewClient(failure);
 
-        Assert.Null(await NewClient(http).AskHealthAsync());
+        Assert.Null(await client.AskHealthAsync());
     }
 
     [Theory]
     [MemberData(nameof(Failures))]
     public async Task A_charge_that_breaks_before_its_first_byte_is_refused(Exception failure)
     {
-        using var http = new HttpMessageInvoker(new Failing(failure));
+        using var client = NewClient(failure);
 
-        var outcome = await NewClient(http).ChargeAsync(Lanes.NewPayment());
-
-        Assert.Equal(ChargeResult.Refused, outcome.Result);
+        Assert.Equal(ChargeResult.Refused, (await client.ChargeAsync(Lanes.NewPayment())).Result);
     }
 
-    private ProcessorClient NewClient(HttpMessageInvoker http)
+    private static ProcessorClient NewClient(Exception failure)
     {
-        var lease = new Lease(_clock, TestSettings.Read().Leasing);
-        lease.Confirm(1, _clock.GetTimestamp());
-        return new ProcessorClient(http, new Uri("http://processor/"), Processor.Default, lease, _clock);
+        var (clock, options) = (new FakeTimeProvider(), TestSettings.Read());
+        return new ProcessorClient(
+            Processor.Default, options, new Failing(failure), new ProcessorHealth(clock, options.Routing),
+            new Lease(clock, options.Leasing), new GatewayMetrics(options), clock,
+            NullLogger<ProcessorClient>.Instance);
     }
 
     private sealed class Failing(Exception failure) : HttpMessageHandler

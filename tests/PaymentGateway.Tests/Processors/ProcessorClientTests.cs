@@ -24,7 +24,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     public async Task DisposeAsync()
     {
         await _processor.ClearFaultsAsync();
-        await _lanes.DisposeAsync();
+        _lanes.Dispose();
         await _processor.DisposeAsync();
     }
 
@@ -175,7 +175,7 @@ public sealed class ProcessorClientTests : IAsyncLifetime
     [Fact]
     public async Task A_base_address_with_a_path_is_kept()
     {
-        await using var below = NewLanes(new Uri(_processor.BaseAddress, "nothing/here"));
+        using var below = NewLanes(new Uri(_processor.BaseAddress, "nothing/here"));
 
         var outcome = await below.Default.Client.ChargeAsync(_payment);
 

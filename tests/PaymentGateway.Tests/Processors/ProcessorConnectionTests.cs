@@ -27,7 +27,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [InlineData(false)]
     public async Task A_charge_to_a_closed_port_or_an_unknown_name_is_refused(bool isPort)
     {
-        await using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
+        using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
 
         var outcome = await nobody.Default.Client.ChargeAsync(_payment);
 
@@ -44,7 +44,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         using var mute = new TcpListener(IPAddress.Loopback, 0);
         mute.Start();
         await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(
+        using var lanes = NewLanes(
             isTls ? new Uri($"https://{mute.LocalEndpoint}") : front.BaseAddress, connectTimeout: "200ms");
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment).AsTask().WaitAsync(Soon);
@@ -56,7 +56,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     public async Task A_call_that_times_out_without_a_connection_is_refused_and_no_later_connection_sends_it()
     {
         await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
@@ -77,7 +77,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
         await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
@@ -97,7 +97,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     public async Task Calls_one_after_another_share_a_connection()
     {
         await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
 
         for (var i = 0; i < 10; i++)
             Assert.Equal(ChargeResult.Settled, (await ChargeNewAsync(lanes)).Result);
@@ -111,7 +111,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     {
         await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
         await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         for (var round = 1; round <= 3; round++)
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
@@ -128,7 +128,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     public async Task A_connection_that_the_processor_has_closed_while_idle_is_not_used_again()
     {
         await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         await ChargeNewAsync(lanes);
         front.HangUp();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.CloseWait), "its end has arrived");
@@ -143,7 +143,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     {
         using var certificate = SelfSigned.Create();
         await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment);
         while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
@@ -161,7 +161,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         issuer.Start();
         using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
         await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
-        await using var lanes = NewLanes(front.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
 
         Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Processors;
-
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>Doubt that nothing resolves for hours: it stays, is asked for at a bounded rate, and is told.</summary>
@@ -33,7 +31,7 @@ public sealed class LastingDoubtTests
     {
         // Nobody listens there.
         var nowhere = new Uri("http://127.0.0.1:1/");
-        await using var lanes = Lanes.Build(nowhere, nowhere, _clock);
+        using var lanes = Lanes.Build(nowhere, nowhere, _clock);
         var options = TestSettings.Read();
         using var metrics = new GatewayMetrics(options);
         var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
@@ -44,7 +42,7 @@ public sealed class LastingDoubtTests
             null!, null!, outcomes, unsettled, lease, metrics, _clock, NullLogger<SettlementWriter>.Instance);
         var doubts = new DoubtQueue();
         using var resolver = new DoubtResolver(
-            doubts, new DoubtMarks(_clock), new ProcessorLanes(lanes.Default, lanes.Fallback),
+            doubts, new DoubtMarks(_clock), lanes.Both,
             new PaymentQueue(options.Intake), writer, unsettled, lease, options.Settling, metrics, _clock, _log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();

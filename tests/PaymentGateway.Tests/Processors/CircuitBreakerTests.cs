@@ -3,7 +3,7 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Tests.Processors;
 
 /// <summary>The circuit breaker of a lane, over time.</summary>
-public sealed class CallGuardHandlerTests : IAsyncLifetime
+public sealed class CircuitBreakerTests : IAsyncLifetime
 {
     private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
 
@@ -24,7 +24,7 @@ public sealed class CallGuardHandlerTests : IAsyncLifetime
     public async Task DisposeAsync()
     {
         await _processor.ClearFaultsAsync();
-        await _lanes.DisposeAsync();
+        _lanes.Dispose();
         await _processor.DisposeAsync();
     }
 
