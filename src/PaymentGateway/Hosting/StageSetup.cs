@@ -55,8 +55,7 @@ internal static class StageSetup
         services.AddSingleton<Intake>();
         services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
-        services.AddSingleton<DoubtMarks>();
-        services.AddSingleton<PaymentParking>();
+        services.AddSingleton<OwnedPayments>();
         services.AddSingleton<ParkedCount>();
         services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementWriter>();

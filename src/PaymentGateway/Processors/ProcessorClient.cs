@@ -15,8 +15,8 @@ namespace PaymentGateway.Processors;
 
 /// <summary>
 /// The client of one processor: charge, look up, ask for health. Safe from any thread. A time limit is around each call
-/// and the reading of its answer, a circuit breaker around charges. Nothing repeats a call: that is how money is charged
-/// twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
+/// and the reading of its answer, a circuit breaker around charges. Nothing repeats a call, because money would be
+/// charged twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {

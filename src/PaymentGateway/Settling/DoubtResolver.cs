@@ -1,8 +1,6 @@
 using PaymentGateway.Configuration;
-using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 
@@ -13,10 +11,8 @@ namespace PaymentGateway.Settling;
 /// processor. One may go to the other processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, DoubtMarks marks, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer,
-    UnsettledPayments unsettled, Lease lease, SettlingOptions options, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<DoubtResolver> log)
-    : BackgroundService
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlingOptions options,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
@@ -30,10 +26,7 @@ internal sealed partial class DoubtResolver(
     {
         _stopping = stoppingToken;
         await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
-        {
-            marks.Begin(payment);
             _ = ResolveAsync(payment);
-        }
     }
 
     private async Task ResolveAsync(Payment payment)
@@ -43,11 +36,9 @@ internal sealed partial class DoubtResolver(
         {
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
-            while (!payment.Purged && lease.Owns(payment))
+            while (owned.Contains(payment))
             {
-                var step = lease.IsHeld && writer.HasCapacity
-                    ? await TryAsync(payment, began)
-                    : ResolvingStep.Again(null);
+                var step = owned.MayCharge ? await TryAsync(payment, began) : ResolvingStep.Again(null);
                 if (step.Done)
                     return;
 
@@ -57,8 +48,8 @@ internal sealed partial class DoubtResolver(
                 await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
 
-            marks.Forget(payment);
-            unsettled.Remove(payment);
+            doubts.Forget(payment);
+            owned.Drop(payment);
         }
         catch (OperationCanceledException)
         {
@@ -106,7 +97,7 @@ internal sealed partial class DoubtResolver(
         // look-up. ChargeContent would send nothing either, but its exception counts as a failed call: four payments
         // would open the circuit of a healthy processor.
         if (clock.GetElapsedTime(began) >= options.InDoubtHorizon
-            || payment.Purged || !lease.IsHeld || !lease.Owns(payment)
+            || !owned.MayCharge || !owned.Contains(payment)
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);
 
@@ -146,8 +137,8 @@ internal sealed partial class DoubtResolver(
     private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
         Log.Resolved(log, payment, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
-        marks.Forget(payment);
-        writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
+        doubts.Forget(payment);
+        owned.Settle(payment, lane.Processor, amountCents, requestedAt);
         return ResolvingStep.Ended;
     }
 
@@ -158,7 +149,7 @@ internal sealed partial class DoubtResolver(
         payment.ChargedAt = null;
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
-        marks.End(payment);
+        doubts.End(payment);
         queue.Return(payment);
         return ResolvingStep.Ended;
     }
