@@ -1,5 +1,4 @@
 using System.IO.Pipelines;
-using System.Text.Json.Serialization;
 using Microsoft.Extensions.Primitives;
 using Microsoft.Net.Http.Headers;
 using PaymentGateway.Configuration;
@@ -131,8 +130,3 @@ internal static class PaymentEndpoints
     private static bool IsPlain(StringValues encoding) =>
         encoding.Count == 0 || "identity".Equals(encoding, StringComparison.OrdinalIgnoreCase);
 }
-
-/// <summary>The body of POST /payments, for the serializer.</summary>
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(PaymentRequest))]
-internal sealed partial class PaymentJsonContext : JsonSerializerContext;
