@@ -4,8 +4,8 @@ using PaymentGateway.Accepting;
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>
-/// Whatever the body is, the parser says yes or why not. It agrees with the serializer, except for a repeated member, of
-/// which the serializer takes the last, and for an escaped name that is no UTF-8, which the serializer ignores.
+/// Whatever the body is, the parser says yes or why not. It agrees with the serializer, except for a repeated member
+/// (the serializer takes the last one) and for an escaped name that is no UTF-8 (the serializer ignores it).
 /// </summary>
 public sealed class PaymentRequestFuzzTests
 {
