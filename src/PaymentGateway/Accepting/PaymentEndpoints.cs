@@ -78,7 +78,8 @@ internal static class PaymentEndpoints
         {
             case AcceptResult.Accepted:
                 context.Response.StatusCode = 202;
-                context.Response.Headers.Location = LocationOf(id);
+                // Where GET shows it: one string and nothing else, as this is in each answer.
+                context.Response.Headers.Location = string.Create(null, stackalloc char[64], $"{Path}/{id}");
                 context.Response.ContentLength = 0;
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
@@ -93,15 +94,6 @@ internal static class PaymentEndpoints
                     context, Problems.NotStored, "The payment could not be stored in time. Send it again.", null, 1);
         }
     }
-
-    // Where GET tells of it. One string and nothing else, as this is in every answer.
-    private static string LocationOf(Guid id) => string.Create(
-        Path.Length + "/00000000-0000-0000-0000-000000000000".Length, id, static (text, id) =>
-        {
-            Path.CopyTo(text);
-            text[Path.Length] = '/';
-            id.TryFormat(text[(Path.Length + 1)..], out _);
-        });
 
     private static async ValueTask<ReadResult> ReadAllAsync(PipeReader body, CancellationToken cancellation)
     {

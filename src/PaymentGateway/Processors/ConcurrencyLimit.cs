@@ -21,24 +21,10 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private long? _refusedAt;
 
     /// <summary>Permits taken at this moment.</summary>
-    public int InFlight
-    {
-        get
-        {
-            lock (_gate)
-                return _inFlight;
-        }
-    }
+    public int InFlight => Volatile.Read(ref _inFlight);
 
     /// <summary>The limit of this moment.</summary>
-    public int Current
-    {
-        get
-        {
-            lock (_gate)
-                return (int)_limit;
-        }
-    }
+    public int Current => (int)Volatile.Read(ref _limit);
 
     /// <summary>Takes a permit, or says no.</summary>
     public bool TryAcquire()

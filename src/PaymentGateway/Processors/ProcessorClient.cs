@@ -37,7 +37,7 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly Lease _lease;
     private readonly GatewayMetrics _metrics;
     private readonly TimeProvider _clock;
-    private bool _isOpen;
+    private readonly OutageLog _outage = new();
 
     /// <summary>Owns the connections, and shows the circuit's state in <paramref name="health"/>.</summary>
     public ProcessorClient(
@@ -57,20 +57,17 @@ internal sealed partial class ProcessorClient : IDisposable
         var breaker = Breaker(health, options.Routing);
         breaker.OnOpened = opened =>
         {
-            // Log the first failure only; each failed probe would repeat it.
-            if (!_isOpen)
-            {
-                var reason = ReasonOf(opened.Outcome);
-                Log.Opened(log, processor, reason);
-            }
-
-            _isOpen = true;
+            var reason = opened.Outcome.Exception is { } failed
+                ? $"{failed.Message} {failed.InnerException?.Message}"
+                : $"{opened.Outcome.Result!.Status}";
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.Opened(log, level, processor, reason);
             return default;
         };
         breaker.OnClosed = _ =>
         {
+            _outage.Succeed();
             Log.Closed(log, processor);
-            _isOpen = false;
             return default;
         };
         _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
@@ -295,10 +292,6 @@ internal sealed partial class ProcessorClient : IDisposable
         ? stamp.ToUniversalTime()
         : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
 
-    private static string ReasonOf(Outcome<ProcessorAnswer> outcome) => outcome.Exception is { } failed
-        ? $"{failed.Message} {failed.InnerException?.Message}"
-        : $"{outcome.Result!.Status}";
-
     /// <summary>
     /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
     /// connection, and sends the headers together with it.
@@ -346,8 +339,8 @@ internal sealed partial class ProcessorClient : IDisposable
 
     private static partial class Log
     {
-        [LoggerMessage(403, LogLevel.Warning, "The circuit of {Processor} opened: {Reason}")]
-        public static partial void Opened(ILogger log, Processor processor, string reason);
+        [LoggerMessage(EventId = 403, Message = "The circuit of {Processor} opened: {Reason}")]
+        public static partial void Opened(ILogger log, LogLevel level, Processor processor, string reason);
 
         [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
         public static partial void Closed(ILogger log, Processor processor);

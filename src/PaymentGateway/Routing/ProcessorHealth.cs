@@ -177,3 +177,16 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 /// <summary>A processor's report of its own health, shared between the instances.</summary>
 /// <param name="Age">How long ago it was made.</param>
 internal readonly record struct HealthReport(bool Failing, TimeSpan MinResponse, TimeSpan Age);
+
+/// <summary>Whether a processor answers, by the age of its last answer to a charge or a health call.</summary>
+internal enum Liveness
+{
+    /// <summary>It answered lately.</summary>
+    Alive,
+
+    /// <summary>Its health report is overdue.</summary>
+    Unknown,
+
+    /// <summary>Several health calls in a row failed.</summary>
+    Dead,
+}

@@ -189,9 +189,7 @@ internal sealed partial class DoubtResolver(
     }
 }
 
-/// <summary>What a try to resolve a payment in doubt came to.</summary>
-/// <param name="Done">It is in doubt no more.</param>
-/// <param name="RetryAfter">Else how long the processor asked to be left alone, beside the usual wait.</param>
+/// <summary>What a try came to: the doubt ended, or how long the processor asked to be left alone.</summary>
 internal readonly record struct ResolvingStep(bool Done, TimeSpan RetryAfter)
 {
     public static readonly ResolvingStep Ended = new(true, TimeSpan.Zero);

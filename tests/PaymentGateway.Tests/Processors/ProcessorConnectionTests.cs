@@ -151,7 +151,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
         Assert.Empty(front.Heard);
-        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Lines), StringComparison.Ordinal);
+        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Shown), StringComparison.Ordinal);
     }
 
     [Fact]
