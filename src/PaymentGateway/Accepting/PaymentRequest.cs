@@ -16,7 +16,7 @@ internal static class PaymentRequest
     private const string Repeated = "is given more than once";
     private const string NoObject = "The body is no JSON object with correlationId and amount.";
 
-    /// <summary>Reads and checks a body.</summary>
+    /// <summary>Reads and checks a whole body.</summary>
     /// <param name="body">The whole body.</param>
     /// <param name="id">The correlationId.</param>
     /// <param name="amountCents">The amount in cents.</param>

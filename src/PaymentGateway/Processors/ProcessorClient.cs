@@ -94,9 +94,6 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Connections to a processor.</summary>
-    /// <param name="options">Has the time limit of connecting.</param>
-    /// <param name="most">So many at a time.</param>
     public static SocketsHttpHandler Connect(SettlingOptions options, int most = int.MaxValue) => new()
     {
         MaxConnectionsPerServer = most,
@@ -176,9 +173,6 @@ internal sealed partial class ProcessorClient : IDisposable
             : new HealthReport(told.Failing, TimeSpan.FromMilliseconds(told.MinResponseTime), TimeSpan.Zero);
     }
 
-    /// <summary>Reads something of the processor's.</summary>
-    /// <param name="url">At its address.</param>
-    /// <param name="token">An administrator's.</param>
     /// <returns>Null when no whole answer came in time.</returns>
     public async Task<ProcessorAnswer?> GetAsync(Uri url, string? token = null)
     {

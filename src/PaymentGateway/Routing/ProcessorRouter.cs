@@ -10,17 +10,11 @@ internal static class ProcessorRouter
     // default processor, and meanwhile the whole backlog would go to fallback.
     private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
 
-    /// <param name="atDefault">The default processor.</param>
-    /// <param name="atFallback">The fallback processor.</param>
-    /// <param name="age">Time since the payment was accepted.</param>
-    /// <param name="fallbackAfter">How long a payment waits for the default processor at most.</param>
-    /// <param name="isMissingAtDefault">
-    /// The default processor was sent it before and did not store it: past the delay it is no probe any more.
-    /// </param>
     public static RouteChoice Choose(
         ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter,
         bool isMissingAtDefault = false)
     {
+        // Default was sent it before and did not store it: past the delay it is no probe any more.
         if (isMissingAtDefault && age >= fallbackAfter && IsOpen(atFallback))
             return RouteChoice.Fallback;
 
@@ -78,15 +72,10 @@ internal readonly record struct ProcessorState(
     };
 }
 
-/// <summary>Where a payment goes.</summary>
+/// <summary>Where a payment goes now.</summary>
 internal enum RouteChoice
 {
-    /// <summary>Nowhere yet.</summary>
     Wait,
-
-    /// <summary>To the default processor.</summary>
     Default,
-
-    /// <summary>To the fallback processor.</summary>
     Fallback,
 }

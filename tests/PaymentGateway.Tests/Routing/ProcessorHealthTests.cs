@@ -43,54 +43,36 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void An_open_circuit_makes_a_processor_unusable_until_a_probe_is_due()
+    public void An_open_circuit_lets_one_probe_out_after_each_interval_until_one_succeeds()
     {
         OpenCircuit();
-
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(ProbeInterval - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(Millisecond);
         Assert.Equal(Availability.Probe, Now);
+
+        Fail();
+        Assert.Equal(Availability.Unusable, Now);
+        _clock.Advance(ProbeInterval);
+        Assert.Equal(Availability.Probe, Now);
+
+        Succeed();
+        Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
-    public void There_is_one_probe_at_a_time()
+    public void An_open_circuit_lets_no_second_probe_out_however_long_the_first_one_takes()
     {
         OpenCircuit();
         _clock.Advance(ProbeInterval);
 
-        var probe = _health.Begin();
+        Assert.True(_health.Begin());
 
-        Assert.True(probe);
         Assert.Equal(Availability.Unusable, Now);
         Assert.False(_health.Begin());
         _clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
         Assert.Equal(Availability.Unusable, Now);
-    }
-
-    [Fact]
-    public void A_failed_probe_is_followed_by_another_after_the_interval()
-    {
-        OpenCircuit();
-        _clock.Advance(ProbeInterval);
-
-        Fail();
-
-        Assert.Equal(Availability.Unusable, Now);
-        _clock.Advance(ProbeInterval);
-        Assert.Equal(Availability.Probe, Now);
-    }
-
-    [Fact]
-    public void A_successful_probe_makes_a_processor_usable_at_once()
-    {
-        OpenCircuit();
-        _clock.Advance(ProbeInterval);
-
-        Succeed();
-
-        Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
@@ -212,30 +194,18 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Unusable, Now);
     }
 
-    [Fact]
-    public void A_processor_that_reports_failing_gets_probes_only_while_its_report_is_fresh()
+    [Theory]
+    [InlineData(10.4)]
+    [InlineData(1e9)] // It was never made.
+    public void A_health_report_is_ignored_once_it_is_old(double ageSeconds)
     {
-        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
-
-        Assert.Equal(Availability.Probe, Now);
-        _clock.Advance(HealthInterval * 2);
-        Assert.Equal(Availability.Usable, Now);
-    }
-
-    [Fact]
-    public void An_old_health_report_is_ignored()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
-
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(ageSeconds)));
         Assert.Equal(
             new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), _health.Read());
-    }
 
-    [Fact]
-    public void A_health_report_that_was_never_made_is_ignored()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
-
+        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        Assert.Equal(Availability.Probe, Now);
+        _clock.Advance(HealthInterval * 2);
         Assert.Equal(Availability.Usable, Now);
     }
 
