@@ -84,7 +84,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         }
     }
 
-    /// <summary>False when nothing waits: then the next payment begins again.</summary>
+    // False when nothing waits: then the next payment begins again.
     private bool HasNext(out bool lingers)
     {
         lock (_gate)

@@ -72,8 +72,6 @@ internal sealed partial class IntakeWriter(
             batch[i].Complete(results is null ? result : results[i]);
     }
 
-    /// <param name="batch">Sorted by id.</param>
-    /// <param name="args">The same as it is stored.</param>
     /// <param name="added">Gets the payments that are new, and so this instance's to settle.</param>
     /// <returns>The answer to each of the batch; null when all of it is new.</returns>
     private async Task<AcceptResult[]?> StoreOnceAsync(

@@ -17,9 +17,6 @@ internal static class PaymentRequest
     private const string NoObject = "The body is no JSON object with correlationId and amount.";
 
     /// <summary>Reads and checks a whole body.</summary>
-    /// <param name="body">The whole body.</param>
-    /// <param name="id">The correlationId.</param>
-    /// <param name="amountCents">The amount in cents.</param>
     /// <param name="field">What is wrong, or null for the body itself.</param>
     /// <param name="reason">Why it is wrong; null when nothing is.</param>
     public static bool TryParse(

@@ -37,7 +37,6 @@ internal sealed class ProcessorAdminClient(
         return new SummaryOutcome(answer?.Status is 401 or 403 ? SummaryResult.Refused : SummaryResult.Unknown);
     }
 
-    /// <summary>Whether the processor has a payment, and how.</summary>
     public Task<LookupOutcome> LookUpAsync(Guid id) => _client.LookUpAsync(id);
 
     public void Dispose() => _client.Dispose();

@@ -119,7 +119,6 @@ internal sealed partial class ProcessorClient : IDisposable
     };
 
     /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
-    /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {

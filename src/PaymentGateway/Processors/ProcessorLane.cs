@@ -66,7 +66,6 @@ internal sealed class ProcessorLane(
         return outcome;
     }
 
-    /// <summary>Asks whether a payment is stored here.</summary>
     public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
     {
         await _lookups.WaitAsync(cancellation);
@@ -140,13 +139,10 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
     private long _decreasedAt;
     private long? _refusedAt;
 
-    /// <summary>Permits taken at this moment.</summary>
     public int InFlight => Volatile.Read(ref _inFlight);
 
-    /// <summary>The limit of this moment.</summary>
     public int Current => (int)Volatile.Read(ref _limit);
 
-    /// <summary>Takes a permit, or says no.</summary>
     public bool TryAcquire()
     {
         lock (_gate)
@@ -162,7 +158,6 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    /// <summary>Gives the permit back.</summary>
     /// <param name="latency">How long the call took when it went well, else null.</param>
     /// <param name="overloaded">The processor said 429, or did not answer in time.</param>
     public void Release(TimeSpan? latency, bool overloaded)

@@ -40,7 +40,6 @@ internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 /// <param name="RetryAfter">How long it asked to be left alone, in an answer that is no 200.</param>
 internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
 {
-    /// <summary>Parses the body.</summary>
     /// <returns>Null when it is not JSON of this type.</returns>
     public T? Read<T>(JsonTypeInfo<T> type) where T : class
     {

@@ -23,7 +23,6 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <summary>Set when there is a change to publish.</summary>
     public AsyncAutoResetEvent Changed { get; } = new(clock);
 
-    /// <summary>How many of them are in doubt at this processor.</summary>
     public int CountAt(Processor processor) => Volatile.Read(ref _countAt[(int)processor]);
 
     /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>

@@ -36,7 +36,6 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
 
-    /// <summary>What routing may know now.</summary>
     public ProcessorState Read()
     {
         lock (_gate)
