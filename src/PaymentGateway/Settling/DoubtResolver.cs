@@ -65,8 +65,7 @@ internal sealed partial class DoubtResolver(
     {
         try
         {
-            return payment.ChargedAt is not { } at ? await ResolveAnywhereAsync(payment)
-                : await ResolveAtAsync(payment, lanes.Of(at), began);
+            return await LookUpAsync(payment, began);
         }
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
@@ -76,17 +75,29 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> ResolveAtAsync(Payment payment, ProcessorLane lane, long began)
+    // Wherever it may have been charged: at both processors when a terminated owner knew at which.
+    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
-        var pastHorizon = IsPastHorizon(payment);
-        var lookup = await lane.LookUpAsync(payment, _stopping);
-        if (lookup.Result == LookupResult.Found)
-            return Found(payment, lane, lookup);
+        // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
+        var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
+        ProcessorLane[] asked = payment.ChargedAt is { } at ? [lanes.Of(at)] : [lanes.Default, lanes.Fallback];
+        var (isNowhere, retryAfter) = (true, default(TimeSpan?));
+        foreach (var lane in asked)
+        {
+            var lookup = await lane.LookUpAsync(payment, _stopping);
+            if (lookup.Result == LookupResult.Found)
+                return Found(payment, lane, lookup);
 
-        if (lookup.Result == LookupResult.Unknown)
-            return ResolvingStep.Again(lookup.RetryAfter);
+            isNowhere &= lookup.Result == LookupResult.NotFound;
+            retryAfter ??= lookup.RetryAfter;
+        }
 
-        return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane, began);
+        if (isNowhere && isPastHorizon)
+            return Requeue(payment);
+
+        return isNowhere && asked is [var only]
+            ? await ChargeAgainAsync(payment, only, began)
+            : ResolvingStep.Again(retryAfter);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
@@ -107,22 +118,6 @@ internal sealed partial class DoubtResolver(
 
         metrics.Resolved.Add(1, Resolutions.ChargedAgain);
         return Settle(payment, lane, payment.AmountCents, payment.RequestedAt);
-    }
-
-    private async Task<ResolvingStep> ResolveAnywhereAsync(Payment payment)
-    {
-        var pastHorizon = IsPastHorizon(payment);
-        var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
-        if (atDefault.Result == LookupResult.Found)
-            return Found(payment, lanes.Default, atDefault);
-
-        var atFallback = await lanes.Fallback.LookUpAsync(payment, _stopping);
-        if (atFallback.Result == LookupResult.Found)
-            return Found(payment, lanes.Fallback, atFallback);
-
-        return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
-            ? Requeue(payment)
-            : ResolvingStep.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
     private ResolvingStep Found(Payment payment, ProcessorLane lane, LookupOutcome found)
@@ -153,9 +148,6 @@ internal sealed partial class DoubtResolver(
         queue.Return(payment);
         return ResolvingStep.Ended;
     }
-
-    // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
-    private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
     // One line for all, as thousands may wait for an answer of the same processor.
     private void LogWhatLasts(Payment payment, long began)
