@@ -139,9 +139,14 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         if (await EndsAsync(free, RestOf(arrivedAt)))
             return;
 
+        List<PendingAcceptance> refused;
         lock (_gate)
+        {
             _isStuck = true;
-        RefuseWaiting();
+            (refused, _waiting) = (_waiting, []);
+        }
+
+        PendingAcceptance.CompleteAll(refused, AcceptResult.Unavailable);
         await free;
         lock (_gate)
             _isStuck = false;
@@ -172,15 +177,6 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         {
             return false;
         }
-    }
-
-    private void RefuseWaiting()
-    {
-        List<PendingAcceptance> refused;
-        lock (_gate)
-            (refused, _waiting) = (_waiting, []);
-
-        PendingAcceptance.CompleteAll(refused, AcceptResult.Unavailable);
     }
 }
 

@@ -45,7 +45,7 @@ internal sealed partial class IntakeWriter(
             _outage.Succeed();
             result = AcceptResult.Accepted;
         }
-        catch (PostgresException blocked) when (IsBlocked(blocked))
+        catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
             // Nothing of it was stored, for the sake of an id that another transaction holds. The rest need not wait.
             if (batch.Count > 1)
@@ -140,9 +140,6 @@ internal sealed partial class IntakeWriter(
         else
             queue.AddAll(added);
     }
-
-    private static bool IsBlocked(Exception failed) =>
-        failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
     private void ReportFailed(int count, string reason)
     {

@@ -41,13 +41,12 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (_gate)
         {
             var now = clock.GetTimestamp();
-            var expected = ExpectedLatency_NeedsLock(now);
             var fails = Fails_NeedsLock(now);
             if (fails != _failed)
                 (_failed, _changedAt) = (fails, now);
 
             var duration = _changedAt == long.MinValue ? TimeSpan.MaxValue : clock.GetElapsedTime(_changedAt, now);
-            return new ProcessorState(Availability_NeedsLock(now, expected), expected, fails, duration);
+            return new ProcessorState(Availability_NeedsLock(now), ExpectedLatency_NeedsLock(now), fails, duration);
         }
     }
 
@@ -78,7 +77,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (_gate)
         {
             var now = clock.GetTimestamp();
-            var probe = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Probe;
+            var probe = Availability_NeedsLock(now) == Availability.Probe;
             if (probe)
                 _probeSince = now;
             return probe;
@@ -131,9 +130,9 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    private Availability Availability_NeedsLock(long now, TimeSpan expected)
+    private Availability Availability_NeedsLock(long now)
     {
-        if (!Fails_NeedsLock(now) && expected <= options.MaxLatency)
+        if (!Fails_NeedsLock(now) && ExpectedLatency_NeedsLock(now) <= options.MaxLatency)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
