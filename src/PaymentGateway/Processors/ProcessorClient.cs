@@ -94,6 +94,18 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
+    /// <summary>Registers the connections of each processor under its name.</summary>
+    public static void AddConnections(IServiceCollection services, SettlingOptions options)
+    {
+        foreach (var processor in Enum.GetValues<Processor>())
+        {
+            services.AddHttpClient(processor.ToString())
+                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
+                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+                .RemoveAllLoggers();
+        }
+    }
+
     public static SocketsHttpHandler Connect(SettlingOptions options, int most = int.MaxValue) => new()
     {
         MaxConnectionsPerServer = most,

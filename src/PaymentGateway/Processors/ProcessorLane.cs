@@ -93,7 +93,8 @@ internal sealed class ProcessorLane(
 internal sealed class ProcessorLanes : IDisposable
 {
     public ProcessorLanes(
-        GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
+        GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
+        TimeProvider clock, ILogger<ProcessorClient> log)
     {
         Default = LaneOf(Processor.Default);
         Fallback = LaneOf(Processor.Fallback);
@@ -101,10 +102,9 @@ internal sealed class ProcessorLanes : IDisposable
         ProcessorLane LaneOf(Processor processor)
         {
             var health = new ProcessorHealth(clock, options.Routing);
-            var connections = ProcessorClient.Connect(options.Settling);
-            return new ProcessorLane(
-                new ProcessorClient(processor, options, connections, health, lease, metrics, clock, log), health,
-                options.Settling, metrics, clock);
+            var client = new ProcessorClient(
+                processor, options, connections.CreateHandler(processor.ToString()), health, lease, metrics, clock, log);
+            return new ProcessorLane(client, health, options.Settling, metrics, clock);
         }
     }
 

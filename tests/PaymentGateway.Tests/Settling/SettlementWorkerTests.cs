@@ -266,6 +266,19 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
             Stages.LogOf<OwnedPayments>(), line => line.Contains("is parked", StringComparison.Ordinal));
     }
 
+    [PostgresFact]
+    public async Task A_broken_answer_is_looked_up_and_not_charged_again()
+    {
+        await _rig.StartAsync();
+        await _rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+
+        var payment = _rig.Pay();
+
+        var settlement = Assert.Single(await _rig.TakeOutcomesAsync(1));
+        Assert.Equal((payment, Processor.Default), (settlement.Payment, settlement.Processor));
+        Assert.Equal((1, 0), await _rig.PostsAsync());
+    }
+
     // Each repetition of its charge is in doubt anew.
     [PostgresFact]
     public async Task A_payment_that_default_breaks_each_time_and_never_stores_goes_to_fallback()

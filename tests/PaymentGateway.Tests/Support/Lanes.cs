@@ -6,13 +6,18 @@ namespace PaymentGateway.Tests.Support;
 internal sealed class Lanes : IDisposable
 {
     private readonly GatewayMetrics _metrics;
+    private readonly ServiceProvider _connections;
 
     private Lanes(GatewayOptions options, TimeProvider clock)
     {
         _metrics = new GatewayMetrics(options);
         Lease = new Lease(clock, options.Leasing);
         Lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
-        Both = new ProcessorLanes(options, Lease, _metrics, clock, Log);
+        var services = new ServiceCollection();
+        ProcessorClient.AddConnections(services, options.Settling);
+        _connections = services.BuildServiceProvider();
+        Both = new ProcessorLanes(
+            options, _connections.GetRequiredService<IHttpMessageHandlerFactory>(), Lease, _metrics, clock, Log);
     }
 
     public ProcessorLanes Both { get; }
@@ -45,6 +50,7 @@ internal sealed class Lanes : IDisposable
     public void Dispose()
     {
         Both.Dispose();
+        _connections.Dispose();
         _metrics.Dispose();
     }
 }
