@@ -1,3 +1,4 @@
+using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
