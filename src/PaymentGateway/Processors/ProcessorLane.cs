@@ -103,7 +103,8 @@ internal sealed class ProcessorLanes : IDisposable
         {
             var health = new ProcessorHealth(clock, options.Routing);
             var client = new ProcessorClient(
-                processor, options, connections.CreateHandler(processor.ToString()), health, lease, metrics, clock, log);
+                processor, options, connections.CreateHandler(processor.ToString()), health, lease, metrics, clock,
+                log);
             return new ProcessorLane(client, health, options.Settling, metrics, clock);
         }
     }
