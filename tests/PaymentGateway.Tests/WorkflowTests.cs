@@ -7,27 +7,77 @@ public sealed class WorkflowTests
 {
     private readonly YamlNode _workflow = Read();
 
-    private YamlNode Job => Assert.Single(((YamlMappingNode)_workflow["jobs"]).Children).Value;
+    private IEnumerable<YamlMappingNode> Jobs =>
+        ((YamlMappingNode)_workflow["jobs"]).Children.Values.Cast<YamlMappingNode>();
 
-    private IEnumerable<YamlMappingNode> Steps => ((YamlSequenceNode)Job["steps"]).Cast<YamlMappingNode>();
+    private IEnumerable<YamlMappingNode> Steps => Jobs.SelectMany(StepsOf);
 
     [Fact]
-    public void The_workflow_runs_our_script_and_nothing_else()
+    public void Every_job_runs_a_part_of_our_script_and_nothing_else()
     {
-        var commands = Steps.Where(step => step.Children.ContainsKey("run")).Select(step => step["run"].ToString());
-
-        Assert.Equal(".ci/run", Assert.Single(commands));
+        Assert.All(Jobs, job => Assert.Equal(
+            ".ci/run ${{ matrix.part }}",
+            Assert.Single(StepsOf(job), step => step.Children.ContainsKey("run"))["run"].ToString()));
         Assert.True(File.GetUnixFileMode(Repository.PathOf(".ci", "run")).HasFlag(UnixFileMode.UserExecute));
     }
 
+    [Theory]
+    [InlineData("change", "units", "end-to-end", "alone", "net10.0", "containers")]
+    [InlineData("night", "chaos", "mutants", "ha", "soak")]
+    public void The_parts_of_a_job_are_functions_of_our_script(string job, params string[] expected)
+    {
+        var script = File.ReadAllLines(Repository.PathOf(".ci", "run"));
+        var matrix = (YamlMappingNode)_workflow["jobs"][job]["strategy"]["matrix"];
+        var more = matrix.Children.TryGetValue("include", out var included) ? (YamlSequenceNode)included : new();
+
+        var parts = ((YamlSequenceNode)matrix["part"]).Concat(more.Select(one => one["part"]))
+            .Select(part => part.ToString()).ToList();
+
+        Assert.Equal(expected, parts);
+        Assert.All(parts, part => Assert.Contains(
+            script, line => line.StartsWith($"{part}() {{", StringComparison.Ordinal)));
+    }
+
+    [Theory]
+    [InlineData("units", "'Needs!=system&Lane!=Alone'")]
+    [InlineData("end-to-end", "'Needs=system&Lane!=Alone'")]
+    [InlineData("measured", "Lane=Alone")]
+    public void Three_parts_have_every_test_together(string part, string filter)
+    {
+        var script = File.ReadAllText(Repository.PathOf(".ci", "run"));
+
+        var body = script.Split($"\n{part}() {{\n")[1].Split("\n}\n")[0];
+
+        Assert.Contains($"  tests {filter}\n", body + '\n', StringComparison.Ordinal);
+    }
+
     [Fact]
-    public void The_workflow_may_only_read_and_has_a_time_limit()
+    public void The_workflow_may_only_read_and_every_job_has_a_time_limit()
     {
         var permission = Assert.Single(((YamlMappingNode)_workflow["permissions"]).Children);
 
         Assert.Equal(("contents", "read"), (permission.Key.ToString(), permission.Value.ToString()));
-        Assert.Equal("30", Job["timeout-minutes"].ToString());
+        Assert.Equal(["45", "350"], Jobs.Select(job => job["timeout-minutes"].ToString()));
+        Assert.DoesNotContain(Jobs, job => job.Children.ContainsKey("permissions"));
     }
+
+    [Fact]
+    public void Tests_that_need_root_are_run_as_root_and_no_part_is_said_to_be_lacking()
+    {
+        Assert.All(Jobs, job => Assert.Contains(
+            "--privileged", job["container"]["options"].ToString(), StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            "LACKS", File.ReadAllText(Repository.PathOf(".github", "workflows", "ci.yml")), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Packages_are_cached_and_results_of_red_runs_uploaded() => Assert.All(Jobs, job =>
+    {
+        Assert.Single(StepsOf(job), step => Uses(step, "actions/cache"));
+        Assert.Equal(
+            "${{ !cancelled() }}",
+            Assert.Single(StepsOf(job), step => Uses(step, "actions/upload-artifact"))["if"].ToString());
+    });
 
     [Fact]
     public void Actions_are_pinned_by_commit()
@@ -41,13 +91,20 @@ public sealed class WorkflowTests
     [Fact]
     public void The_SDK_of_the_workflow_is_the_one_in_global_json()
     {
-        var setup = Steps.Single(step => step.Children.TryGetValue("uses", out var action)
-            && action.ToString().StartsWith("actions/setup-dotnet@", StringComparison.Ordinal));
         var pinned = JsonNode.Parse(File.ReadAllText(Repository.PathOf("global.json")))!["sdk"]!["version"]!;
+        var version = Version.Parse(pinned.ToString()).ToString(2) + ".x";
 
-        Assert.Equal(
-            Version.Parse(pinned.ToString()).ToString(2) + ".x", setup["with"]["dotnet-version"].ToString());
+        Assert.All(Jobs, job => Assert.Equal(
+            version,
+            StepsOf(job).Single(step => Uses(step, "actions/setup-dotnet"))["with"]["dotnet-version"].ToString()));
     }
+
+    private static bool Uses(YamlMappingNode step, string action) =>
+        step.Children.TryGetValue("uses", out var used)
+        && used.ToString().StartsWith($"{action}@", StringComparison.Ordinal);
+
+    private static IEnumerable<YamlMappingNode> StepsOf(YamlMappingNode job) =>
+        ((YamlSequenceNode)job["steps"]).Cast<YamlMappingNode>();
 
     private static YamlNode Read()
     {
