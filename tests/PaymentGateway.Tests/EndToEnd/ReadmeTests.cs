@@ -59,7 +59,7 @@ public sealed partial class ReadmeTests : IDisposable
             await RunAsync(system, $"curl {link}", 200);
     }
 
-    // «Pay again, with another id. The payment waits», unless "failure":false comes.
+    // The payment waits for `default`; after the fallback delay it goes to `fallback`.
     private async Task BreakDefaultAsync(GatewaySystem system, string command, string pay)
     {
         var before = (await system.Default.CallsAsync()).Posts;
