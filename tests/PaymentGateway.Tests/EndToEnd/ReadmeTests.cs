@@ -59,7 +59,7 @@ public sealed partial class ReadmeTests : IDisposable
             await RunAsync(system, $"curl {link}", 200);
     }
 
-    // The payment waits for `default`; after the fallback delay it goes to `fallback`.
+    // The payment waits, and `default` is mended before the fallback delay ends.
     private async Task BreakDefaultAsync(GatewaySystem system, string command, string pay)
     {
         var before = (await system.Default.CallsAsync()).Posts;
