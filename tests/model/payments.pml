@@ -159,7 +159,7 @@ inline renew(i) {
   renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = false; renewalMark[i] = 0
 }
 
-/* OrphanStatements.AdoptSql for one payment, and OrphanAdoption.Take. */
+/* LeaseStore.AdoptSql for one payment, and OrphanAdoption.Take. */
 inline adopt(i, p) {
   if
   :: owner[p] == NOBODY -> handover[p] = (handover[p] > UNSENT -> handover[p] : UNSENT)
@@ -181,7 +181,7 @@ inline adopt(i, p) {
   fi
 }
 
-/* LeaseKeeper.StopAsync: OrphanStatements.ReleaseSql, then LeaseStore.CloseSql. */
+/* LeaseKeeper.StopAsync: LeaseStore.ReleaseSql, then LeaseStore.CloseSql. */
 inline release(i) {
   for (q : 0 .. PAYMENTS - 1) {
     if

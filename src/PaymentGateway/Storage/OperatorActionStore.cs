@@ -22,9 +22,8 @@ internal sealed class OperatorActionStore(SharedConnections connections)
 
     /// <summary>A page of them, the newest first.</summary>
     public Task<List<OperatorActionRow>> PageAsync(ActionPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<OperatorActionRow>(
-                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<OperatorActionRow>(
+            PageSql, page, commandTimeout: connection.CommandTimeout));
 }
 
 /// <summary>An action to add.</summary>
