@@ -20,7 +20,7 @@ public sealed class InstanceLockTests : IDisposable
         using var taken = InstanceLock.Take(Url, "one");
 
         Assert.False(File.Exists(Socket));
-        Assert.True(taken.IsProof);
+        Assert.Equal(taken.Identity, taken.ProvenTerminated);
     }
 
     [Fact]
@@ -50,12 +50,12 @@ public sealed class InstanceLockTests : IDisposable
             Assert.False(File.Exists(Socket + ".admin"));
             Assert.StartsWith("Gateway__Admin__Urls: ", wrong.Message, StringComparison.Ordinal);
             Assert.Contains(Socket + "@", first.Identity, StringComparison.Ordinal);
-            Assert.False(alone.IsProof);
+            Assert.Empty(alone.ProvenTerminated);
         }
 
         // The one that was refused has let go of its first socket.
         using var again = InstanceLock.Take(Url + "2", "two", [admin]);
-        Assert.True(again.IsProof);
+        Assert.Equal(again.Identity, again.ProvenTerminated);
     }
 
     [Fact]
@@ -111,7 +111,7 @@ public sealed class InstanceLockTests : IDisposable
     {
         using var taken = InstanceLock.Take(urls, "one");
 
-        Assert.False(taken.IsProof);
+        Assert.Empty(taken.ProvenTerminated);
         Assert.EndsWith("/one", taken.Identity, StringComparison.Ordinal);
     }
 }

@@ -209,15 +209,16 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     [PostgresFact]
     public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_the_low_water_mark_until_its_end()
     {
-        Assert.Null(Adoption.Oldest());
+        var mark = _stages.Part<LowWaterMark>();
+        Assert.Null(mark.AdoptingFrom);
 
-        await BreakAdoptionAsync(() => Assert.Equal(Earliest, Adoption.Oldest()));
+        await BreakAdoptionAsync(() => Assert.Equal(Earliest, mark.AdoptingFrom));
 
         Assert.Equal((0, 0), (_stages.Open.Count, _stages.Queue.Count));
         Assert.True(
             await Database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {_mine}"));
         Assert.Equal(0, _stages.Lease.Epoch);
-        Assert.Null(Adoption.Oldest());
+        Assert.Null(mark.AdoptingFrom);
     }
 
     // Two slow statements before it would take longer than its limit, and the epoch would be lost as above.

@@ -276,18 +276,19 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         var before = await _database.SummariseAsync(null, null);
         var again = Batches.ToStore(left.Ids, epoch, DateTime.UtcNow);
         await _database.Payments.StoreAsync(again);
-        await using var connection = await _database.Source.OpenConnectionAsync();
+        await using var store = (await ReconciliationStore.OpenAsync(
+            TestSettings.Read(("ConnectionStrings:Ledger", _database.ConnectionString))))!;
 
         // A reconciliation finds that the processor has them.
         for (var at = 0; at < 3; at++)
-            Assert.True(await LedgerCorrections.RecordAsync(connection, new RecordHeldArgs(
+            Assert.True(await store.RecordAsync(new RecordHeldArgs(
                 again.Ids[at], again.AcceptedAts[at], 1, 1990, left.AcceptedAts[at], 1, epoch)));
         Assert.Equal(before, await _database.SummariseAsync(null, null));
         // The other one has it, and the first one no more; and one that none has.
-        Assert.True(await LedgerCorrections.CorrectAsync(connection, new CorrectArgs(
+        Assert.True(await store.CorrectAsync(new CorrectArgs(
             again.Ids[0], again.AcceptedAts[0], 1, 1990, left.AcceptedAts[0], 2, 1990, DateTime.UtcNow, 1)));
         await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
-        Assert.True(await LedgerCorrections.PutBackAsync(connection, new PutBackArgs(
+        Assert.True(await store.PutBackAsync(new PutBackArgs(
             again.Ids[1], again.AcceptedAts[1], epoch, 1, 1990, left.AcceptedAts[1], 1)));
 
         var after = await _database.SummariseAsync(null, null);

@@ -2,7 +2,7 @@
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>
-public sealed class EpochOpeningTests : OwnDatabase
+public sealed class InstanceEpochsTests : OwnDatabase
 {
     private const string DefaultKey = "Gateway:Processors:Default:BaseUrl";
     private const string FallbackKey = "Gateway:Processors:Fallback:BaseUrl";
@@ -51,7 +51,7 @@ public sealed class EpochOpeningTests : OwnDatabase
             await Database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
         await using var stages = Build((DefaultKey, url));
 
-        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+        Assert.True(await stages.Part<InstanceEpochs>().OpenAsync() > 0);
     }
 
     [PostgresFact]
@@ -61,7 +61,7 @@ public sealed class EpochOpeningTests : OwnDatabase
             $"http://unix:{_directory.FullName}/api.sock", (DefaultKey, "http://another.example"));
         await OpenAsync(stages.Part<InstanceLock>().Identity, Minute, Default, Fallback);
 
-        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+        Assert.True(await stages.Part<InstanceEpochs>().OpenAsync() > 0);
     }
 
     [PostgresFact]
@@ -83,7 +83,7 @@ public sealed class EpochOpeningTests : OwnDatabase
     {
         await using var stages = Build((DefaultKey, "http://user:password@default.example"));
 
-        var epoch = await stages.Part<EpochOpening>().OpenAsync();
+        var epoch = await stages.Part<InstanceEpochs>().OpenAsync();
 
         Assert.Equal(
             Default, await Database.ScalarAsync<string>($"SELECT default_url FROM leases WHERE epoch = {epoch}"));
@@ -103,7 +103,7 @@ public sealed class EpochOpeningTests : OwnDatabase
     {
         try
         {
-            return await stages.Part<EpochOpening>().OpenAsync() > 0;
+            return await stages.Part<InstanceEpochs>().OpenAsync() > 0;
         }
         catch (ConfigurationException)
         {
