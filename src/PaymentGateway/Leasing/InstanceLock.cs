@@ -23,7 +23,7 @@ internal sealed class InstanceLock : IDisposable
     /// </summary>
     public string Identity { get; private set; }
 
-    /// <summary>The identity of which earlier processes are proven to have terminated; empty where nothing is.</summary>
+    /// <summary>The identity whose earlier processes are proven to have terminated; empty where none is.</summary>
     public string ProvenTerminated => _isProof ? Identity : "";
 
     /// <summary>
