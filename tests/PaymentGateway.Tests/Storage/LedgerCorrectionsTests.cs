@@ -14,8 +14,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         _store = (await ReconciliationStore.OpenAsync(
             TestSettings.Read(("ConnectionStrings:Ledger", Database.ConnectionString))))!;
         _owner = await Database.OpenEpochAsync();
-        _stored = Batches.ToStore(Batches.SortedIds(20), _owner);
-        await Database.Payments.StoreAsync(_stored);
+        _stored = await Database.StoreAsync(_owner, 20);
     }
 
     public override async Task DisposeAsync()
@@ -108,7 +107,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
             $"UPDATE payments SET owner_epoch = {adopter} WHERE correlation_id = '{_stored.Ids[5]}'");
 
         var putBack = _store.PutBackAsync(PutBack(5));
-        await WaitsAsync("the correction waits for the adopter");
+        await Database.WaitsForLockAsync("the correction waits for the adopter");
         await adoption.ExecuteAsync("COMMIT");
 
         Assert.False(await putBack);
@@ -133,7 +132,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         {
             await using var purge = await Database.HoldAsync("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE");
             var corrected = correct();
-            await WaitsAsync("it waits for the payments");
+            await Database.WaitsForLockAsync("it waits for the payments");
             Assert.Equal(0, await Database.ScalarAsync<long>(
                 $"SELECT count(*) FROM pg_locks WHERE pid = {_store.Connection.ProcessID} AND granted "
                 + "AND relation IN ('settlements'::regclass, 'settlement_totals'::regclass)"));
@@ -150,12 +149,6 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
     private PutBackArgs PutBack(int at) =>
         new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
-
-    private Task WaitsAsync(string what) => Eventually.HoldsAsync(
-        async () => await Database.ScalarAsync<long>(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
-            + $"current_database() AND pid = {_store.Connection.ProcessID}") == 1,
-        what);
 
     private async Task AssertSumsAsync(long settled)
     {
