@@ -6,8 +6,6 @@ public sealed class OrphanPageTests : OwnDatabase
 {
     private const int RowsMax = 10_000;
 
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
     private Stages _stages = null!;
     private int _mine;
     private int _owner;
@@ -36,9 +34,9 @@ public sealed class OrphanPageTests : OwnDatabase
     [PostgresFact]
     public async Task An_adoption_reads_a_page_of_settled_payments_at_a_time()
     {
-        await StoreAsync(1, Batches.Noon);
-        await SettleAsync((2 * RowsMax) + 1, Batches.Noon.AddSeconds(1));
-        await StoreAsync(1, Batches.Noon.AddSeconds(2));
+        await Database.StoreAsync(_owner, 1, Batches.Noon);
+        await Database.SettleAsync(_owner, (2 * RowsMax) + 1, Batches.Noon.AddSeconds(1));
+        await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(2));
         await Database.Leases.CloseAsync(_owner);
 
         var adopted = new List<int>();
@@ -54,9 +52,9 @@ public sealed class OrphanPageTests : OwnDatabase
     [PostgresFact]
     public async Task Payments_of_one_acceptance_time_are_adopted_although_a_page_ends_between_them()
     {
-        await SettleAsync(RowsMax - 1, Batches.Noon);
+        await Database.SettleAsync(_owner, RowsMax - 1, Batches.Noon);
         for (var tie = 0; tie < 3; tie++)
-            await StoreAsync(1, Batches.Noon.AddSeconds(1));
+            await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(1));
         await Database.Leases.CloseAsync(_owner);
 
         while (!await IsSearchedAsync())
@@ -69,9 +67,9 @@ public sealed class OrphanPageTests : OwnDatabase
     [PostgresFact]
     public async Task A_page_that_another_adopter_has_claimed_is_read_again()
     {
-        await SettleAsync(RowsMax, Batches.Noon);
-        await StoreAsync(1, Batches.Noon.AddSeconds(1));
-        await SettleAsync(RowsMax, Batches.Noon.AddSeconds(2));
+        await Database.SettleAsync(_owner, RowsMax, Batches.Noon);
+        await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(1));
+        await Database.SettleAsync(_owner, RowsMax, Batches.Noon.AddSeconds(2));
         await Database.Leases.CloseAsync(_owner);
         await Adoption.AdoptAllAsync();
 
@@ -89,7 +87,7 @@ public sealed class OrphanPageTests : OwnDatabase
     [PostgresFact]
     public async Task A_search_that_began_before_the_last_statement_was_over_is_not_the_last()
     {
-        await SettleAsync(RowsMax, Batches.Noon.AddSeconds(1));
+        await Database.SettleAsync(_owner, RowsMax, Batches.Noon.AddSeconds(1));
         await using (var late = await Database.HoldAsync($"""
             INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
             VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {_owner})
@@ -109,13 +107,13 @@ public sealed class OrphanPageTests : OwnDatabase
     [PostgresFact]
     public async Task A_release_commits_a_page_of_payments_at_a_time()
     {
-        await StoreAsync(1, Batches.Noon);
-        await SettleAsync(RowsMax, Batches.Noon.AddSeconds(1));
-        var last = await StoreAsync(1, Batches.Noon.AddSeconds(2));
+        await Database.StoreAsync(_owner, 1, Batches.Noon);
+        await Database.SettleAsync(_owner, RowsMax, Batches.Noon.AddSeconds(1));
+        var last = await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(2));
         Task<int> releasing;
-        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last}' FOR UPDATE"))
+        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last.Ids[0]}' FOR UPDATE"))
         {
-            releasing = Database.Leases.ReleaseAsync(new ReleaseArgs(_owner, Earliest, []));
+            releasing = Database.Leases.ReleaseAsync(new ReleaseArgs(_owner, Batches.Earliest, []));
             await Eventually.HoldsAsync(
                 () => Database.ScalarAsync<bool>("SELECT EXISTS (SELECT FROM payments WHERE owner_epoch = 0)"),
                 "the first page is released");
@@ -124,20 +122,5 @@ public sealed class OrphanPageTests : OwnDatabase
         Assert.Equal(2, await releasing);
     }
 
-    private async Task<Guid> StoreAsync(int count, DateTime acceptedAt)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), _owner, acceptedAt);
-        await Database.Payments.StoreAsync(batch);
-        return batch.Ids[0];
-    }
-
-    private async Task SettleAsync(int count, DateTime acceptedAt)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), _owner, acceptedAt);
-        await Database.Payments.StoreAsync(batch);
-        await Database.Ledger.RecordAsync(Batches.ToRecord(batch));
-    }
-
-    private Task<bool> IsSearchedAsync() =>
-        Database.ScalarAsync<bool>($"SELECT adopted_at IS NOT NULL FROM leases WHERE epoch = {_owner}");
+    private Task<bool> IsSearchedAsync() => Database.LeaseAsync<bool>(_owner, "adopted_at IS NOT NULL");
 }
