@@ -150,8 +150,7 @@ internal sealed partial class OrphanAdoption(
 /// Where adopted payments go in memory: to the queue, where they are unsent or default alone may have them, or else to
 /// the doubts.
 /// </summary>
-internal sealed class AdoptedPayments(
-    UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts, DoubtMarks marks)
+internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
 {
     private const int DoubtsMax = 4_000;
 
@@ -179,7 +178,7 @@ internal sealed class AdoptedPayments(
         if (handover == PaymentStates.InDoubtAtDefault)
         {
             payment.ChargedAt = Processor.Default;
-            marks.Begin(payment);
+            doubts.Begin(payment);
             queue.Return(payment);
             return;
         }

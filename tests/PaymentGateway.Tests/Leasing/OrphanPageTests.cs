@@ -109,9 +109,9 @@ public sealed class OrphanPageTests : OwnDatabase
     {
         await Database.StoreAsync(_owner, 1, Batches.Noon);
         await Database.SettleAsync(_owner, RowsMax, Batches.Noon.AddSeconds(1));
-        var last = await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(2));
+        var last = (await Database.StoreAsync(_owner, 1, Batches.Noon.AddSeconds(2))).Ids[0];
         Task<int> releasing;
-        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last.Ids[0]}' FOR UPDATE"))
+        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last}' FOR UPDATE"))
         {
             releasing = Database.Leases.ReleaseAsync(new ReleaseArgs(_owner, Batches.Earliest, []));
             await Eventually.HoldsAsync(
