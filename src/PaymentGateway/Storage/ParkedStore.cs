@@ -53,10 +53,11 @@ internal sealed class ParkedStore(SharedConnections connections)
         connections.RunAsync(connection => connection.ExecuteAsync(
             ParkSql, parking, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>A page of what is parked, oldest first.</summary>
-    public Task<List<ParkedRow>> PageAsync(ParkedPageArgs page) =>
+    /// <summary>A page of what is parked after a cursor, for one reason or for any, oldest first.</summary>
+    public Task<List<ParkedRow>> PageAsync(PaymentCursor after, string? reason, int limit) =>
         connections.ListAsync(connection => connection.QueryAsync<ParkedRow>(
-            PageSql, page, commandTimeout: connection.CommandTimeout));
+            PageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 
     /// <summary>How many are parked for each reason, of the oldest <paramref name="limit"/>.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
@@ -71,20 +72,14 @@ internal sealed class ParkedStore(SharedConnections connections)
 
     /// <summary>Gives a page of what is parked back.</summary>
     /// <returns>The cursor of each, in no order.</returns>
-    public Task<List<PaymentCursor>> ReplayPageAsync(ParkedPageArgs page) =>
+    public Task<List<PaymentCursor>> ReplayPageAsync(PaymentCursor after, string? reason, int limit) =>
         connections.ListAsync(connection => connection.QueryAsync<PaymentCursor>(
-            ReplayPageSql, page, commandTimeout: connection.CommandTimeout));
+            ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 }
 
 /// <summary>A payment to park, and why.</summary>
 internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null);
-
-/// <summary>A page of parked payments: those after a cursor, of one reason or of any.</summary>
-internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reason, int Limit)
-{
-    public static ParkedPageArgs After(PaymentCursor cursor, string? reason, int limit) =>
-        new(cursor.AcceptedAt, cursor.Id, reason, limit);
-}
 
 /// <summary>How many are parked for a reason.</summary>
 internal sealed record ParkedCountRow(string Reason, long Payments);

@@ -125,7 +125,7 @@ public sealed class KeptPlanTests : OwnDatabase
         var retention = new RetentionStore(Database.Shared);
         var epoch = await Database.OpenEpochAsync();
         Task<int> RemoveAsync() => retention.RemoveAsync(
-            new RemoveArgs(DateTime.UtcNow, TimeSpan.FromDays(30), Page));
+            DateTime.UtcNow, TimeSpan.FromDays(30), Page);
         await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
         await Database.ExecuteAsync("ANALYZE payments, settlements");
         await CountReadAsync([RemoveAsync]);

@@ -80,7 +80,7 @@ public sealed class ParkedStoreTests : OwnDatabase
             var listed = new List<Guid>();
             for (var after = PaymentCursor.Start; ;)
             {
-                var page = await Parked.PageAsync(ParkedPageArgs.After(after, reason, 4));
+                var page = await Parked.PageAsync(after, reason, 4);
                 listed.AddRange(page.Select(row => row.CorrelationId));
                 if (page.Count < 4)
                     break;
@@ -100,17 +100,17 @@ public sealed class ParkedStoreTests : OwnDatabase
         await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
 
         var replayed = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(
-            () => Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, "frequent", 100)))));
+            () => Parked.ReplayPageAsync(PaymentCursor.Start, "frequent", 100))));
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
         var adopter = await Database.OpenEpochAsync();
         var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
-        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100))).Count);
+        Assert.Equal(5, (await Parked.ReplayPageAsync(PaymentCursor.Start, null, 100)).Count);
     }
 
-    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100));
+    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(PaymentCursor.Start, null, 100);
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {

@@ -285,7 +285,7 @@ public sealed class RetentionStoreTests : OwnDatabase
     private async Task<DateTime> KeptFromAsync() => (await Database.LedgerState.StateAsync()).KeptFrom;
 
     private Task<int> RemoveAsync(int page = 500, DateTime? now = null) =>
-        new RetentionStore(Database.Shared).RemoveAsync(new RemoveArgs(now ?? DateTime.UtcNow, Month, page));
+        new RetentionStore(Database.Shared).RemoveAsync(now ?? DateTime.UtcNow, Month, page);
 
     private async Task<int> RemoveAllAsync(int page)
     {

@@ -12,18 +12,6 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
     public Task DisposeAsync() => _database.DisposeAsync();
 
-    [PostgresFact]
-    public async Task Instances_that_start_at_once_create_the_ledger_once()
-    {
-        var instances = Enumerable.Range(0, 8).Select(_ => Setup().EnsureAsync());
-
-        await Task.WhenAll(instances);
-
-        Assert.Equal(8, await CountTablesAsync("true"));
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
-        Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
-    }
-
     [PostgresTheory]
     [InlineData("Unlogged", 3)]
     [InlineData("Durable", 0)]
