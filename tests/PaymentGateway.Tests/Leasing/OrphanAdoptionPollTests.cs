@@ -5,6 +5,7 @@ namespace PaymentGateway.Tests.Leasing;
 public sealed class OrphanAdoptionPollTests : OwnDatabase
 {
     private const int PageMax = 500;
+    private const int RowsMax = 10_000;
     private const int DoubtsMax = 4_000;
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
@@ -232,6 +233,102 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
             await connection.OpenAsync();
             return await connection.ExecuteAsync("SELECT pg_advisory_xact_lock(1)");
         }
+    }
+
+    [PostgresFact]
+    public async Task An_adoption_reads_a_page_of_settled_payments_at_a_time()
+    {
+        var owner = await Database.OpenEpochAsync();
+        await Database.StoreAsync(owner, 1, Batches.Noon);
+        await Database.SettleAsync(owner, (2 * RowsMax) + 1, Batches.Noon.AddSeconds(1));
+        await Database.StoreAsync(owner, 1, Batches.Noon.AddSeconds(2));
+        await Database.Leases.CloseAsync(owner);
+
+        var adopted = new List<int>();
+        while (!await IsAdoptedAsync(owner))
+        {
+            await Adoption.AdoptAllAsync();
+            adopted.Add(_stages.Open.Count);
+        }
+
+        Assert.Equal([1, 1, 2], adopted);
+    }
+
+    [PostgresFact]
+    public async Task Payments_of_one_acceptance_time_are_adopted_although_a_page_ends_between_them()
+    {
+        var owner = await Database.OpenEpochAsync();
+        await Database.SettleAsync(owner, RowsMax - 1, Batches.Noon);
+        for (var tie = 0; tie < 3; tie++)
+            await Database.StoreAsync(owner, 1, Batches.Noon.AddSeconds(1));
+        await Database.Leases.CloseAsync(owner);
+
+        while (!await IsAdoptedAsync(owner))
+            await Adoption.AdoptAllAsync();
+
+        Assert.Equal(3, _stages.Open.Count);
+    }
+
+    // It would pass payments by that the other adopter may never take.
+    [PostgresFact]
+    public async Task A_page_that_another_adopter_has_claimed_is_read_again()
+    {
+        var owner = await Database.OpenEpochAsync();
+        await Database.SettleAsync(owner, RowsMax, Batches.Noon);
+        await Database.StoreAsync(owner, 1, Batches.Noon.AddSeconds(1));
+        await Database.SettleAsync(owner, RowsMax, Batches.Noon.AddSeconds(2));
+        await Database.Leases.CloseAsync(owner);
+        await Adoption.AdoptAllAsync();
+
+        await using (await Database.HoldAsync($"SELECT FROM leases WHERE epoch = {owner} FOR UPDATE"))
+            for (var turn = 0; turn < 4; turn++)
+                await Adoption.AdoptAllAsync();
+
+        Assert.Equal((0, false), (_stages.Open.Count, await IsAdoptedAsync(owner)));
+        while (!await IsAdoptedAsync(owner))
+            await Adoption.AdoptAllAsync();
+        Assert.Equal(1, _stages.Open.Count);
+    }
+
+    // A statement that began before the epoch was closed may store at a time that the search has passed.
+    [PostgresFact]
+    public async Task A_search_that_began_before_the_last_statement_was_over_is_not_the_last()
+    {
+        var owner = await Database.OpenEpochAsync();
+        await Database.SettleAsync(owner, RowsMax, Batches.Noon.AddSeconds(1));
+        await using (var late = await Database.HoldAsync($"""
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{Guid.NewGuid()}', 1990, '{Batches.Noon:O}', {owner})
+            """))
+        {
+            await Database.Leases.CloseAsync(owner);
+            await Adoption.AdoptAllAsync();
+            await late.ExecuteAsync("COMMIT");
+        }
+
+        while (!await IsAdoptedAsync(owner))
+            await Adoption.AdoptAllAsync();
+
+        Assert.Equal(1, _stages.Open.Count);
+    }
+
+    [PostgresFact]
+    public async Task A_release_commits_a_page_of_payments_at_a_time()
+    {
+        var owner = await Database.OpenEpochAsync();
+        await Database.StoreAsync(owner, 1, Batches.Noon);
+        await Database.SettleAsync(owner, RowsMax, Batches.Noon.AddSeconds(1));
+        var last = (await Database.StoreAsync(owner, 1, Batches.Noon.AddSeconds(2))).Ids[0];
+        Task<int> releasing;
+        await using (await Database.HoldAsync($"SELECT FROM payments WHERE correlation_id = '{last}' FOR UPDATE"))
+        {
+            releasing = Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, []));
+            await Eventually.HoldsAsync(
+                () => Database.ScalarAsync<bool>("SELECT EXISTS (SELECT FROM payments WHERE owner_epoch = 0)"),
+                "the first page is released");
+        }
+
+        Assert.Equal(2, await releasing);
     }
 
     /// <summary>The server process of an adoption ends after this was done.</summary>
