@@ -86,7 +86,7 @@ byte faults = FAULTS;
 #define HAS_ROW(p) (owner[p] != NONE && !purged[p])
 #define UNSETTLED(p) (HAS_ROW(p) && settled[p] == 0)
 
-/* InDoubtHorizon, and LeaseDuration before it for what was adopted (OrphanAdoption.Take). */
+/* InDoubtHorizon, and LeaseDuration before it for what was adopted (AdoptedPayments.Add). */
 #define HORIZON_OVER(i, p) (BREAK == 1 || lost[AT(DEFAULT, p)] == 0 && lost[AT(FALLBACK, p)] == 0 \
     && call[AT(OTHER(i), p)] == 0 && !(held[OTHER(i)] && KEEPS(OTHER(i), p)))
 
@@ -159,7 +159,7 @@ inline renew(i) {
   renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = false; renewalMark[i] = 0
 }
 
-/* OrphanStatements.AdoptSql for one payment, and OrphanAdoption.Take. */
+/* LeaseStore.AdoptSql for one payment, and AdoptedPayments.Add. */
 inline adopt(i, p) {
   if
   :: owner[p] == NOBODY -> handover[p] = (handover[p] > UNSENT -> handover[p] : UNSENT)
@@ -181,7 +181,7 @@ inline adopt(i, p) {
   fi
 }
 
-/* LeaseKeeper.StopAsync: OrphanStatements.ReleaseSql, then LeaseStore.CloseSql. */
+/* LeaseKeeper.StopAsync: LeaseStore.ReleaseSql, then LeaseStore.CloseSql. */
 inline release(i) {
   for (q : 0 .. PAYMENTS - 1) {
     if

@@ -43,8 +43,8 @@ internal static class ActionsEndpoint
         }
 
         // One more than is shown, to know whether another page follows.
-        var page = new ActionPageArgs(before, (int)count + 1);
-        var (_, rows) = await limit.AskAsync<List<OperatorActionRow>>(async () => await actions.PageAsync(page));
+        var (_, rows) = await limit.AskAsync<List<OperatorActionRow>>(
+            async () => await actions.PageAsync(before, (int)count + 1));
         if (rows is null)
         {
             await QueryLimit.RefuseAsync(context);

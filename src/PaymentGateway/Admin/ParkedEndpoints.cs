@@ -37,7 +37,7 @@ internal static class ParkedEndpoints
 
         // One more than is shown, to know whether another page follows.
         var (_, rows) = await limit.AskAsync<List<ParkedRow>>(
-            async () => await parked.PageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit + 1)));
+            async () => await parked.PageAsync(query.After, query.Reason, query.Limit + 1));
         if (rows is null)
         {
             await QueryLimit.RefuseAsync(context);
@@ -74,7 +74,7 @@ internal static class ParkedEndpoints
         var (replayed, complete) = (0, false);
         while (!complete && clock.GetElapsedTime(began) < ReplayWithin)
         {
-            var page = await parked.ReplayPageAsync(ParkedPageArgs.After(query.After, query.Reason, query.Limit));
+            var page = await parked.ReplayPageAsync(query.After, query.Reason, query.Limit);
             replayed += page.Count;
             OperatorCalls.Tell(context, $"{replayed} replayed");
             complete = page.Count < query.Limit;

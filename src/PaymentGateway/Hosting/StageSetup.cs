@@ -50,6 +50,7 @@ internal static class StageSetup
         services.AddSingleton<AcceptanceClock>();
         services.AddSingleton<UnsettledPayments>();
         services.AddSingleton<StoredBacklog>();
+        services.AddSingleton<LowWaterMark>();
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
@@ -70,8 +71,10 @@ internal static class StageSetup
         services.AddSingleton<ReconciliationRun>();
         services.AddSingleton<LedgerWatch>();
         services.AddSingleton<BrokenInserts>();
+        services.AddSingleton<AdoptedPayments>();
         services.AddSingleton<OrphanAdoption>();
-        services.AddSingleton<EpochOpening>();
+        services.AddSingleton<InstanceEpochs>();
+        services.AddSingleton<LeaseDuties>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
         services.AddOps();

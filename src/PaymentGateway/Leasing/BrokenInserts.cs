@@ -8,8 +8,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
-    private readonly EarlierWriters _earlier = new();
-    private (int Epoch, DateTime Until)? _asked;
+    private (int Epoch, DateTime Until, EarlierWriters Earlier)? _asked;
 
     /// <summary>Checks once; to be called after a renewal.</summary>
     /// <param name="epoch">The one that was renewed.</param>
@@ -19,12 +18,8 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
         // One question at a time: what broke meanwhile is asked for when this one has its answer. What broke in a lost
         // epoch is others' to look for.
         if (_asked?.Epoch != epoch)
-        {
-            _asked = refusedUntil is { } fenced ? (epoch, fenced) : null;
-            _earlier.KeepOnly([]);
-        }
-
-        if (_asked is not { } question || !_earlier.AreOver(epoch, await leases.WritersAsync()))
+            _asked = refusedUntil is { } fenced ? (epoch, fenced, new EarlierWriters()) : null;
+        if (_asked is not { } question || !question.Earlier.AreOver(await leases.WritersAsync()))
             return;
 
         backlog.MakeCertain(question.Until);
@@ -34,28 +29,18 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 
 /// <summary>
 /// Tells when every statement is over that may have begun before a fence against it was committed: a closed epoch, a
-/// refused range. What it stored is in the table then, and one query is definite. For one loop.
+/// refused range. What it stored is in the table then, and one query is definite. For one fence and one loop.
 /// </summary>
 internal sealed class EarlierWriters
 {
-    private readonly Dictionary<int, HashSet<string>> _running = [];
+    private HashSet<string>? _running;
 
-    /// <summary>True when none is left of those that ran at the first call for this fence.</summary>
-    /// <param name="fence">Names the fence.</param>
+    /// <summary>True when none is left of those that ran at the first call.</summary>
     /// <param name="writers">Those that ran at a moment after the fence was committed.</param>
-    public bool AreOver(int fence, List<string> writers)
+    public bool AreOver(List<string> writers)
     {
-        if (_running.TryGetValue(fence, out var earlier))
-            earlier.IntersectWith(writers);
-        else
-            _running.Add(fence, earlier = [.. writers]);
-        return earlier.Count == 0;
-    }
-
-    /// <summary>Forgets all fences but these.</summary>
-    public void KeepOnly(IEnumerable<int> fences)
-    {
-        foreach (var ended in _running.Keys.Except(fences).ToList())
-            _running.Remove(ended);
+        _running ??= [.. writers];
+        _running.IntersectWith(writers);
+        return _running.Count == 0;
     }
 }

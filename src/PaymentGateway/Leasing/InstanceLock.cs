@@ -14,16 +14,17 @@ internal sealed class InstanceLock : IDisposable
     private const string BootId = "/proc/sys/kernel/random/boot_id";
 
     private readonly List<FileStream> _files = [];
+    private readonly bool _isProof;
 
-    private InstanceLock(string identity, bool isProof) => (Identity, IsProof) = (identity, isProof);
+    private InstanceLock(string identity, bool isProof) => (Identity, _isProof) = (identity, isProof);
 
     /// <summary>
     /// Host, its boot, the socket and the lock file, or the plain instance name where there is no socket to lock.
     /// </summary>
     public string Identity { get; private set; }
 
-    /// <summary>Whether earlier processes of this identity are proven to have terminated.</summary>
-    public bool IsProof { get; }
+    /// <summary>The identity whose earlier processes are proven to have terminated; empty where none is.</summary>
+    public string ProvenTerminated => _isProof ? Identity : "";
 
     /// <summary>
     /// Takes the lock of the socket that <paramref name="urls"/> names, and those of an operator's sockets; removes

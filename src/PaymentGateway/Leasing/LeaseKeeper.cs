@@ -6,14 +6,12 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Keeps this instance's lease, and has the ledger watched and orphans adopted each time that it is renewed. These
-/// duties may take longer than a renewal, and hang: the next renewal does not wait for them.
+/// Keeps this instance's lease, and does the <see cref="LeaseDuties"/> each time that it is renewed. These may take
+/// longer than a renewal, and hang: the next renewal does not wait for them.
 /// </summary>
 internal sealed partial class LeaseKeeper(
-    SchemaSetup schema, LeaseStore leases, Lease lease, LedgerWatch ledger, OrphanAdoption adoption,
-    InstanceLock instance, UnsettledPayments unsettled, AcceptanceClock acceptances, StoredBacklog backlog,
-    BrokenInserts broken, InstanceReader reader, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock,
-    EpochOpening opening, ILogger<LeaseKeeper> log) : BackgroundService
+    SchemaSetup schema, InstanceEpochs epochs, LeaseDuties duties, Lease lease, LeasingOptions options,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<LeaseKeeper> log) : BackgroundService
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
@@ -40,16 +38,11 @@ internal sealed partial class LeaseKeeper(
         if (epoch == PaymentStates.Nobody)
             return;
 
-        // Listed before the lease is lost, as stages drop payments then. Doubt is read after: no charge can begin then.
-        var held = unsettled.Snapshot();
-        var mark = LowWaterMark();
-        lease.Lose(epoch);
-        var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         try
         {
-            var released = await leases.ReleaseAsync(new ReleaseArgs(epoch, mark, inDoubt));
+            var (released, inDoubt) = await epochs.ReleaseAsync(epoch);
             if (released > 0)
-                Log.Released(log, epoch, released, inDoubt.Length);
+                Log.Released(log, epoch, released, inDoubt);
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {
@@ -86,7 +79,7 @@ internal sealed partial class LeaseKeeper(
             // for the next check count on.
             var areDone = _duties.IsCompleted;
             if (await RenewAsync() is { } renewal && areDone)
-                _duties = DoDutiesAsync(lease.Epoch, renewal.Ledger, renewal.RefusedUntil);
+                _duties = DoDutiesAsync(renewal);
             // Mostly they are done at once, and one that is asked for finds them done.
             await Task.WhenAny(_duties, Task.Delay(options.RenewInterval / 2, clock));
         }
@@ -98,50 +91,37 @@ internal sealed partial class LeaseKeeper(
     }
 
     /// <returns>Null when the epoch was not renewed.</returns>
-    private async Task<(LedgerState Ledger, DateTime? RefusedUntil)?> RenewAsync()
+    private async Task<Renewal?> RenewAsync()
     {
-        var askedAt = clock.GetTimestamp();
         if (lease.Epoch == PaymentStates.Nobody)
         {
-            var opened = await opening.OpenAsync();
+            var askedAt = clock.GetTimestamp();
+            var opened = await epochs.OpenAsync();
             Log.Opened(log, opened);
             lease.Confirm(opened, askedAt);
-            askedAt = clock.GetTimestamp();
         }
 
-        var uncertainUntil = backlog.UncertainUntil();
-        // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
-        // adoption that nobody knows the end of loses it before it lets go of the mark.
-        var number = lease.NextNumber();
-        var lowWaterMark = LowWaterMark();
-        var usesFallback = lease.FallbackRequested;
-        var epoch = lease.Epoch;
-        var renewal = await leases.RenewAsync(new RenewalArgs(
-            epoch, options.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
-            instance.IsProof ? instance.Identity : "", clock.GetElapsedTime(_steadySince) > options.LeaseDuration,
-            usesFallback, reader.Read().ToJson()));
-        if (renewal.Renewed)
+        var renewal = await epochs.RenewAsync(
+            clock.GetTimestamp(), closeExpired: clock.GetElapsedTime(_steadySince) > options.LeaseDuration);
+        if (renewal.Row.Renewed)
+            return renewal;
+
+        if (!renewal.Row.IsOpen && renewal.Epoch != PaymentStates.Nobody)
         {
-            lease.Renewed(askedAt);
-            if (usesFallback)
-                lease.FallbackMarked(epoch);
-            return (renewal.Ledger, uncertainUntil);
+            var count = epochs.GiveUp(renewal.Epoch);
+            metrics.LeasesLost.Add(1);
+            Log.Lost(log, renewal.Epoch, count);
         }
 
-        if (!renewal.IsOpen && epoch != PaymentStates.Nobody)
-            GiveUp(epoch);
         lease.CheckSoon.Set();
         return null;
     }
 
-    private async Task DoDutiesAsync(int epoch, LedgerState state, DateTime? refusedUntil)
+    private async Task DoDutiesAsync(Renewal renewal)
     {
         try
         {
-            await ledger.CheckAsync(state);
-            lease.Checked();
-            await broken.CheckAsync(epoch, refusedUntil);
-            await adoption.AdoptAllAsync();
+            await duties.DoAsync(renewal);
             if (_outage.Succeed())
                 Log.DatabaseAvailable(log);
         }
@@ -158,20 +138,6 @@ internal sealed partial class LeaseKeeper(
         var level = _outage.Fail(LogLevel.Error);
         Log.DatabaseUnavailable(log, level, failed.Message);
     }
-
-    // Everything in memory belongs to whoever adopts it now; outcomes of calls in flight still enter the ledger.
-    private void GiveUp(int epoch)
-    {
-        lease.Lose(epoch);
-        backlog.Clear();
-        metrics.LeasesLost.Add(1);
-        Log.Lost(log, epoch, unsettled.Count);
-    }
-
-    // Read before the renewal is sent: what is accepted meanwhile is newer than this. What is unsettled comes last, as
-    // everything else ends there.
-    private DateTime LowWaterMark() =>
-        new[] { acceptances.Oldest(), backlog.Oldest(), adoption.Oldest(), unsettled.Oldest() }.Min()!.Value;
 
     private static partial class Log
     {
@@ -197,35 +163,15 @@ internal sealed partial class LeaseKeeper(
     }
 }
 
-/// <summary>
-/// Begins epochs, but not beside an instance that names other processors: an adopter charges a payment in doubt again,
-/// and only the same processor stores it once.
-/// </summary>
-internal sealed class EpochOpening(LeaseStore leases, InstanceLock instance, GatewayOptions options)
+/// <summary>What follows each renewal. For one loop.</summary>
+internal sealed class LeaseDuties(LedgerWatch ledger, BrokenInserts broken, OrphanAdoption adoption, Lease lease)
 {
-    /// <returns>The new epoch.</returns>
-    /// <exception cref="ConfigurationException">Another instance, whose lease is valid, names others.</exception>
-    public async Task<int> OpenAsync()
+    public async Task DoAsync(Renewal renewal)
     {
-        var (defaultUrl, fallbackUrl) = (Text(options.DefaultUrl), Text(options.FallbackUrl));
-        var epoch = await leases.OpenAsync(
-            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, defaultUrl, fallbackUrl));
-        // After the row is committed: of two instances that begin at once, at least one finds the other.
-        var other = await leases.FindOtherProcessorsAsync(new OtherProcessorsArgs(
-            epoch, instance.IsProof ? instance.Identity : "", defaultUrl, fallbackUrl));
-        if (other is null)
-            return epoch;
-
-        await leases.CloseAsync(epoch);
-        throw other.DefaultUrl == defaultUrl
-            ? Wrong("Gateway:Processors:Fallback:BaseUrl", fallbackUrl, other.FallbackUrl, other.Instance)
-            : Wrong("Gateway:Processors:Default:BaseUrl", defaultUrl, other.DefaultUrl, other.Instance);
+        var epoch = lease.Epoch;
+        await ledger.CheckAsync(renewal.Row.Ledger);
+        lease.Checked();
+        await broken.CheckAsync(epoch, renewal.RefusedUntil);
+        await adoption.AdoptAllAsync();
     }
-
-    // Without user name and password, because whoever reads the ledger reads it.
-    private static string Text(Uri url) => url.GetComponents(UriComponents.HttpRequestUrl, UriFormat.UriEscaped);
-
-    private static ConfigurationException Wrong(string key, string url, string otherUrl, string other) =>
-        SettingsReader.Wrong(
-            key, $"is {url}, and {other} runs on this ledger with {otherUrl} (stop all instances before a change)");
 }

@@ -12,83 +12,58 @@ namespace PaymentGateway.Leasing;
 /// only it is charged there again, which is safe; else it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
-    LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
+    LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
-    private const int DoubtsMax = 4_000;
 
-    // Those that wait for fallback's answer leave capacity for those that default alone can settle.
-    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
-
-    private readonly EarlierWriters _earlier = new();
-
-    // Monotonic timestamps from after the first search that found an epoch closed.
-    private readonly Dictionary<int, long> _closedSince = [];
-
-    // The searches that are not at their end.
-    private readonly Dictionary<int, Search> _searches = [];
-
-    // The epochs whose payments could not be adopted at the last try.
-    private readonly HashSet<int> _refused = [];
-
-    private long _adoptingFrom = long.MaxValue;
-
-    /// <summary>
-    /// Nothing that is being adopted now is older; null when nothing is. To be read before what is unsettled.
-    /// </summary>
-    public DateTime? Oldest() => Volatile.Read(ref _adoptingFrom) is var ticks and < long.MaxValue
-        ? new DateTime(ticks, DateTimeKind.Utc)
-        : null;
+    private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
     /// <summary>Adopts as much as fits into memory; to be called in turn with the renewals.</summary>
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
-        var epochs = orphans.ConvertAll(orphaned => orphaned.Epoch);
         // The running statements are read once for all epochs, after the epochs were read as closed, because no new
         // INSERT can begin for a closed epoch. What clean stops released is always searched.
-        var writers = epochs.Exists(epoch => epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
-        _earlier.KeepOnly(epochs);
-        foreach (var ended in _closedSince.Keys.Except(epochs).ToList())
-            _closedSince.Remove(ended);
-        foreach (var ended in _searches.Keys.Except(epochs).ToList())
-            _searches.Remove(ended);
+        var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
+        foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
+            _closed.Remove(ended);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
-            _closedSince.TryAdd(epoch, now);
-            var isLast = epoch != PaymentStates.Nobody && _earlier.AreOver(epoch, writers);
-            var search = _searches.GetValueOrDefault(epoch) ?? new Search(orphaned.LowWaterMark, isLast);
+            if (!_closed.TryGetValue(epoch, out var closed))
+                _closed.Add(epoch, closed = new ClosedEpoch(now));
+            var isLast = epoch != PaymentStates.Nobody && closed.Earlier.AreOver(writers);
+            var search = closed.Search ?? new Search(orphaned.LowWaterMark, isLast);
             try
             {
-                if (await AdoptAsync(orphaned, search) && search.IsLast)
+                if (await AdoptAsync(orphaned, closed, search) && search.IsLast)
                     await leases.MarkAdoptedAsync(epoch, search.From);
-                _refused.Remove(epoch);
+                closed.IsRefused = false;
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
             {
                 // Another transaction holds its payments, say. The other epochs' need not wait for it.
-                Log.NotAdopted(
-                    log, _refused.Add(epoch) ? LogLevel.Warning : LogLevel.Debug, epoch, refused.MessageText);
+                var level = closed.IsRefused ? LogLevel.Debug : LogLevel.Warning;
+                closed.IsRefused = true;
+                Log.NotAdopted(log, level, epoch, refused.MessageText);
             }
         }
     }
 
     /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
     /// <returns>Whether nothing is left to adopt there.</returns>
-    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned, Search search)
+    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned, ClosedEpoch closed, Search search)
     {
         var from = orphaned.Epoch;
-        var doubtsLeft = (orphaned.UsedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count;
-        var limit = Math.Min(PageMax, Math.Min(doubtsLeft, queue.RemainingCapacity));
+        var limit = Math.Min(PageMax, adopted.RemainingCapacity(orphaned.UsedFallback));
         if (limit <= 0 || !lease.IsHeld)
             return false;
 
         AdoptedPage? page;
         // A renewal may be in flight. One that does not know of this has an older number.
-        Volatile.Write(ref _adoptingFrom, search.From.Ticks);
+        mark.BeginAdoption(search.From);
         try
         {
             page = await AdoptPageAsync(
@@ -98,14 +73,14 @@ internal sealed partial class OrphanAdoption(
 
             // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
             // clean stops released has no time of its own but this one.
-            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : _closedSince[from];
+            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closed.Since;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
-                Take(row, doubtSince);
+                adopted.Add(row.ToPayment(), row.Handover, doubtSince);
         }
         finally
         {
-            Volatile.Write(ref _adoptingFrom, long.MaxValue);
+            mark.EndAdoption();
         }
 
         if (page.Payments.Count > 0)
@@ -114,13 +89,10 @@ internal sealed partial class OrphanAdoption(
             Log.Adopted(log, page.Payments.Count, from);
         }
 
-        if (page.Next is not { } next)
-        {
-            _searches.Remove(from);
+        closed.Search = page.Next is { } next ? search with { From = next } : null;
+        if (closed.Search is null)
             return true;
-        }
 
-        _searches[from] = search with { From = next };
         lease.CheckSoon.Set();
         return false;
     }
@@ -144,27 +116,19 @@ internal sealed partial class OrphanAdoption(
         }
     }
 
-    private void Take(StoredPayment row, long doubtSince)
+    /// <summary>A closed epoch between the turns.</summary>
+    /// <param name="since">A monotonic timestamp from after the first turn that found it closed.</param>
+    private sealed class ClosedEpoch(long since)
     {
-        var payment = row.ToPayment();
-        unsettled.Add(payment);
-        if (row.Handover == PaymentStates.Unsent)
-        {
-            queue.Return(payment);
-            return;
-        }
+        public long Since => since;
 
-        payment.InDoubt = true;
-        payment.DoubtSince = doubtSince;
-        if (row.Handover == PaymentStates.InDoubtAtDefault)
-        {
-            payment.ChargedAt = Processor.Default;
-            doubts.Begin(payment);
-            queue.Return(payment);
-            return;
-        }
+        public EarlierWriters Earlier { get; } = new();
 
-        doubts.Add(payment);
+        /// <summary>Null between two searches.</summary>
+        public Search? Search { get; set; }
+
+        /// <summary>Its payments could not be adopted at the last try.</summary>
+        public bool IsRefused { get; set; }
     }
 
     /// <summary>Where the search in an epoch goes on.</summary>
@@ -179,5 +143,46 @@ internal sealed partial class OrphanAdoption(
 
         [LoggerMessage(EventId = 218, Message = "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
         public static partial void NotAdopted(ILogger log, LogLevel level, int epoch, string reason);
+    }
+}
+
+/// <summary>
+/// Where adopted payments go in memory: to the queue, where they are unsent or default alone may have them, or else to
+/// the doubts.
+/// </summary>
+internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
+{
+    private const int DoubtsMax = 4_000;
+
+    // Those that wait for fallback's answer leave capacity for those that default alone can settle.
+    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
+
+    /// <summary>How many more payments of an epoch fit.</summary>
+    public int RemainingCapacity(bool usedFallback) =>
+        Math.Min((usedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count, queue.RemainingCapacity);
+
+    /// <param name="payment">In the table it is this epoch's.</param>
+    /// <param name="handover">How it was handed over, as in <see cref="PaymentStates"/>.</param>
+    /// <param name="doubtSince">Monotonic timestamp: by then its earlier owner has stopped sending.</param>
+    public void Add(Payment payment, short handover, long doubtSince)
+    {
+        unsettled.Add(payment);
+        if (handover == PaymentStates.Unsent)
+        {
+            queue.Return(payment);
+            return;
+        }
+
+        payment.InDoubt = true;
+        payment.DoubtSince = doubtSince;
+        if (handover == PaymentStates.InDoubtAtDefault)
+        {
+            payment.ChargedAt = Processor.Default;
+            doubts.Begin(payment);
+            queue.Return(payment);
+            return;
+        }
+
+        doubts.Add(payment);
     }
 }

@@ -51,7 +51,7 @@ internal sealed class UnsettledPayments(TimeProvider clock)
     /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
     public void Remove(Payment payment) => _unsettled.TryRemove(payment, out _);
 
-    /// <summary>Everything this instance took earlier is done; null when nothing is unsettled.</summary>
+    /// <summary>The acceptance time of the oldest one; null when nothing is unsettled.</summary>
     public DateTime? Oldest()
     {
         DateTime? oldest = null;

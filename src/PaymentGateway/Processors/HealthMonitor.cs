@@ -25,7 +25,7 @@ internal sealed partial class HealthMonitor(
             try
             {
                 foreach (var claim in await record.ClaimAsync(options.HealthInterval))
-                    _ = PollAsync(lanes.Of((Processor)claim.Processor));
+                    _ = PollAsync(lanes.Of((Processor)claim));
                 foreach (var row in await record.ReadAsync())
                     lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
                 _recordOutage.Succeed();

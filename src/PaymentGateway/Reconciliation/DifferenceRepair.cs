@@ -75,7 +75,7 @@ internal sealed partial class DifferenceRepair(
         if (WhyNotAbsent(row) is { } why)
             return Left(difference, why);
 
-        return await LedgerCorrections.PutBackAsync(ledger.Connection, new PutBackArgs(
+        return await ledger.PutBackAsync(new PutBackArgs(
                 row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!.Value, row.AmountCents,
                 row.RequestedAt!.Value, generation))
             ? difference with { Repair = RepairResult.PutBack }
@@ -89,7 +89,7 @@ internal sealed partial class DifferenceRepair(
 
         var by = payment.HeldBy!.Value;
         var held = payment.At(by);
-        return await LedgerCorrections.RecordAsync(ledger.Connection, new RecordHeldArgs(
+        return await ledger.RecordAsync(new RecordHeldArgs(
                 row.CorrelationId, row.AcceptedAt, (int)by, held.AmountCents, held.RequestedAt, generation,
                 lease.Epoch))
             ? difference with { Repair = RepairResult.Recorded }
@@ -100,7 +100,7 @@ internal sealed partial class DifferenceRepair(
     {
         var by = payment.HeldBy!.Value;
         var held = payment.At(by);
-        return await LedgerCorrections.CorrectAsync(ledger.Connection, new CorrectArgs(
+        return await ledger.CorrectAsync(new CorrectArgs(
                 row.CorrelationId, row.AcceptedAt, row.Processor!.Value, row.AmountCents, row.RequestedAt!.Value,
                 (int)by, held.AmountCents, held.RequestedAt, generation))
             ? difference with { Repair = RepairResult.Corrected }

@@ -29,7 +29,7 @@ internal sealed partial class RetentionSweep(
             var (began, removed) = (clock.GetTimestamp(), 0);
             try
             {
-                removed = await store.RemoveAsync(new RemoveArgs(clock.GetUtcNow().UtcDateTime, retention, PageMax));
+                removed = await store.RemoveAsync(clock.GetUtcNow().UtcDateTime, retention, PageMax);
                 metrics.Removed.Add(removed);
                 outage.Succeed();
             }

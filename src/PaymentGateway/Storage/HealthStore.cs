@@ -25,10 +25,9 @@ internal sealed class HealthStore(SharedConnections connections)
         """;
 
     /// <summary>The processors whose poll is due; they are this instance's to poll now, and nobody else's.</summary>
-    public Task<List<ClaimRow>> ClaimAsync(TimeSpan interval) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<ClaimRow>(
-                ClaimSql, new ClaimArgs(interval), commandTimeout: connection.CommandTimeout)).AsList());
+    public Task<List<short>> ClaimAsync(TimeSpan interval) =>
+        connections.ListAsync(connection => connection.QueryAsync<short>(
+            ClaimSql, new { Interval = interval }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Stores a processor's health report.</summary>
     public Task PublishAsync(HealthArgs report) =>
@@ -37,19 +36,12 @@ internal sealed class HealthStore(SharedConnections connections)
 
     /// <summary>The processors' latest health reports, with their age by the database's clock.</summary>
     public Task<List<HealthRow>> ReadAsync() =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<HealthRow>(
-                ReadSql, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<HealthRow>(
+            ReadSql, commandTimeout: connection.CommandTimeout));
 }
-
-/// <summary>A poll that is due.</summary>
-internal sealed record ClaimRow(short Processor);
 
 /// <summary>A processor's health report, made AgeSeconds ago.</summary>
 internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
-
-/// <summary>The time between two polls.</summary>
-internal sealed record ClaimArgs(TimeSpan Interval);
 
 /// <summary>A processor's health report.</summary>
 internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);

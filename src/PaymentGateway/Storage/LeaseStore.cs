@@ -1,5 +1,5 @@
 using Dapper;
-using static PaymentGateway.Storage.OrphanStatements;
+using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
@@ -13,6 +13,9 @@ internal sealed class LeaseStore(
 {
     /// <summary>Names the connections of the leases.</summary>
     public const string Leases = "leases";
+
+    /// <summary>How many payments a statement reads to find the unsettled ones.</summary>
+    public const int RowsMax = 10_000;
 
     private const string OpenSql = """
         INSERT INTO leases (instance, expires_at, used_fallback, default_url, fallback_url)
@@ -67,11 +70,97 @@ internal sealed class LeaseStore(
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
+    // Nothing is released most of the time, and adopting nothing costs more than this query.
+    private const string OrphanedSql = $"""
+        SELECT epoch, low_water_mark, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
+        FROM leases
+        WHERE closed_at IS NOT NULL AND adopted_at IS NULL
+          AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT FROM payments WHERE owner_epoch = {Sql.Nobody}))
+        ORDER BY epoch
+        """;
+
+    // A page of an owner's payments by time, the settled ones among them: their number must not make a statement long.
+    // It ends with all payments of its last time, so that the next page begins after that.
+    private const string Page = """
+        SELECT correlation_id, accepted_at FROM payments
+        WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark
+        ORDER BY accepted_at FETCH FIRST @Rows ROWS WITH TIES
+        """;
+
+    private const string NextPage = $"""
+        (SELECT CASE WHEN count(*) >= @Rows THEN max(accepted_at) + interval '1 microsecond' END FROM ({Page}) AS page)
+        """;
+
+    // One adopter at a time: two that moved the same payments in another order would deadlock. Whoever finds the lease
+    // row locked gets no row at all. The owner is checked again in the UPDATE, as the snapshot may be older than the
+    // claim. The adopter's own low-water mark is lowered in the same statement, or its death would leave older payments
+    // unseen; an adopter that was closed meanwhile gets no row, or they would belong to an epoch that nobody searches
+    // any more. A closed epoch's mark of fallback is final. What it had adopted itself keeps the doubt it came with.
+    // A payment that another transaction holds must not keep the adopter's own lease, which is locked here, from its
+    // renewal.
+    private const string AdoptSql = $"""
+        WITH claim AS (
+            SELECT epoch, used_fallback FROM leases
+            WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
+            FOR UPDATE SKIP LOCKED
+        ), orphans AS (
+            SELECT correlation_id, accepted_at FROM ({Page}) AS payments
+            WHERE EXISTS (SELECT FROM claim) AND {PaymentStore.IsUnsettled}
+            ORDER BY accepted_at LIMIT @Limit
+        ), lowered AS (
+            UPDATE leases SET low_water_mark = least(low_water_mark, (SELECT min(accepted_at) FROM orphans)),
+                              renewal = greatest(renewal, @Number)
+            WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT FROM claim) RETURNING epoch
+        ), moved AS (
+            UPDATE payments SET owner_epoch = @To, handover = CASE
+                WHEN @Epoch = {Sql.Nobody} THEN greatest(handover, {Sql.Unsent})
+                WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM claim) THEN {Sql.InDoubt}
+                ELSE {Sql.InDoubtAtDefault} END
+            WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @Epoch
+              AND EXISTS (SELECT 1 FROM lowered)
+            RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
+        )
+        SELECT CASE WHEN (SELECT count(*) FROM orphans) = @Limit THEN (SELECT max(accepted_at) FROM orphans)
+                    ELSE {NextPage} END AS next,
+               moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.handover
+        FROM lowered LEFT JOIN moved ON true
+        """;
+
+    // A search ends rarely, so this statement also deletes leases that are over for good. One that still owns payments
+    // stays, because a reconciliation finds payments by their owners.
+    private const string MarkAdoptedSql = $"""
+        WITH deleted AS (
+            DELETE FROM leases
+            WHERE adopted_at < now() - interval '1 day'
+              AND (SELECT true FROM payments WHERE owner_epoch = leases.epoch LIMIT 1) IS NULL
+        )
+        UPDATE leases SET adopted_at = now()
+        WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
+          AND NOT EXISTS (
+              SELECT 1 FROM payments
+              WHERE owner_epoch = @Epoch AND accepted_at >= @LastPage AND {PaymentStore.IsUnsettled})
+        """;
+
+    // What is surely unsent may be adopted and sent at once, what is in doubt stays in doubt.
+    private const string ReleaseSql = $"""
+        WITH released AS (
+            UPDATE payments
+            SET owner_epoch = {Sql.Nobody}, handover = CASE
+                WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
+                WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM leases WHERE epoch = @Epoch)
+                THEN {Sql.InDoubt}
+                ELSE {Sql.InDoubtAtDefault} END
+            WHERE owner_epoch = @Epoch AND correlation_id IN (
+                SELECT correlation_id FROM ({Page}) AS payments WHERE {PaymentStore.IsUnsettled})
+            RETURNING 1
+        )
+        SELECT (SELECT count(*) FROM released) AS released, {NextPage} AS next
+        """;
+
     /// <summary>Begins a new epoch.</summary>
-    public async Task<int> OpenAsync(OpenLeaseArgs lease) =>
-        (await leases.RunAsync(
-            connection => connection.QuerySingleAsync<EpochRow>(
-                OpenSql, lease, commandTimeout: connection.CommandTimeout))).Epoch;
+    public Task<int> OpenAsync(OpenLeaseArgs lease) =>
+        leases.RunAsync(connection => connection.QuerySingleAsync<int>(
+            OpenSql, lease, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The processors of another valid lease that names others than these; null where none does.</summary>
     public Task<OtherProcessorsRow?> FindOtherProcessorsAsync(OtherProcessorsArgs processors) =>
@@ -85,15 +174,13 @@ internal sealed class LeaseStore(
 
     /// <summary>How each instance does, by its last renewal; of closed leases those of the last 30 s.</summary>
     public Task<List<ReadingRow>> ReadingsAsync() =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<ReadingRow>(
-                ReadingsSql, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<ReadingRow>(
+            ReadingsSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>The closed epochs whose payments have perhaps not all been adopted; 0 is what was released.</summary>
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<OrphanedEpoch>(
-                OrphanedSql, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<OrphanedEpoch>(
+            OrphanedSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
     /// <remarks>
@@ -111,11 +198,10 @@ internal sealed class LeaseStore(
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
 
-    /// <summary>The transactions that write to payments now.</summary>
-    public async Task<List<string>> WritersAsync() =>
-        (await connections.RunAsync(
-            async connection => (await connection.QueryAsync<WriterRow>(
-                WritersSql, commandTimeout: connection.CommandTimeout)).AsList())).ConvertAll(row => row.Writer);
+    /// <summary>The transactions that write to payments now, each by a name that no other has.</summary>
+    public Task<List<string>> WritersAsync() =>
+        connections.ListAsync(connection => connection.QueryAsync<string>(
+            WritersSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>
     /// Ends the search in a closed epoch that has nothing unsettled left; none of its statements may have run when it
@@ -125,12 +211,12 @@ internal sealed class LeaseStore(
     /// <param name="lastPage">Where that begins; it is looked through once more.</param>
     public Task MarkAdoptedAsync(int epoch, DateTime lastPage) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
-            MarkAdoptedSql, new SearchedArgs(epoch, lastPage), commandTimeout: connection.CommandTimeout));
+            MarkAdoptedSql, new { Epoch = epoch, LastPage = lastPage }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Ends an epoch for good; what it owns is to be adopted.</summary>
     public Task CloseAsync(int epoch) =>
         leases.RunAsync(connection => connection.ExecuteAsync(
-            CloseSql, new EpochArgs(epoch), commandTimeout: connection.CommandTimeout));
+            CloseSql, new { Epoch = epoch }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A clean stop: releases what the epoch has not settled, and closes it.</summary>
     /// <returns>How many payments were released.</returns>
@@ -156,9 +242,6 @@ internal sealed class LeaseStore(
         }
     }
 }
-
-/// <summary>An epoch.</summary>
-internal sealed record EpochRow(int Epoch);
 
 /// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
 internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, bool UsedFallback);
@@ -197,15 +280,12 @@ internal sealed record RenewalRow(
 /// <param name="Reading">JSON.</param>
 internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);
 
-/// <summary>A transaction that writes to payments, by a name that no other has.</summary>
-internal sealed record WriterRow(string Writer);
-
 /// <summary>
 /// A page of the payments of Epoch for the epoch To: Rows are read, settled ones among them, and Limit adopted at most.
 /// Number rises with each renewal and adoption.
 /// </summary>
 internal sealed record AdoptArgs(
-    int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = OrphanStatements.RowsMax);
+    int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = LeaseStore.RowsMax);
 
 /// <summary>Next is where the search goes on; null is the end. The rest is null where nothing was adopted.</summary>
 internal sealed record AdoptedRow(
@@ -218,15 +298,9 @@ internal sealed record AdoptedRow(
 /// <summary>What was adopted of a page, and where the next page begins; null is the end.</summary>
 internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next);
 
-/// <summary>An epoch.</summary>
-internal sealed record EpochArgs(int Epoch);
-
-/// <summary>A closed epoch that is searched to its end, and the beginning of its last page.</summary>
-internal sealed record SearchedArgs(int Epoch, DateTime LastPage);
-
 /// <summary>What a clean stop hands over; Rows are read by one statement.</summary>
 internal sealed record ReleaseArgs(
-    int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = OrphanStatements.RowsMax);
+    int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = LeaseStore.RowsMax);
 
 /// <summary>How many payments of a page were released, and where the next page begins; null is the end.</summary>
 internal sealed record ReleasedRow(long Released, DateTime? Next);

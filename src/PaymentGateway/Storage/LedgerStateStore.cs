@@ -67,15 +67,15 @@ internal sealed class LedgerStateStore(SharedConnections connections)
         // A tenth for clocks that do not run alike: the server gives up before its caller does.
         var waited = connections.AnswerWithin * 0.9;
         var within = waited < PurgeWithin ? waited : PurgeWithin;
-        var deadline = await connections.RunAsync(connection => connection.QuerySingleAsync<PurgeDeadline>(
-            UntilSql, new PurgeLimit(within), commandTimeout: connection.CommandTimeout));
+        var deadline = await connections.RunAsync(connection => connection.QuerySingleAsync<DateTime>(
+            UntilSql, new { Within = within }, commandTimeout: connection.CommandTimeout));
         for (var attempt = 1; ; attempt++)
         {
             cancellation.ThrowIfCancellationRequested();
             try
             {
                 await connections.RunAsync(connection => connection.ExecuteAsync(
-                    PurgeSql, deadline, commandTimeout: connection.CommandTimeout));
+                    PurgeSql, new { Until = deadline }, commandTimeout: connection.CommandTimeout));
                 return;
             }
             catch (PostgresException busy) when (attempt < PurgeTries && busy.SqlState
@@ -86,12 +86,6 @@ internal sealed class LedgerStateStore(SharedConnections connections)
         }
     }
 }
-
-/// <summary>How long a purge may wait.</summary>
-internal sealed record PurgeLimit(TimeSpan Within);
-
-/// <summary>UTC, the database's; after it a purge empties nothing.</summary>
-internal sealed record PurgeDeadline(DateTime Until);
 
 /// <summary>
 /// The state of the ledger; Intact is false once after each crash that emptied it. Settlements requested before

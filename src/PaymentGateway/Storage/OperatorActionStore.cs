@@ -21,18 +21,14 @@ internal sealed class OperatorActionStore(SharedConnections connections)
             AddSql, action, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of them, the newest first.</summary>
-    public Task<List<OperatorActionRow>> PageAsync(ActionPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<OperatorActionRow>(
-                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+    public Task<List<OperatorActionRow>> PageAsync(long before, int limit) =>
+        connections.ListAsync(connection => connection.QueryAsync<OperatorActionRow>(
+            PageSql, new { Before = before, Limit = limit }, commandTimeout: connection.CommandTimeout));
 }
 
 /// <summary>An action to add.</summary>
 internal sealed record OperatorAction(
     string Instance, string Actor, string Action, string Target, string Outcome, string Address);
-
-/// <summary>So many actions before one.</summary>
-internal sealed record ActionPageArgs(long Before, int Limit);
 
 /// <summary>An action that was stored; ActedAt is UTC.</summary>
 internal sealed record OperatorActionRow(

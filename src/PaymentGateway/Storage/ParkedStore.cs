@@ -12,12 +12,15 @@ internal sealed class ParkedStore(SharedConnections connections)
         WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
         """;
 
-    private const string PageSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, parked_at, parked_reason AS reason FROM payments
+    private const string Page = $"""
+        FROM payments
         WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
           AND (@Reason::text IS NULL OR parked_reason = @Reason)
         ORDER BY accepted_at, correlation_id LIMIT @Limit
         """;
+
+    private const string PageSql =
+        $"SELECT correlation_id, amount_cents, accepted_at, parked_at, parked_reason AS reason {Page}";
 
     // Bounded, so that a second of it costs the same however many wait.
     private const string CountSql = $"""
@@ -27,23 +30,21 @@ internal sealed class ParkedStore(SharedConnections connections)
         GROUP BY reason
         """;
 
-    // In doubt, whatever it was parked for: the adopter looks it up at both processors before it charges.
-    private const string Replayed = $"""
+    /// <summary>
+    /// Gives payments to any adopter. They are in doubt, whatever they were parked for: the adopter looks them up at
+    /// both processors before it charges.
+    /// </summary>
+    public const string PutBack = $"""
         UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL,
                             parked_at = NULL, attempts = NULL
         """;
 
-    private const string ReplaySql = $"{Replayed} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
+    private const string ReplaySql = $"{PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
 
     // Two that replay the same page lock it in the same order; the second finds nothing parked in it.
     private const string ReplayPageSql = $"""
-        WITH page AS (
-            SELECT correlation_id FROM payments
-            WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
-              AND (@Reason::text IS NULL OR parked_reason = @Reason)
-            ORDER BY accepted_at, correlation_id LIMIT @Limit FOR UPDATE
-        )
-        {Replayed} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
+        WITH page AS (SELECT correlation_id {Page} FOR UPDATE)
+        {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
         RETURNING accepted_at, correlation_id AS id
         """;
 
@@ -52,47 +53,33 @@ internal sealed class ParkedStore(SharedConnections connections)
         connections.RunAsync(connection => connection.ExecuteAsync(
             ParkSql, parking, commandTimeout: connection.CommandTimeout));
 
-    /// <summary>A page of what is parked, oldest first.</summary>
-    public Task<List<ParkedRow>> PageAsync(ParkedPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedRow>(
-                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+    /// <summary>A page of what is parked after a cursor, for one reason or for any, oldest first.</summary>
+    public Task<List<ParkedRow>> PageAsync(PaymentCursor after, string? reason, int limit) =>
+        connections.ListAsync(connection => connection.QueryAsync<ParkedRow>(
+            PageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 
     /// <summary>How many are parked for each reason, of the oldest <paramref name="limit"/>.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedCountRow>(
-                CountSql, new ParkedCountArgs(limit), commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<ParkedCountRow>(
+            CountSql, new { Limit = limit }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Gives a parked payment back to be settled by anyone.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
         await connections.RunAsync(connection => connection.ExecuteAsync(
-            ReplaySql, new ReplayArgs(id), commandTimeout: connection.CommandTimeout)) == 1;
+            ReplaySql, new { Id = id }, commandTimeout: connection.CommandTimeout)) == 1;
 
     /// <summary>Gives a page of what is parked back.</summary>
     /// <returns>The cursor of each, in no order.</returns>
-    public Task<List<PaymentCursor>> ReplayPageAsync(ParkedPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<PaymentCursor>(
-                ReplayPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+    public Task<List<PaymentCursor>> ReplayPageAsync(PaymentCursor after, string? reason, int limit) =>
+        connections.ListAsync(connection => connection.QueryAsync<PaymentCursor>(
+            ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 }
 
 /// <summary>A payment to park, and why.</summary>
 internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null);
-
-/// <summary>A payment to replay.</summary>
-internal sealed record ReplayArgs(Guid Id);
-
-/// <summary>A page of parked payments: those after a cursor, of one reason or of any.</summary>
-internal sealed record ParkedPageArgs(DateTime AcceptedAt, Guid Id, string? Reason, int Limit)
-{
-    public static ParkedPageArgs After(PaymentCursor cursor, string? reason, int limit) =>
-        new(cursor.AcceptedAt, cursor.Id, reason, limit);
-}
-
-/// <summary>So many at most.</summary>
-internal sealed record ParkedCountArgs(int Limit);
 
 /// <summary>How many are parked for a reason.</summary>
 internal sealed record ParkedCountRow(string Reason, long Payments);

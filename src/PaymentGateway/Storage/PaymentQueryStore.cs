@@ -50,13 +50,10 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         SELECT {WithSettlement} FROM payments {Settlement} WHERE payments.correlation_id = @Id
         """;
 
-    private const string SettledColumns = """
-        correlation_id, accepted_at, amount_cents, 0 AS owner_epoch, processor, requested_at, attempts,
-        NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason
-        """;
-
     private const string SettledSql = $"""
-        SELECT {SettledColumns} FROM settlements WHERE {InWindow} {NewestFirst}
+        SELECT correlation_id, accepted_at, amount_cents, 0 AS owner_epoch, processor, requested_at, attempts,
+               NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason
+        FROM settlements WHERE {InWindow} {NewestFirst}
         """;
 
     // Where the settled ones fill a page, nobody looks further back than their last one; so at most a page of settled
@@ -107,35 +104,28 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
     /// <summary>A payment by its id; null when there is none.</summary>
     public Task<PaymentRow?> FindAsync(Guid id) =>
         connections.RunAsync(connection => connection.QuerySingleOrDefaultAsync<PaymentRow>(
-            FindSql, new PaymentIdArgs(id), commandTimeout: connection.CommandTimeout));
+            FindSql, new { Id = id }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of all payments.</summary>
     public Task<List<PaymentRow>> AllAsync(PaymentPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<PaymentRow>(
-                AllSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
+            AllSql, page, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of the settled ones.</summary>
     public Task<List<PaymentRow>> SettledAsync(PaymentPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<PaymentRow>(
-                SettledSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
+            SettledSql, page, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of what the owners have, or of what is parked; some are settled.</summary>
     public Task<List<PaymentRow>> OwnedAsync(PaymentPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<PaymentRow>(
-                OwnedSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
+            OwnedSql, page, commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of what is, or was a moment ago, in doubt.</summary>
     public Task<List<PaymentRow>> InDoubtAsync(PaymentPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<PaymentRow>(
-                InDoubtSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
+            InDoubtSql, page, commandTimeout: connection.CommandTimeout));
 }
-
-/// <summary>A payment to find.</summary>
-internal sealed record PaymentIdArgs(Guid Id);
 
 /// <summary>So many payments before a position, accepted at From (UTC) or later; Parked is for OwnedAsync.</summary>
 internal sealed record PaymentPageArgs(DateTime From, DateTime BeforeAt, Guid BeforeId, int Limit, bool Parked)

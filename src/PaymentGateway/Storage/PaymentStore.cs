@@ -91,24 +91,22 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
 
     /// <summary>The stored payments among these ids, in no order.</summary>
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(
-                FindSql, new FindArgs(ids), commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<StoredPayment>(
+            FindSql, new { Ids = ids }, commandTimeout: connection.CommandTimeout));
 
     /// <summary>
     /// The same on a connection of the batches: outcomes that are to be recorded wait for no other one.
     /// </summary>
     public Task<List<StoredPayment>> FindRecordedAsync(Guid[] ids) =>
         RowReading.RunAsync(() => batches.RunAsync(
-            static async (connection, args) => (await connection.QueryAsync<StoredPayment>(
-                FindSql, args, commandTimeout: connection.CommandTimeout)).AsList(),
-            new FindArgs(ids)));
+            static async (connection, ids) => (await connection.QueryAsync<StoredPayment>(
+                FindSql, new { Ids = ids }, commandTimeout: connection.CommandTimeout)).AsList(),
+            ids));
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<StoredPayment>(
-                UnsettledPageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+        connections.ListAsync(connection => connection.QueryAsync<StoredPayment>(
+            UnsettledPageSql, page, commandTimeout: connection.CommandTimeout));
 }
 
 /// <summary>
@@ -128,9 +126,6 @@ internal sealed record StoreOneArgs(
 /// <summary>Payments to store again, all arrays of one length.</summary>
 internal sealed record StoreAgainArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int OwnerEpoch);
-
-/// <summary>The ids to look for.</summary>
-internal sealed record FindArgs(Guid[] Ids);
 
 /// <summary>A page of an owner's unsettled payments; both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);

@@ -1,14 +1,24 @@
 using System.Data;
+using System.Data.Common;
 using Dapper;
 using Npgsql;
 using PaymentGateway.Configuration;
+using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The ledger as one reconciliation reads it, on a connection of its own: the batches and the leases keep theirs. The
-/// same connection holds the lock that makes it the only one, so one that has lost the lock can write nothing.
+/// The ledger as one reconciliation reads and corrects it, on a connection of its own: the batches and the leases keep
+/// theirs. The same connection holds the lock that makes it the only one, so one that has lost the lock can write
+/// nothing. Each correction is one statement that takes effect only where the ledger still is as it was read, and
+/// brings the totals along.
 /// </summary>
+/// <remarks>
+/// Totals of corrections are those of epoch 0, beside what an instance settles while it has lost its lease: one waits
+/// for the other's statement at most, as both take the rows in the same order. Payments are locked before settlements,
+/// as a purge does; a purge that came first has left nothing to correct, and another generation. Each settlement is in
+/// the totals once, by its own record or by that of its first acceptance, so what is corrected is subtracted.
+/// </remarks>
 internal sealed class ReconciliationStore : IAsyncDisposable
 {
     /// <summary>The most settlements that are read of a millisecond.</summary>
@@ -35,14 +45,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ORDER BY requested_at LIMIT @Limit
         """;
 
-    private const string OtherProcessor = """
-        (SELECT processor FROM settlements WHERE settlements.accepted_at = page.accepted_at
-           AND settlements.correlation_id = page.correlation_id) AS processor
-        """;
-
     // Whoever owns them: what an owner has forgotten is what is looked for.
-    private const string AcceptedBeforeSql = $"""
-        SELECT correlation_id, accepted_at, amount_cents, {OtherProcessor} FROM (
+    private const string AcceptedBeforeSql = """
+        SELECT correlation_id, accepted_at, amount_cents,
+               (SELECT processor FROM settlements WHERE settlements.accepted_at = page.accepted_at
+                  AND settlements.correlation_id = page.correlation_id) AS processor
+        FROM (
             SELECT owned.* FROM (SELECT epoch FROM leases UNION ALL SELECT -1) AS owners
             CROSS JOIN LATERAL (
                 SELECT correlation_id, accepted_at, amount_cents FROM payments
@@ -65,6 +73,66 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ORDER BY accepted_at LIMIT @Limit
         """;
 
+    private const string IsSameLedger = "(SELECT generation FROM ledger WHERE id = 1) = @Generation";
+
+    private const string IsAsRead = """
+        accepted_at = @AcceptedAt AND correlation_id = @Id AND processor = @WasProcessor
+          AND amount_cents = @WasCents AND requested_at = @WasRequestedAt
+        """;
+
+    // By the same key as an owner that settles it at this moment: one of the two enters.
+    private const string RecordSql = $"""
+        WITH locked_first AS (SELECT FROM payments), recorded AS (
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
+            SELECT correlation_id, accepted_at, @Processor, @AmountCents, @RequestedAt, attempts FROM payments
+            WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND {IsSameLedger}
+            ON CONFLICT (accepted_at, correlation_id) DO NOTHING
+            RETURNING processor, requested_at, amount_cents, accepted_at
+        ), unparked AS (
+            UPDATE payments SET owner_epoch = @OwnerEpoch, parked_reason = NULL, parked_at = NULL
+            WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = {Sql.Parked}
+              AND EXISTS (SELECT FROM recorded)
+        ), changes AS (
+            SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded
+            WHERE {SettlementLedger.IsUncounted}
+        ), added AS ({SettlementLedger.AddTotals})
+        SELECT count(*) FROM recorded
+        """;
+
+    private const string CorrectSql = $"""
+        WITH locked_first AS (SELECT FROM payments), corrected AS (
+            UPDATE settlements
+            SET processor = @Processor, amount_cents = @AmountCents, requested_at = @RequestedAt
+            WHERE {IsAsRead} AND {IsSameLedger}
+            RETURNING processor, requested_at, amount_cents
+        ), changes AS (
+            SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM corrected
+            UNION ALL SELECT @WasProcessor, @WasRequestedAt, -1, -@WasCents FROM corrected
+        ), added AS ({SettlementLedger.AddTotals})
+        SELECT count(*) FROM corrected
+        """;
+
+    // An open epoch whose low-water mark is not past it may have it in memory, in doubt, and would charge it beside
+    // whoever adopts it now (docs/decisions/0027-reconciliation.md). An adopter that has the row locked is waited for,
+    // and the owner is compared again then: so the payment comes first, and the settlement goes only with it.
+    private const string PutBackSql = $"""
+        WITH released AS (
+            {ParkedStore.PutBack}
+            WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @WasOwner AND {IsSameLedger}
+              AND NOT EXISTS (
+                SELECT FROM leases
+                WHERE epoch = @WasOwner AND closed_at IS NULL AND low_water_mark <= @AcceptedAt)
+              AND EXISTS (SELECT FROM settlements WHERE {IsAsRead})
+            RETURNING correlation_id
+        ), removed AS (
+            DELETE FROM settlements WHERE {IsAsRead} AND EXISTS (SELECT FROM released)
+            RETURNING processor, requested_at, amount_cents
+        ), changes AS (
+            SELECT processor, requested_at, -1 AS requests, -amount_cents AS cents FROM removed
+        ), added AS ({SettlementLedger.AddTotals})
+        SELECT count(*) FROM removed
+        """;
+
     private readonly NpgsqlDataSource _pool;
     private readonly NpgsqlConnection _connection;
     private bool _isLocked;
@@ -72,7 +140,6 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private ReconciliationStore(NpgsqlDataSource pool, NpgsqlConnection connection) =>
         (_pool, _connection) = (pool, connection);
 
-    /// <summary>For the statements that correct the ledger.</summary>
     /// <exception cref="NpgsqlException">It broke: Dapper would open it again, without the lock.</exception>
     public NpgsqlConnection Connection => _connection.State == ConnectionState.Open
         ? _connection
@@ -92,9 +159,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         try
         {
             await store._connection.OpenAsync();
-            var locked = await store.RunAsync(connection => connection.QuerySingleAsync<LockRow>(
+            store._isLocked = await store.RunAsync(connection => connection.QuerySingleAsync<bool>(
                 LockSql, commandTimeout: connection.CommandTimeout));
-            store._isLocked = locked.Taken;
             if (store._isLocked)
                 return store;
         }
@@ -113,39 +179,33 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         LedgerStateStore.StateSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>When the first payment was accepted or charged, UTC; null in an empty ledger.</summary>
-    public async Task<DateTime?> OldestAsync() =>
-        (await RunAsync(connection => connection.QuerySingleAsync<OldestRow>(
-            OldestSql, commandTimeout: connection.CommandTimeout))).At;
+    public Task<DateTime?> OldestAsync() => RunAsync(connection => connection.QuerySingleAsync<DateTime?>(
+        OldestSql, commandTimeout: connection.CommandTimeout));
 
     /// <summary>Sums a window by requestedAt; both bounds are inclusive.</summary>
     public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) =>
         RunAsync(connection => SettlementLedger.SumAsync(connection, from, to));
 
     /// <summary>What is settled at a processor in a window, one more than its limit at most.</summary>
-    public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor)
-    {
-        var window = new SettledArgs(from, to, (int)processor, WindowRowsMax + 1);
-        return RunAsync(async connection => (await connection.QueryAsync<SettledRow>(
-            SettledSql, window, commandTimeout: connection.CommandTimeout)).AsList());
-    }
+    public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor) =>
+        ListAsync(connection => connection.QueryAsync<SettledRow>(
+            SettledSql, new { From = from, To = to, Processor = (int)processor, Limit = WindowRowsMax + 1 },
+            commandTimeout: connection.CommandTimeout));
 
     /// <summary>A page of payments in whatever state, the last accepted first.</summary>
-    public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit)
-    {
-        var page = new AcceptedBeforeArgs(before.AcceptedAt, before.Id, limit);
-        return RunAsync(async connection => (await connection.QueryAsync<CandidateRow>(
-            AcceptedBeforeSql, page, commandTimeout: connection.CommandTimeout)).AsList());
-    }
+    public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
+        ListAsync(connection => connection.QueryAsync<CandidateRow>(
+            AcceptedBeforeSql, new { BeforeAt = before.AcceptedAt, BeforeId = before.Id, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 
     /// <summary>What the owners have not settled and what is parked, the oldest first.</summary>
     /// <returns>Null when so many settled ones lie between them that a statement takes too long.</returns>
     public async Task<List<CandidateRow>?> UnsettledAsync(DateTime before, int limit)
     {
-        var page = new AcceptedBeforeArgs(before, Guid.Empty, limit);
         try
         {
-            return await RunAsync(async connection => (await connection.QueryAsync<CandidateRow>(
-                UnsettledSql, page, commandTimeout: connection.CommandTimeout)).AsList());
+            return await ListAsync(connection => connection.QueryAsync<CandidateRow>(
+                UnsettledSql, new { BeforeAt = before, Limit = limit }, commandTimeout: connection.CommandTimeout));
         }
         catch (PostgresException slow) when (slow.SqlState == PostgresErrorCodes.QueryCanceled)
         {
@@ -156,7 +216,30 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     /// <summary>A payment by its id; null when there is none.</summary>
     public Task<PaymentRow?> FindAsync(Guid id) =>
         RunAsync(connection => connection.QuerySingleOrDefaultAsync<PaymentRow>(
-            PaymentQueryStore.FindSql, new PaymentIdArgs(id), commandTimeout: connection.CommandTimeout));
+            PaymentQueryStore.FindSql, new { Id = id }, commandTimeout: connection.CommandTimeout));
+
+    /// <summary>Records a payment as settled where a processor has it.</summary>
+    /// <returns>False when it is settled by now, or purged.</returns>
+    /// <exception cref="DbException">Nobody knows.</exception>
+    public async Task<bool> RecordAsync(RecordHeldArgs held) =>
+        await RunAsync(connection => connection.QuerySingleAsync<long>(
+            RecordSql, held, commandTimeout: connection.CommandTimeout)) == 1;
+
+    /// <summary>Has a settlement say what its processor says.</summary>
+    /// <returns>False when it is another one by now, or purged.</returns>
+    /// <inheritdoc cref="RecordAsync"/>
+    public async Task<bool> CorrectAsync(CorrectArgs settlement) =>
+        await RunAsync(connection => connection.QuerySingleAsync<long>(
+            CorrectSql, settlement, commandTimeout: connection.CommandTimeout)) == 1;
+
+    /// <summary>
+    /// Takes a settlement out and gives the payment to whoever adopts it, in doubt at both processors.
+    /// </summary>
+    /// <returns>False when it is another one by now, or purged, or an instance may have it in memory.</returns>
+    /// <inheritdoc cref="RecordAsync"/>
+    public async Task<bool> PutBackAsync(PutBackArgs settlement) =>
+        await RunAsync(connection => connection.QuerySingleAsync<long>(
+            PutBackSql, settlement, commandTimeout: connection.CommandTimeout)) == 1;
 
     /// <summary>Lets the lock go and ends the connection. The next reconciliation may begin then.</summary>
     public async ValueTask DisposeAsync()
@@ -165,7 +248,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         {
             // The server ends a connection some time after its client has closed it, and with it the lock.
             if (_isLocked && _connection.State == ConnectionState.Open)
-                await RunAsync(connection => connection.QuerySingleAsync<LockRow>(
+                await RunAsync(connection => connection.QuerySingleAsync<bool>(
                     UnlockSql, commandTimeout: connection.CommandTimeout));
         }
         catch (Exception broken) when (broken is NpgsqlException or TimeoutException)
@@ -177,24 +260,15 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         await _pool.DisposeAsync();
     }
 
+    private Task<List<T>> ListAsync<T>(Func<NpgsqlConnection, Task<IEnumerable<T>>> query) =>
+        RunAsync(async connection => (await query(connection)).AsList());
+
     private Task<T> RunAsync<T>(Func<NpgsqlConnection, Task<T>> statement) =>
         RowReading.RunAsync(() => statement(Connection));
 }
 
-/// <summary>Whether the lock was free.</summary>
-internal sealed record LockRow(bool Taken);
-
-/// <summary>UTC; null in an empty ledger.</summary>
-internal sealed record OldestRow(DateTime? At);
-
-/// <summary>A window of settlements at one processor; both bounds are inclusive.</summary>
-internal sealed record SettledArgs(DateTime From, DateTime To, int Processor, int Limit);
-
 /// <summary>A settlement.</summary>
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);
-
-/// <summary>So many payments before a position.</summary>
-internal sealed record AcceptedBeforeArgs(DateTime BeforeAt, Guid BeforeId, int Limit);
 
 /// <summary>A payment that a processor may have; Processor is where the ledger has it settled.</summary>
 internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, short? Processor)
@@ -204,18 +278,18 @@ internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, lon
 
 /// <summary>
 /// What a processor holds of an unsettled payment, to be recorded in the ledger of this generation. A parked one is
-/// OwnerEpoch's from then on.
+/// OwnerEpoch's from then on; Epoch is that of the totals, here and below.
 /// </summary>
 internal sealed record RecordHeldArgs(
     Guid Id, DateTime AcceptedAt, int Processor, long AmountCents, DateTime RequestedAt, int Generation,
-    int OwnerEpoch);
+    int OwnerEpoch, int Epoch = Nobody);
 
 /// <summary>A settlement as it was read, and as its processor has it.</summary>
 internal sealed record CorrectArgs(
     Guid Id, DateTime AcceptedAt, int WasProcessor, long WasCents, DateTime WasRequestedAt, int Processor,
-    long AmountCents, DateTime RequestedAt, int Generation);
+    long AmountCents, DateTime RequestedAt, int Generation, int Epoch = Nobody);
 
 /// <summary>A settlement as it was read, and its payment's owner then; no processor has it.</summary>
 internal sealed record PutBackArgs(
     Guid Id, DateTime AcceptedAt, int WasOwner, int WasProcessor, long WasCents, DateTime WasRequestedAt,
-    int Generation);
+    int Generation, int Epoch = Nobody);

@@ -49,16 +49,14 @@ internal sealed class RetentionStore(SharedConnections connections)
         DELETE FROM payments WHERE correlation_id = ANY(ARRAY(SELECT correlation_id FROM gone))
         """;
 
-    /// <summary>Deletes a page of the payments that are older than the retention by both clocks.</summary>
+    /// <summary>Deletes the oldest of the payments that are older than the retention by both clocks.</summary>
+    /// <param name="now">By the clock of the instance, UTC; PostgreSQL's own is the other one.</param>
+    /// <param name="retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
+    /// <param name="limit">The largest number of payments.</param>
     /// <returns>How many were deleted; 0 when none is due, or while another instance deletes.</returns>
     /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
-    public Task<int> RemoveAsync(RemoveArgs page) =>
+    public Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
-            RemoveSql, page, commandTimeout: connection.CommandTimeout));
+            RemoveSql, new { Now = now, Retention = retention, Limit = limit },
+            commandTimeout: connection.CommandTimeout));
 }
-
-/// <summary>Which settled payments are deleted: the oldest ones first.</summary>
-/// <param name="Now">By the clock of the instance, UTC; PostgreSQL's own is the other one.</param>
-/// <param name="Retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
-/// <param name="Limit">The largest number of payments.</param>
-internal sealed record RemoveArgs(DateTime Now, TimeSpan Retention, int Limit);

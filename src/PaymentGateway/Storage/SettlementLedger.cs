@@ -21,6 +21,17 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
           OR requested_at < (SELECT began_at FROM ledger WHERE id = 1))
         """;
 
+    /// <summary>Adds the rows of changes (processor, requested_at, requests, cents) to the totals of Epoch.</summary>
+    public const string AddTotals = """
+        INSERT INTO settlement_totals AS totals (width_seconds, bucket, processor, epoch, requests, amount_cents)
+        SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @Epoch, sum(requests), sum(cents)
+        FROM changes, (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        ON CONFLICT (width_seconds, bucket, processor, epoch) DO UPDATE
+        SET requests = totals.requests + excluded.requests,
+            amount_cents = totals.amount_cents + excluded.amount_cents
+        """;
+
     // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
     // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
     private const string RecordSql = $"""
@@ -34,20 +45,10 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
-        ), added AS (
-            INSERT INTO settlement_totals AS totals
-              (width_seconds, bucket, processor, epoch, requests, amount_cents)
-            SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @Epoch, count(*),
-                   sum(amount_cents)
-            FROM recorded,
-                (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
-            WHERE {IsUncounted}
-            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-            ON CONFLICT (width_seconds, bucket, processor, epoch) DO UPDATE
-            SET requests = totals.requests + excluded.requests,
-                amount_cents = totals.amount_cents + excluded.amount_cents
-        )
-        SELECT count(*) AS value FROM recorded
+        ), changes AS (
+            SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded WHERE {IsUncounted}
+        ), added AS ({AddTotals})
+        SELECT count(*) FROM recorded
         """;
 
     // The row of no processor says that of a raw part some have left: the same snapshot knows that.
@@ -77,13 +78,10 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
     /// </summary>
     /// <returns>How many entered the ledger now.</returns>
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
-    public async Task<long> RecordAsync(RecordArgs batch)
-    {
-        var recorded = await RowReading.RunAsync(() => batches.RunAsync(
-            static (connection, batch) => connection.QuerySingleAsync<CountRow>(
+    public Task<long> RecordAsync(RecordArgs batch) =>
+        RowReading.RunAsync(() => batches.RunAsync(
+            static (connection, batch) => connection.QuerySingleAsync<long>(
                 RecordSql, batch, commandTimeout: connection.CommandTimeout), batch));
-        return recorded.Value;
-    }
 
     /// <summary>
     /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
@@ -168,9 +166,6 @@ internal sealed record SummaryArgs(
         return floor > Latest - width ? Latest : floor + width;
     }
 }
-
-/// <summary>A single number.</summary>
-internal sealed record CountRow(long Value);
 
 /// <summary>What one processor has charged in a window.</summary>
 internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents);

@@ -1,3 +1,4 @@
+using Dapper;
 using Npgsql;
 
 namespace PaymentGateway.Storage;
@@ -24,6 +25,11 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
     /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
     public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
         RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
+
+    /// <summary>Runs a query, and gives its rows.</summary>
+    /// <inheritdoc cref="RunAsync"/>
+    public Task<List<TRow>> ListAsync<TRow>(Func<NpgsqlConnection, Task<IEnumerable<TRow>>> query) =>
+        RunAsync(async connection => (await query(connection)).AsList());
 
     public ValueTask DisposeAsync() => pool.DisposeAsync();
 

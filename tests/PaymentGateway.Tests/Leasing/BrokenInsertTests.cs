@@ -143,8 +143,8 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     private async Task TurnAsync()
     {
         var until = _backlog.UncertainUntil();
-        var renewal = await Database.Leases.RenewAsync(new RenewalArgs(
-            _epoch, Minute, Batches.Noon, until ?? DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false));
+        var renewal = await Database.Leases.RenewAsync(
+            Batches.Renewal(_epoch, ++_renewals) with { RefusedUntil = until ?? DateTime.UnixEpoch });
         Assert.True(renewal.Renewed);
         await _broken.CheckAsync(_epoch, until);
     }

@@ -101,11 +101,9 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
 
         var reading = await ReadingAsync();
         Assert.Equal((1, true), (reading.Unsettled, reading.LeaseHeld));
-        Assert.True(await Database.ScalarAsync<bool>(
-            $"SELECT read_at = expires_at - interval '3 seconds' FROM leases WHERE epoch = {_stages.Lease.Epoch}"));
+        Assert.True(await LeaseAsync<bool>("read_at = expires_at - interval '3 seconds'"));
 
-        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await Database.ScalarAsync<string>(
-            $"SELECT reading FROM leases WHERE epoch = {_stages.Lease.Epoch}"))!;
+        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await LeaseAsync<string>("reading"))!;
     }
 
     [PostgresFact]
@@ -118,19 +116,19 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
 
         var open = new Payment(Guid.NewGuid(), 1990, anHourAgo, _stages.Lease.Epoch);
         _stages.Open.Add(open);
-        Assert.Equal(open.AcceptedAt, await BoundAsync());
+        Assert.Equal(open.AcceptedAt, await LowWaterMarkAsync());
         var waiting = new AcceptanceBatch(1, open.AcceptedAt.AddHours(-1), open.AcceptedAt.AddHours(-1));
         _stages.Part<StoredBacklog>().AddOverflow(waiting);
-        Assert.Equal(waiting.From, await BoundAsync());
+        Assert.Equal(waiting.From, await LowWaterMarkAsync());
 
         _stages.Open.Remove(open);
         _stages.Part<StoredBacklog>().Clear();
         var accepting = acceptances.Begin(1);
         _clock.Advance(Step);
         acceptances.Begin(1);
-        Assert.Equal(accepting.From, await BoundAsync());
+        Assert.Equal(accepting.From, await LowWaterMarkAsync());
         acceptances.End(accepting);
-        Assert.True(await BoundAsync() > accepting.From);
+        Assert.True(await LowWaterMarkAsync() > accepting.From);
     }
 
     [PostgresFact]
@@ -190,8 +188,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
     public async Task A_clean_stop_closes_the_epoch_and_releases_unsent_payments_and_payments_in_doubt_as_such()
     {
         var keeper = await _stages.StartAsync<LeaseKeeper>();
-        var stored = Batches.ToStore(Batches.SortedIds(3), _stages.Lease.Epoch);
-        await Database.Payments.StoreAsync(stored);
+        var stored = await Database.StoreAsync(_stages.Lease.Epoch, 3);
         var payments = stored.Ids.Select((id, at) =>
             new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
         payments.ForEach(_stages.Open.Add);
@@ -262,19 +259,18 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         return log.Split($"database \"{_name}\" is not currently accepting connections").Length > atLeast;
     }
 
-    private Task<long> RenewalAsync() =>
-        Database.ScalarAsync<long>($"SELECT renewal FROM leases WHERE epoch = {_stages.Lease.Epoch}");
+    private Task<long> RenewalAsync() => LeaseAsync<long>("renewal");
 
-    private async Task<DateTime> BoundAsync()
+    private async Task<DateTime> LowWaterMarkAsync()
     {
         await NextRenewalAsync();
-        return await Database.ScalarAsync<DateTime>(
-            $"SELECT low_water_mark FROM leases WHERE epoch = {_stages.Lease.Epoch}");
+        return await LeaseAsync<DateTime>("low_water_mark");
     }
+
+    private Task<T> LeaseAsync<T>(string column) => Database.LeaseAsync<T>(_stages.Lease.Epoch, column);
 
     private Task<int> OpenEpochAsync() =>
         Database.ScalarAsync<int>("SELECT coalesce(max(epoch), 0) FROM leases WHERE closed_at IS NULL");
 
-    private Task<bool> IsClosedAsync(int epoch) =>
-        Database.ScalarAsync<bool>($"SELECT closed_at IS NOT NULL FROM leases WHERE epoch = {epoch}");
+    private Task<bool> IsClosedAsync(int epoch) => Database.LeaseAsync<bool>(epoch, "closed_at IS NOT NULL");
 }

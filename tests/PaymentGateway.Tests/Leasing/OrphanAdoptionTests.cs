@@ -7,28 +7,6 @@ public sealed class OrphanAdoptionTests : OwnRig
     private const string NeverOver = "Settling:InDoubtHorizon=1800s";
 
     private static readonly TimeSpan Horizon = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
-    [PostgresFact]
-    public async Task An_adopted_payment_that_fallback_has_stored_is_settled_there_and_not_charged_at_default()
-    {
-        await Rig.Default.SetFailureAsync(true);
-        await Rig.Fallback.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
-        var owner = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s");
-        await owner.PayAsync();
-        await Eventually.HoldsAsync(
-            async () => (await Rig.Fallback.PaymentsAsync()).Count == 1, "fallback has it, and has not answered");
-        await Rig.StopGatewayAsync(owner);
-        Assert.Equal(0, await Rig.CountSettledAsync());
-
-        await Rig.Default.SetFailureAsync(false);
-        await Rig.StartGatewayAsync();
-
-        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 1, "its adopter settled it");
-        Assert.Empty(await Rig.Default.PaymentsAsync());
-        await Rig.AssertLedgersAgreeAsync();
-    }
 
     [PostgresFact]
     public async Task Payments_of_an_owner_that_used_fallback_are_looked_up_at_both_and_wait_for_the_horizon()
@@ -118,19 +96,15 @@ public sealed class OrphanAdoptionTests : OwnRig
         Assert.True(await IsMarkedAsync(lease.Epoch));
     }
 
-    private Task<bool> IsMarkedAsync(int epoch) =>
-        Rig.Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
+    private Task<bool> IsMarkedAsync(int epoch) => Rig.Database.LeaseAsync<bool>(epoch, "used_fallback");
 
     /// <summary>An epoch that ended with these payments unsettled.</summary>
     private async Task<Guid[]> LeaveAsync(bool usedFallback, int count)
     {
-        var (leases, epoch) = (Rig.Database.Leases, await Rig.Database.OpenEpochAsync());
-        var left = Batches.ToStore(Batches.SortedIds(count), epoch);
-        await Rig.Database.Payments.StoreAsync(left);
-        var renewal = await leases.RenewAsync(
-            new RenewalArgs(epoch, Minute, Earliest, DateTime.UnixEpoch, 1, "", CloseExpired: false, usedFallback));
-        Assert.True(renewal.Renewed);
-        await leases.CloseAsync(epoch);
+        var epoch = await Rig.Database.OpenEpochAsync();
+        var left = await Rig.Database.StoreAsync(epoch, count);
+        Assert.True((await Rig.Database.Leases.RenewAsync(Batches.Renewal(epoch, 1, usedFallback))).Renewed);
+        await Rig.Database.Leases.CloseAsync(epoch);
         return left.Ids;
     }
 

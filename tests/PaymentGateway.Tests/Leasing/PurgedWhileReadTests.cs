@@ -51,7 +51,7 @@ public sealed class PurgedWhileReadTests : OwnDatabase
     public async Task A_page_of_the_backlog_read_before_a_purge_is_dropped()
     {
         var times = _acceptances.Begin(3);
-        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), _lease.Epoch, times.From));
+        await Database.StoreAsync(_lease.Epoch, 3, times.From);
         using var sweep = new BacklogSweep(
             _backlog, _relayed, _queue, _unsettled, _lease, _options, TimeProvider.System,
             NullLogger<BacklogSweep>.Instance);

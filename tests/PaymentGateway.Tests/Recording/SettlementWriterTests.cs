@@ -3,52 +3,37 @@ using Settlement = PaymentGateway.Recording.Settlement;
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>What outcomes wait for before they enter the ledger, and a summary with them.</summary>
-public sealed class SettlementWriterTests : IAsyncLifetime
+public sealed class SettlementWriterTests : OwnDatabase
 {
     private const string Failed = "outcomes could not be written";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
-    private readonly TestDatabase _database = new();
     private readonly WatchedClock _clock = new();
     private Stages _stages = null!;
 
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
+        await base.InitializeAsync();
         if (PostgresServer.IsInstalled)
             _stages = Stages.Build(
-                _database.ConnectionString, _clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
+                Database.ConnectionString, _clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_stages is not null)
             await _stages.DisposeAsync();
-        await _database.DisposeAsync();
+        await base.DisposeAsync();
     }
 
     [PostgresFact]
-    public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_renewal()
+    public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_renewal_and_no_shared_connection()
     {
         var payment = await StoreAsync();
-        await _database.Ledger.RecordAsync(Batches.ToRecord(
-            Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
-        // Nobody renews the lease, so whoever waits for that waits for ever.
-        await _stages.StartAsync<SettlementWriter>();
-
-        Add(payment);
-
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
-    }
-
-    [PostgresFact]
-    public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_shared_connection()
-    {
-        var payment = await StoreAsync();
-        await _database.Ledger.RecordAsync(Batches.ToRecord(
+        await Database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
         var end = new TaskCompletionSource();
         var opened = 0;
@@ -61,6 +46,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
             return true;
         })).ToList();
         await Eventually.HoldsAsync(() => opened == held.Count, "all shared connections are in use");
+        // Nobody renews the lease, so an outcome that waited for that would wait for ever.
         await _stages.StartAsync<SettlementWriter>();
 
         Add(payment);
@@ -82,7 +68,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         Assert.Equal([other], _stages.Open.Snapshot());
         Assert.Equal(
             $"{paid.Id} 2 1990 {Batches.Noon:O}",
-            await _database.ScalarAsync<string>($"""
+            await Database.ScalarAsync<string>($"""
                 SELECT correlation_id || ' ' || processor || ' ' || amount_cents || ' '
                   || to_char(requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"0Z"') FROM settlements
                 """));
@@ -144,18 +130,16 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     public async Task A_batch_asks_for_its_rows_in_the_order_of_the_ids(int first, int second)
     {
         var payments = new[] { await StoreAsync(), await StoreAsync() }.OrderBy(payment => payment.Id).ToList();
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var transaction = await other.BeginTransactionAsync();
-        await SettleElsewhereAsync(other, payments[0]);
+        await using var other = await Database.HoldAsync(Settle(payments[0]));
         Add(payments[first]);
         Add(payments[second]);
         await _stages.StartAsync<SettlementWriter>();
-        await WaitsForLockAsync();
+        await Database.WaitsForLockAsync("the writer waits for the other's row");
 
         // The writer would have this one by now, and wait for the other: a deadlock.
-        await SettleElsewhereAsync(other, payments[1]);
+        await other.ExecuteAsync(Settle(payments[1]));
 
-        await transaction.RollbackAsync();
+        await other.ExecuteAsync("ROLLBACK");
         await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Empty(Log);
         Assert.Equal(2, await CountSettledAsync());
@@ -164,7 +148,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_outcome_of_a_purged_payment_waits_for_a_check_of_the_keeper_and_enters_no_ledger()
     {
-        var purged = NewPayment(await _database.OpenEpochAsync());
+        var purged = NewPayment(await Database.OpenEpochAsync());
         await _stages.StartAsync<SettlementWriter>();
 
         Add(purged);
@@ -178,12 +162,12 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_outcome_of_a_payment_stored_again_after_a_crash_enters_at_the_second_try()
     {
-        var payment = NewPayment(await _database.OpenEpochAsync());
+        var payment = NewPayment(await Database.OpenEpochAsync());
         await _stages.StartAsync<SettlementWriter>();
         Add(payment);
         await AsksTheKeeperAsync();
 
-        await _database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        await Database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
         await KeeperLooksAsync();
 
         Assert.Equal((0, 1L), (_stages.Open.Count, await CountSettledAsync()));
@@ -231,8 +215,8 @@ public sealed class SettlementWriterTests : IAsyncLifetime
 
     private async Task<Payment> StoreAsync()
     {
-        var payment = NewPayment(await _database.OpenEpochAsync());
-        await _database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
+        var payment = NewPayment(await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
         _stages.Open.Add(payment);
         return payment;
     }
@@ -243,11 +227,11 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         _stages.Outcomes.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
     }
 
-    private Task<long> CountSettledAsync() => _database.ScalarAsync<long>("SELECT count(*) FROM settlements");
+    private Task<long> CountSettledAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM settlements");
 
-    private Task TakeLedgerAwayAsync() => _database.ExecuteAsync("ALTER TABLE settlements RENAME TO taken_away");
+    private Task TakeLedgerAwayAsync() => Database.ExecuteAsync("ALTER TABLE settlements RENAME TO taken_away");
 
-    private Task BringLedgerBackAsync() => _database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
+    private Task BringLedgerBackAsync() => Database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
 
     // Beside the wait for the next try nothing has a timer then.
     private Task HasFailedAsync(int times) => Eventually.HoldsAsync(
@@ -267,21 +251,8 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         },
         "the keeper's looks let the outcome go on");
 
-    private static async Task SettleElsewhereAsync(NpgsqlConnection connection, Payment payment)
-    {
-        await using var command = new NpgsqlCommand(
-            $"""
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
-            SELECT correlation_id, accepted_at, 1, 1990, now() FROM payments WHERE correlation_id = '{payment.Id}'
-            """,
-            connection);
-        await command.ExecuteNonQueryAsync();
-    }
-
-    private Task WaitsForLockAsync() => Eventually.HoldsAsync(
-        () => _database.ScalarAsync<bool>("""
-            SELECT count(*) = 1 FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'
-            """),
-        "the writer waits for the other's row");
+    private static string Settle(Payment payment) => $"""
+        INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+        SELECT correlation_id, accepted_at, 1, 1990, now() FROM payments WHERE correlation_id = '{payment.Id}'
+        """;
 }

@@ -4,7 +4,7 @@ using PaymentGateway.Tests.Reconciliation;
 namespace PaymentGateway.Tests.Retention;
 
 /// <summary>What a client and an operator see of payments that have left.</summary>
-public sealed class RetentionSweepTests : IAsyncLifetime
+public sealed class RetentionSweepTests : OwnRig
 {
     private const string Age = """
         UPDATE payments SET accepted_at = accepted_at - interval '40 days';
@@ -18,49 +18,43 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         VALUES (gen_random_uuid(), 1990, now() - interval '40 days', -1)
         """;
 
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task Without_a_retention_nothing_leaves()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         var id = await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
-        await _rig.Database.ExecuteAsync(Age);
-        await _rig.StopGatewayAsync(gateway);
+        await Rig.LedgersReachAsync(byDefault: 1);
+        await Rig.Database.ExecuteAsync(Age);
+        await Rig.StopGatewayAsync(gateway);
 
-        gateway = await _rig.StartGatewayAsync();
+        gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 2);
+        await Rig.LedgersReachAsync(byDefault: 2);
 
         Assert.Contains("settled", await gateway.GetAsync($"payments/{id}"), StringComparison.Ordinal);
-        Assert.Equal(DateTime.MinValue, (await _rig.Database.LedgerState.StateAsync()).KeptFrom);
+        Assert.Equal(DateTime.MinValue, (await Rig.Database.LedgerState.StateAsync()).KeptFrom);
     }
 
     [PostgresFact]
     public async Task What_left_is_counted_and_no_longer_found_and_windows_that_need_it_are_refused()
     {
-        var gateway = await _rig.StartGatewayAsync([.. ReconciliationRuns.Settings, "Ledger:Retention=30d"]);
+        var gateway = await Rig.StartGatewayAsync([.. ReconciliationRuns.Settings, "Ledger:Retention=30d"]);
         var ids = new[] { await gateway.PayAsync(), await gateway.PayAsync() };
-        await _rig.LedgersReachAsync(byDefault: 2);
-        await _rig.Database.ExecuteAsync(Age);
+        await Rig.LedgersReachAsync(byDefault: 2);
+        await Rig.Database.ExecuteAsync(Age);
 
         // The sweep looks every 10 s, and 10 s later again where it found a lock.
         await Eventually.HoldsAsync(
-            async () => await _rig.CountStoredAsync() == 0, "both have left", TimeSpan.FromMinutes(1));
+            async () => await Rig.CountStoredAsync() == 0, "both have left", TimeSpan.FromMinutes(1));
 
-        Assert.Equal(0, await _rig.CountSettledAsync());
+        Assert.Equal(0, await Rig.CountSettledAsync());
         await Eventually.HoldsAsync(
             async () => Prometheus.Read(await gateway.GetAsync("metrics"))["payment_gateway_payments_removed_total"]
                 == 2,
             "both are counted");
         using var found = await gateway.AskAsync($"payments/{ids[0]}");
         Assert.Equal(HttpStatusCode.NotFound, found.StatusCode);
-        await _rig.LedgersReachAsync(byDefault: 2);
+        await Rig.LedgersReachAsync(byDefault: 2);
 
         var old = DateTime.UtcNow.AddDays(-41);
         using var summary = await gateway.AskAsync($"payments-summary?from={old:yyyy-MM-dd}T12:00:01Z");
@@ -74,38 +68,36 @@ public sealed class RetentionSweepTests : IAsyncLifetime
         Assert.Equal("agrees", (await gateway.ReconcileAsync(
             repair: true, $"&from={DateTime.UtcNow.AddDays(-20):yyyy-MM-dd}{to}")).Text("outcome"));
         Assert.Equal("agrees", (await gateway.ReconcileAsync(repair: true, to)).Text("outcome"));
-        await _rig.Database.ExecuteAsync(Parked);
-        var before = await _rig.Database.LedgerState.StateAsync();
+        await Rig.Database.ExecuteAsync(Parked);
+        var before = await Rig.Database.LedgerState.StateAsync();
         var all = await gateway.ReconcileAsync(repair: true, to);
         Assert.Equal("agrees", all.Text("outcome"));
         // The next hour that leaves does not stop it; perhaps one leaves just now.
         Assert.InRange(
             all.GetProperty("from").GetDateTime().ToUniversalTime(), before.KeptFrom.AddHours(1),
-            (await _rig.Database.LedgerState.StateAsync()).KeptFrom.AddHours(1));
+            (await Rig.Database.LedgerState.StateAsync()).KeptFrom.AddHours(1));
     }
 
     // Its timer is armed after each page: the rest waits for the pause, and a payment for both clocks.
     [PostgresFact]
     public async Task A_backlog_leaves_a_page_at_a_time_once_it_is_old_by_the_clock_of_the_instance()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(800), await _rig.Database.OpenEpochAsync(), Batches.Noon);
-        await _rig.Database.Payments.StoreAsync(batch);
-        await _rig.Database.Ledger.RecordAsync(Batches.ToRecord(batch));
+        await Rig.Database.SettleAsync(await Rig.Database.OpenEpochAsync(), 800);
         var clock = new WatchedClock();
         clock.SetUtcNow(new DateTimeOffset(Batches.Noon.AddDays(30)));
         var settings = TestSettings.Read(("Gateway:Ledger:Retention", "30d"));
         using var metrics = new GatewayMetrics(settings);
         using var sweep = new RetentionSweep(
-            new RetentionStore(_rig.Database.Shared), settings, metrics, clock, NullLogger<RetentionSweep>.Instance);
+            new RetentionStore(Rig.Database.Shared), settings, metrics, clock, NullLogger<RetentionSweep>.Instance);
 
         await sweep.StartAsync(CancellationToken.None);
         await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the sweep has looked");
-        Assert.Equal(800, await _rig.CountSettledAsync());
+        Assert.Equal(800, await Rig.CountSettledAsync());
         clock.Advance(TimeSpan.FromHours(1));
         await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "a page has left");
-        Assert.Equal(300, await _rig.CountSettledAsync());
+        Assert.Equal(300, await Rig.CountSettledAsync());
         clock.Advance(TimeSpan.FromSeconds(10));
-        await Eventually.HoldsAsync(async () => await _rig.CountSettledAsync() == 0, "the rest has left");
+        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 0, "the rest has left");
         await sweep.StopAsync(CancellationToken.None);
     }
 

@@ -52,12 +52,8 @@ public sealed class DoubtStoreTests : OwnDatabase
 
     private static DoubtArgs ToDoubts(StoreArgs batch) => new(batch.AcceptedAts, batch.Ids);
 
-    private async Task<StoreArgs> StoreAsync(int count)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), await Database.OpenEpochAsync());
-        Assert.Equal(count, await Database.Payments.StoreAsync(batch));
-        return batch;
-    }
+    private async Task<StoreArgs> StoreAsync(int count) =>
+        await Database.StoreAsync(await Database.OpenEpochAsync(), count);
 
     private Task<long> CountAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM doubts");
 }

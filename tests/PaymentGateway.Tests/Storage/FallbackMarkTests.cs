@@ -4,9 +4,6 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>
 public sealed class FallbackMarkTests : OwnDatabase
 {
-    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
     private long _renewals;
 
     private LeaseStore Leases => Database.Leases;
@@ -15,11 +12,11 @@ public sealed class FallbackMarkTests : OwnDatabase
     public async Task A_new_epoch_has_not_used_fallback_and_no_renewal_takes_the_mark_back()
     {
         var epoch = await Database.OpenEpochAsync();
-        await RenewAsync(epoch, usesFallback: false);
+        Assert.True(await RenewAsync(epoch, usesFallback: false));
         Assert.False(await IsMarkedAsync(epoch));
 
-        await RenewAsync(epoch, usesFallback: true);
-        await RenewAsync(epoch, usesFallback: false);
+        Assert.True(await RenewAsync(epoch, usesFallback: true));
+        Assert.True(await RenewAsync(epoch, usesFallback: false));
 
         Assert.True(await IsMarkedAsync(epoch));
         await Leases.CloseAsync(epoch);
@@ -32,7 +29,7 @@ public sealed class FallbackMarkTests : OwnDatabase
         var epoch = await Database.OpenEpochAsync();
         await Leases.CloseAsync(epoch);
 
-        Assert.False((await Leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
+        Assert.False(await RenewAsync(epoch, usesFallback: true));
 
         Assert.False(await IsMarkedAsync(epoch));
     }
@@ -47,71 +44,45 @@ public sealed class FallbackMarkTests : OwnDatabase
         Assert.True(await IsMarkedAsync(epoch));
     }
 
-    [PostgresFact]
-    public async Task Adopted_payments_are_in_doubt_at_both_processors_only_when_their_epoch_used_fallback()
-    {
-        Assert.Equal(PaymentStates.InDoubtAtDefault, await AdoptedAsync(await DiedAsync(usedFallback: false)));
-        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(await DiedAsync(usedFallback: true)));
-    }
-
-    [PostgresFact]
-    public async Task Doubt_at_both_processors_is_passed_on_by_adopters_that_never_used_fallback()
-    {
-        var adopter = await Database.OpenEpochAsync();
-        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
-        var own = Batches.ToStore(Batches.SortedIds(1), adopter, Batches.Noon.AddHours(1));
-        await Database.Payments.StoreAsync(own);
-        await Leases.CloseAsync(adopter);
-        var next = await Database.OpenEpochAsync();
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(adopter, next, Earliest, 100));
-
-        Assert.Equal(2, adopted.Count);
-        Assert.All(adopted, row => Assert.Equal(
-            row.CorrelationId == own.Ids[0] ? PaymentStates.InDoubtAtDefault : PaymentStates.InDoubt,
-            row.Handover));
-    }
-
-    [PostgresFact]
-    public async Task Doubt_at_default_becomes_doubt_at_both_when_its_adopter_used_fallback()
-    {
-        var adopter = await Database.OpenEpochAsync();
-        await Leases.AdoptAsync(new AdoptArgs(await DiedAsync(usedFallback: false), adopter, Earliest, 100));
-        await RenewAsync(adopter, usesFallback: true);
-        await Leases.CloseAsync(adopter);
-
-        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(adopter));
-    }
-
+    // Owners one after another, each of which dies, or stops cleanly with its payments unsent or in doubt; + has used
+    // fallback. The first payment goes through the hands of all, the second one is the last owner's own.
     [PostgresTheory]
-    [InlineData(false, PaymentStates.InDoubtAtDefault)]
-    [InlineData(true, PaymentStates.InDoubt)]
-    public async Task A_clean_stop_releases_payments_in_doubt_at_both_processors_only_when_the_epoch_used_fallback(
-        bool usedFallback, short handover)
+    [InlineData("dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
+    [InlineData("dies+", PaymentStates.InDoubt, PaymentStates.InDoubt)]
+    [InlineData("dies+ dies", PaymentStates.InDoubt, PaymentStates.InDoubtAtDefault)]
+    [InlineData("dies dies+", PaymentStates.InDoubt, PaymentStates.InDoubt)]
+    [InlineData("unsent dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
+    [InlineData("unsent", PaymentStates.Unsent, PaymentStates.Unsent)]
+    [InlineData("unsent+", PaymentStates.Unsent, PaymentStates.Unsent)]
+    [InlineData("doubt", PaymentStates.InDoubtAtDefault, PaymentStates.Unsent)]
+    [InlineData("doubt+", PaymentStates.InDoubt, PaymentStates.Unsent)]
+    [InlineData("dies+ doubt", PaymentStates.InDoubt, PaymentStates.Unsent)]
+    [InlineData("doubt dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
+    public async Task Payments_change_hands_with_the_doubt_that_any_of_their_owners_may_have_left(
+        string owners, short first, short own)
     {
-        var epoch = await Database.OpenEpochAsync();
-        var batch = Batches.ToStore(Batches.SortedIds(2), epoch);
-        await Database.Payments.StoreAsync(batch);
-        await RenewAsync(epoch, usedFallback);
+        var owner = await Database.OpenEpochAsync();
+        var passed = (await Database.StoreAsync(owner, 1)).Ids[0];
+        List<StoredPayment> adopted = [];
+        Guid last = default;
+        foreach (var end in owners.Split(' '))
+        {
+            last = (await Database.StoreAsync(owner, 1, Batches.Noon.AddHours(1))).Ids[0];
+            Assert.True(await RenewAsync(owner, end.EndsWith('+')));
+            if (end.StartsWith("dies", StringComparison.Ordinal))
+                await Leases.CloseAsync(owner);
+            else
+                await Leases.ReleaseAsync(new ReleaseArgs(
+                    owner, Batches.Earliest, end.StartsWith("doubt", StringComparison.Ordinal) ? [passed] : []));
+            var next = await Database.OpenEpochAsync();
+            var from = end.StartsWith("dies", StringComparison.Ordinal) ? owner : PaymentStates.Nobody;
+            adopted = await Leases.AdoptAsync(new AdoptArgs(from, next, Batches.Earliest, 100));
+            owner = next;
+        }
 
-        await Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, batch.Ids[..1]));
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(0, await Database.OpenEpochAsync(), Earliest, 100));
-        Assert.Equal(
-            [handover, PaymentStates.Unsent],
-            adopted.OrderBy(row => row.AcceptedAt).Select(row => row.Handover));
-    }
-
-    [PostgresFact]
-    public async Task A_clean_stop_releases_adopted_payments_with_the_doubt_that_they_came_with()
-    {
-        var adopter = await Database.OpenEpochAsync();
-        var adopted = await Leases.AdoptAsync(
-            new AdoptArgs(await DiedAsync(usedFallback: true), adopter, Earliest, 100));
-
-        await Leases.ReleaseAsync(new ReleaseArgs(adopter, Earliest, [adopted[0].CorrelationId]));
-
-        Assert.Equal(PaymentStates.InDoubt, await AdoptedAsync(0));
+        Assert.All(adopted, row => Assert.Equal(owner, row.OwnerEpoch));
+        Assert.Equal(first, adopted.Single(row => row.CorrelationId == passed).Handover);
+        Assert.Equal(own, adopted.Single(row => row.CorrelationId == last).Handover);
     }
 
     // The mark has to outlive a crash that follows at once.
@@ -134,37 +105,14 @@ public sealed class FallbackMarkTests : OwnDatabase
         await Database.ExecuteAsync(
             "CREATE OR REPLACE TRIGGER note BEFORE UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note()");
 
-        await RenewAsync(epoch, usesFallback: false);
-        Assert.Equal("off", await InstanceAsync());
-        Assert.True((await leases.RenewAsync(Renewal(epoch, usesFallback: true))).Renewed);
-        Assert.Equal("on", await InstanceAsync());
-
-        Task<string> InstanceAsync() =>
-            Database.ScalarAsync<string>($"SELECT instance FROM leases WHERE epoch = {epoch}");
+        Assert.True(await RenewAsync(epoch, usesFallback: false));
+        Assert.Equal("off", await Database.LeaseAsync<string>(epoch, "instance"));
+        Assert.True((await leases.RenewAsync(Batches.Renewal(epoch, ++_renewals, usesFallback: true))).Renewed);
+        Assert.Equal("on", await Database.LeaseAsync<string>(epoch, "instance"));
     }
 
-    private async Task RenewAsync(int epoch, bool usesFallback) =>
-        Assert.True((await Leases.RenewAsync(Renewal(epoch, usesFallback))).Renewed);
+    private async Task<bool> RenewAsync(int epoch, bool usesFallback) =>
+        (await Leases.RenewAsync(Batches.Renewal(epoch, ++_renewals, usesFallback))).Renewed;
 
-    private RenewalArgs Renewal(int epoch, bool usesFallback) =>
-        new(epoch, Minute, Earliest, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false, usesFallback);
-
-    private Task<bool> IsMarkedAsync(int epoch) =>
-        Database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}");
-
-    // With one payment.
-    private async Task<int> DiedAsync(bool usedFallback)
-    {
-        var epoch = await Database.OpenEpochAsync();
-        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), epoch));
-        await RenewAsync(epoch, usedFallback);
-        await Leases.CloseAsync(epoch);
-        return epoch;
-    }
-
-    private async Task<short> AdoptedAsync(int from)
-    {
-        var adopter = await Database.OpenEpochAsync();
-        return Assert.Single(await Leases.AdoptAsync(new AdoptArgs(from, adopter, Earliest, 100))).Handover;
-    }
+    private Task<bool> IsMarkedAsync(int epoch) => Database.LeaseAsync<bool>(epoch, "used_fallback");
 }

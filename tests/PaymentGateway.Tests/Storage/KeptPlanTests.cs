@@ -55,8 +55,7 @@ public sealed class KeptPlanTests : OwnDatabase
         // In turn, as instances do: that an owner's rows lie apart makes the index look expensive, too.
         for (var batch = 0; batch < Many / Page; batch++)
             foreach (var owner in (int[])[living, dead])
-                await Database.Payments.StoreAsync(
-                    Batches.ToStore(Batches.SortedIds(Page), owner, Batches.Noon.AddSeconds(batch)));
+                await Database.StoreAsync(owner, Page, Batches.Noon.AddSeconds(batch));
         await Database.Leases.CloseAsync(dead);
         await Database.ExecuteAsync("ANALYZE payments, settlements");
         await using var older = await SeeEverythingAsync();
@@ -75,8 +74,7 @@ public sealed class KeptPlanTests : OwnDatabase
     [PostgresFact]
     public async Task A_summary_of_everything_reads_a_row_for_hours_not_for_seconds()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(Many), await Database.OpenEpochAsync());
-        await Database.Payments.StoreAsync(batch);
+        var batch = await Database.StoreAsync(await Database.OpenEpochAsync(), Many);
         var outcomes = Batches.ToRecord(batch);
         for (var i = 0; i < Many; i++)
             outcomes.RequestedAts[i] = Batches.Noon.AddSeconds(5 * i);
@@ -94,8 +92,7 @@ public sealed class KeptPlanTests : OwnDatabase
     {
         var payments = new PaymentQueryStore(Database.Shared);
         var living = await Database.OpenEpochAsync();
-        var stuck = Batches.ToStore(Batches.SortedIds(1), living, Batches.Noon.AddHours(-1));
-        await Database.Payments.StoreAsync(stuck);
+        var stuck = await Database.StoreAsync(living, 1, Batches.Noon.AddHours(-1));
         await new DoubtStore(Database.Shared).MarkAsync(new DoubtArgs(stuck.AcceptedAts, stuck.Ids));
         Task FromAsync(PaymentCursor before, Func<PaymentPageArgs, Task> pageAsync, bool parked = false) =>
             pageAsync(PaymentPageArgs.Before(before, Batches.Noon.AddDays(-1), Page, parked));
@@ -128,7 +125,7 @@ public sealed class KeptPlanTests : OwnDatabase
         var retention = new RetentionStore(Database.Shared);
         var epoch = await Database.OpenEpochAsync();
         Task<int> RemoveAsync() => retention.RemoveAsync(
-            new RemoveArgs(DateTime.UtcNow, TimeSpan.FromDays(30), Page));
+            DateTime.UtcNow, TimeSpan.FromDays(30), Page);
         await SettleAsync(epoch, 50, DateTime.UtcNow, DateTime.UtcNow);
         await Database.ExecuteAsync("ANALYZE payments, settlements");
         await CountReadAsync([RemoveAsync]);
@@ -153,8 +150,7 @@ public sealed class KeptPlanTests : OwnDatabase
     private async Task<RecordArgs> SettleAsync(
         int owner, int count, DateTime acceptedAt, DateTime? requestedFrom = null)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
-        await Database.Payments.StoreAsync(batch);
+        var batch = await Database.StoreAsync(owner, count, acceptedAt);
         var outcomes = Batches.ToRecord(batch);
         for (var at = 0; requestedFrom is { } first && at < count; at++)
             outcomes.RequestedAts[at] = first.AddMilliseconds(at);

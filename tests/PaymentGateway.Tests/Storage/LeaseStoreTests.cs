@@ -5,7 +5,6 @@ public sealed class LeaseStoreTests : OwnDatabase
 {
     private static readonly TimeSpan Expired = TimeSpan.FromSeconds(-1);
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
     private long _renewals;
 
@@ -17,39 +16,27 @@ public sealed class LeaseStoreTests : OwnDatabase
         await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
         Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
         var owner = await Database.OpenEpochAsync();
-        await StoreAsync(owner, 1);
+        await Database.StoreAsync(owner, 1);
 
-        await Leases.ReleaseAsync(new ReleaseArgs(owner, Earliest, []));
+        await Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, []));
 
         Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
     }
 
     [PostgresFact]
-    public async Task A_renewal_prolongs_the_lease_and_raises_the_low_water_mark()
+    public async Task A_renewal_prolongs_its_lease_and_closes_expired_ones_only_on_request()
     {
-        var epoch = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
-
-        Assert.True(await RenewAsync(epoch, Batches.Noon));
-
-        await CloseExpiredAsync();
+        var epochs = new List<int>();
+        foreach (var duration in new[] { Expired, Expired, Minute })
+            epochs.Add(await Database.OpenEpochAsync(duration));
+        Assert.True((await Leases.RenewAsync(Renewal(epochs[0]))).Renewed);
         Assert.Empty(await ClosedAsync());
-        await Leases.CloseAsync(epoch);
-        Assert.Equal(Batches.Noon, Assert.Single(await ClosedAsync()).LowWaterMark);
-    }
 
-    [PostgresFact]
-    public async Task A_renewal_closes_expired_leases_alone_and_only_on_request_and_returns_the_state_of_the_ledger()
-    {
-        var expired = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
-        await Leases.OpenAsync(new OpenLeaseArgs("two", Minute));
-
-        await Leases.RenewAsync(Renewal(await Database.OpenEpochAsync()));
-        Assert.Empty(await ClosedAsync());
         var renewal = await CloseExpiredAsync();
 
         Assert.Equal(
             (true, true, await Database.LedgerState.StateAsync()), (renewal.Renewed, renewal.IsOpen, renewal.Ledger));
-        Assert.Equal(expired, Assert.Single(await ClosedAsync()).Epoch);
+        Assert.Equal(epochs[1], Assert.Single(await ClosedAsync()).Epoch);
     }
 
     [PostgresFact]
@@ -80,60 +67,23 @@ public sealed class LeaseStoreTests : OwnDatabase
         Assert.Equal(2, (await ClosedAsync()).Count);
     }
 
-    // Of a server process that stalled, say: it knows nothing of what was adopted meanwhile.
+    // A renewal of a server process that stalled, say, knows nothing of what was adopted meanwhile.
     [PostgresFact]
-    public async Task A_renewal_that_comes_after_a_newer_adoption_does_not_undo_its_low_water_mark()
+    public async Task A_low_water_mark_that_an_adoption_lowered_is_not_raised_by_an_older_renewal()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 3);
-        await RenewAsync(adopter, Batches.Noon.AddHours(1));
-        var late = Renewal(adopter) with { LowWaterMark = Batches.Noon.AddHours(1) };
+        var adoption = new AdoptArgs(dead, adopter, Batches.Earliest, 100);
+        var later = Batches.Noon.AddHours(1);
+        Assert.True((await Leases.RenewAsync(Renewal(adopter) with { LowWaterMark = later })).Renewed);
+        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
+        Assert.Equal(later, await Database.LeaseAsync<DateTime>(adopter, "low_water_mark"));
+        var batch = await Database.StoreAsync(dead, 3);
+        var late = Renewal(adopter) with { LowWaterMark = later };
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100, ++_renewals));
+        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
         var renewal = await Leases.RenewAsync(late);
 
         Assert.Equal((false, true), (renewal.Renewed, renewal.IsOpen));
-        await Leases.CloseAsync(adopter);
-        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
-        Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
-    }
-
-    [PostgresFact]
-    public async Task Unsettled_payments_of_a_dead_owner_are_adopted_in_doubt()
-    {
-        var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 10);
-        var settled = Batches.ToStore(batch.Ids[..4], dead);
-        await Database.Ledger.RecordAsync(Batches.ToRecord(settled));
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
-
-        Assert.Equal(batch.Ids[4..].Order(), adopted.Select(row => row.CorrelationId).Order());
-        Assert.All(
-            adopted, row => Assert.Equal((adopter, PaymentStates.InDoubtAtDefault), (row.OwnerEpoch, row.Handover)));
-        Assert.Empty(await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)));
-    }
-
-    [PostgresFact]
-    public async Task An_adoption_begins_at_the_low_water_mark_and_takes_the_oldest_up_to_the_limit()
-    {
-        var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 10);
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[2], 3));
-
-        Assert.Equal(batch.Ids[2..5].Order(), adopted.Select(row => row.CorrelationId).Order());
-    }
-
-    [PostgresFact]
-    public async Task An_adoption_lowers_the_adopters_low_water_mark_to_what_it_adopted()
-    {
-        var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 3);
-        await RenewAsync(adopter, Batches.Noon.AddHours(1));
-
-        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
-
         await Leases.CloseAsync(adopter);
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
@@ -142,23 +92,21 @@ public sealed class LeaseStoreTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task An_adoption_of_nothing_leaves_the_low_water_mark()
+    public async Task An_adoption_begins_at_the_low_water_mark_and_takes_the_oldest_up_to_the_limit()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
-        await RenewAsync(adopter, Batches.Noon);
+        var batch = await Database.StoreAsync(dead, 10);
 
-        await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[2], 3));
 
-        await Leases.CloseAsync(adopter);
-        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
-        Assert.Equal(Batches.Noon, orphaned.LowWaterMark);
+        Assert.Equal(batch.Ids[2..5].Order(), adopted.Select(row => row.CorrelationId).Order());
     }
 
     [PostgresFact]
     public async Task Concurrent_adopters_never_get_the_same_payment_and_never_deadlock()
     {
         var (dead, _) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 2_000);
+        var batch = await Database.StoreAsync(dead, 2_000);
 
         var taken = new ConcurrentBag<Guid>();
         var adopters = Enumerable.Range(0, 4).Select(_ => Task.Run(() => AdoptPagesAsync(dead, taken, 2_000)));
@@ -172,68 +120,41 @@ public sealed class LeaseStoreTests : OwnDatabase
     public async Task An_adoption_waits_only_a_moment_for_a_payment_that_another_transaction_holds()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
-        var batch = await StoreAsync(dead, 3);
+        var batch = await Database.StoreAsync(dead, 3);
         await using var held = await Database.HoldAsync(
             $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE");
 
         var refused = await Assert.ThrowsAsync<PostgresException>(
-            () => Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)));
+            () => Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)));
 
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
-        Assert.True(await RenewAsync(adopter, Batches.Noon));
+        Assert.True((await Leases.RenewAsync(Renewal(adopter))).Renewed);
     }
 
     [PostgresFact]
     public async Task An_adopter_that_was_closed_itself_gets_nothing()
     {
         var (dead, adopter) = await DeadAndAdopterAsync();
-        await StoreAsync(dead, 3);
+        await Database.StoreAsync(dead, 3);
         await Leases.CloseAsync(adopter);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100));
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100));
 
         Assert.Empty(adopted);
-        Assert.Equal(3, await Database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {dead}"));
+        Assert.Equal(3, await CountOwnedAsync(dead));
     }
 
     [PostgresFact]
     public async Task The_search_in_a_closed_epoch_goes_on_while_it_has_unsettled_payments()
     {
         var (dead, _) = await DeadAndAdopterAsync();
-        await StoreAsync(dead, 3);
+        await Database.StoreAsync(dead, 3);
         await Leases.CloseAsync(dead);
 
         // By an adopter whose page was empty, because another one had the claim.
-        await Leases.MarkAdoptedAsync(dead, Earliest);
+        await Leases.MarkAdoptedAsync(dead, Batches.Earliest);
 
         Assert.Contains(await ClosedAsync(), orphaned => orphaned.Epoch == dead);
-    }
-
-    [PostgresFact]
-    public async Task A_payment_released_in_doubt_stays_in_doubt_and_one_that_an_adopter_may_have_sent_becomes_so()
-    {
-        var first = await Database.OpenEpochAsync();
-        var batch = await StoreAsync(first, 2);
-        await Leases.ReleaseAsync(new ReleaseArgs(first, Earliest, batch.Ids[1..]));
-        var second = await Database.OpenEpochAsync();
-        await Leases.AdoptAsync(new AdoptArgs(0, second, Earliest, 100));
-        await Leases.CloseAsync(second); // It dies, and nobody knows whether it has sent the first one.
-        var third = await Database.OpenEpochAsync();
-
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(second, third, Earliest, 100));
-
-        Assert.Equal(2, adopted.Count);
-        Assert.All(adopted, row => Assert.Equal(PaymentStates.InDoubtAtDefault, row.Handover));
-    }
-
-    [PostgresFact]
-    public async Task A_release_leaves_the_payments_of_other_epochs()
-    {
-        var (one, other) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
-        await StoreAsync(other, 3);
-
-        Assert.Equal(0, await Leases.ReleaseAsync(new ReleaseArgs(one, Earliest, [])));
-        Assert.Equal(3, await CountOwnedAsync(other));
     }
 
     [PostgresFact]
@@ -250,16 +171,19 @@ public sealed class LeaseStoreTests : OwnDatabase
     public async Task An_epoch_is_open_until_its_payments_are_released()
     {
         var epoch = await Database.OpenEpochAsync();
-        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(3), epoch));
+        var other = await Database.OpenEpochAsync();
+        await Database.StoreAsync(epoch, 3);
+        await Database.StoreAsync(other, 2);
         await using var held = await Database.HoldAsync("SELECT FROM payments FOR UPDATE");
 
-        var release = Database.Leases.ReleaseAsync(new ReleaseArgs(epoch, Earliest, []));
+        var release = Leases.ReleaseAsync(new ReleaseArgs(epoch, Batches.Earliest, []));
         await Database.WaitsForLockAsync("the release waits");
-        Assert.DoesNotContain(await Database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
         await held.ExecuteAsync("ROLLBACK");
 
         Assert.Equal(3, await release);
-        Assert.Contains(await Database.Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.Equal(2, await CountOwnedAsync(other));
+        Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
     }
 
     [PostgresFact]
@@ -290,12 +214,12 @@ public sealed class LeaseStoreTests : OwnDatabase
         await EndedAsync(25);
         var owner = await Database.OpenEpochAsync();
         var (young, open) = (await EndedAsync(23), await Database.OpenEpochAsync());
-        await Database.Payments.StoreAsync(Batches.ToStore(Batches.SortedIds(1), owner));
+        await Database.StoreAsync(owner, 1);
         await EndedAsync(25, owner);
         var dead = await Database.OpenEpochAsync();
-        await Database.Leases.CloseAsync(dead);
+        await Leases.CloseAsync(dead);
 
-        await Database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
+        await Leases.MarkAdoptedAsync(dead, Batches.Noon);
 
         Assert.Equal(
             $"0,{owner},{young},{open},{dead}",
@@ -312,11 +236,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         }
     }
 
-    private async Task<bool> RenewAsync(int epoch, DateTime lowWaterMark) =>
-        (await Leases.RenewAsync(Renewal(epoch) with { LowWaterMark = lowWaterMark })).Renewed;
-
-    private RenewalArgs Renewal(int epoch) =>
-        new(epoch, Minute, Batches.Noon, DateTime.UnixEpoch, ++_renewals, "", CloseExpired: false);
+    private RenewalArgs Renewal(int epoch) => Batches.Renewal(epoch, ++_renewals);
 
     // A page that another adopter took from under this one is empty, or lost to a deadlock; there may be more.
     // Until all is taken: an adopter that finds the lease row locked by another one gets an empty page.
@@ -324,7 +244,7 @@ public sealed class LeaseStoreTests : OwnDatabase
     {
         var adopter = await Database.OpenEpochAsync();
         while (taken.Count < all)
-            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Earliest, 100)))
+            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)))
                 taken.Add(row.CorrelationId);
     }
 
@@ -337,14 +257,6 @@ public sealed class LeaseStoreTests : OwnDatabase
         var (dead, adopter) = (await Database.OpenEpochAsync(), await Database.OpenEpochAsync());
         await Database.ExecuteAsync($"UPDATE leases SET expires_at = now() WHERE epoch = {dead}");
         return (dead, adopter);
-    }
-
-    // Its last payments come before it is closed, as in life.
-    private async Task<StoreArgs> StoreAsync(int owner, int count)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), owner);
-        Assert.Equal(count, await Database.Payments.StoreAsync(batch));
-        return batch;
     }
 
     private async Task<RenewalRow> CloseExpiredAsync() =>

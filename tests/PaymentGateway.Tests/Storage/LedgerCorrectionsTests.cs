@@ -4,23 +4,23 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>
 public sealed class LedgerCorrectionsTests : OwnDatabase
 {
-    private NpgsqlConnection _connection = null!;
+    private ReconciliationStore _store = null!;
     private int _owner;
     private StoreArgs _stored = null!;
 
     public override async Task InitializeAsync()
     {
         await base.InitializeAsync();
-        _connection = await Database.Source.OpenConnectionAsync();
+        _store = (await ReconciliationStore.OpenAsync(
+            TestSettings.Read(("ConnectionStrings:Ledger", Database.ConnectionString))))!;
         _owner = await Database.OpenEpochAsync();
-        _stored = Batches.ToStore(Batches.SortedIds(20), _owner);
-        await Database.Payments.StoreAsync(_stored);
+        _stored = await Database.StoreAsync(_owner, 20);
     }
 
     public override async Task DisposeAsync()
     {
-        if (_connection is not null)
-            await _connection.DisposeAsync();
+        if (_store is not null)
+            await _store.DisposeAsync();
         await base.DisposeAsync();
     }
 
@@ -30,30 +30,28 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         var owners = Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
         var recorded = 0;
         for (var at = 0; at < 20; at++)
-            recorded += await LedgerCorrections.RecordAsync(_connection, Held(at)) ? 1 : 0;
+            recorded += await _store.RecordAsync(Held(at)) ? 1 : 0;
 
         Assert.Equal(20, await owners + recorded);
-        Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0)));
+        Assert.False(await _store.RecordAsync(Held(0)));
         await AssertSumsAsync(20);
     }
 
     [PostgresFact]
     public async Task Another_ledger_acceptance_or_settlement_is_left_alone()
     {
-        Assert.False(await LedgerCorrections.RecordAsync(
-            _connection, Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
-        Assert.False(await LedgerCorrections.RecordAsync(_connection, Held(0) with { Generation = 2 }));
+        Assert.False(await _store.RecordAsync(Held(0) with { AcceptedAt = Batches.Noon.AddDays(1) }));
+        Assert.False(await _store.RecordAsync(Held(0) with { Generation = 2 }));
         await AssertSumsAsync(0);
         await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
         // Its owner cannot have it.
         await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
 
-        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { Generation = 2 }));
-        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasCents = 1991 }));
-        Assert.False(await LedgerCorrections.CorrectAsync(_connection, Correction(0) with { WasProcessor = 2 }));
-        Assert.False(await LedgerCorrections.PutBackAsync(_connection, PutBack(0) with { Generation = 2 }));
-        Assert.False(await LedgerCorrections.PutBackAsync(
-            _connection, PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
+        Assert.False(await _store.CorrectAsync(Correction(0) with { Generation = 2 }));
+        Assert.False(await _store.CorrectAsync(Correction(0) with { WasCents = 1991 }));
+        Assert.False(await _store.CorrectAsync(Correction(0) with { WasProcessor = 2 }));
+        Assert.False(await _store.PutBackAsync(PutBack(0) with { Generation = 2 }));
+        Assert.False(await _store.PutBackAsync(PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
 
         await AssertSumsAsync(20);
     }
@@ -63,8 +61,8 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
     {
         await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
 
-        Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(3)));
-        Assert.True(await LedgerCorrections.CorrectAsync(_connection, Correction(4)));
+        Assert.True(await _store.CorrectAsync(Correction(3)));
+        Assert.True(await _store.CorrectAsync(Correction(4)));
 
         var summary = await Database.SummariseAsync(null, null);
         Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
@@ -86,7 +84,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
         await Database.ExecuteAsync($"UPDATE payments SET attempts = 7 WHERE correlation_id = '{_stored.Ids[5]}'");
 
-        Assert.Equal(expected, await LedgerCorrections.PutBackAsync(_connection, PutBack(5)));
+        Assert.Equal(expected, await _store.PutBackAsync(PutBack(5)));
 
         await AssertSumsAsync(expected ? 19 : 20);
         Assert.Equal(expected ? 0 : 1, await Database.ScalarAsync<long>(
@@ -108,8 +106,8 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         await using var adoption = await Database.HoldAsync(
             $"UPDATE payments SET owner_epoch = {adopter} WHERE correlation_id = '{_stored.Ids[5]}'");
 
-        var putBack = LedgerCorrections.PutBackAsync(_connection, PutBack(5));
-        await WaitsAsync("the correction waits for the adopter");
+        var putBack = _store.PutBackAsync(PutBack(5));
+        await Database.WaitsForLockAsync("the correction waits for the adopter");
         await adoption.ExecuteAsync("COMMIT");
 
         Assert.False(await putBack);
@@ -127,16 +125,16 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
         foreach (var correct in new Func<Task<bool>>[]
         {
-            () => LedgerCorrections.RecordAsync(_connection, Held(1)),
-            () => LedgerCorrections.CorrectAsync(_connection, Correction(2)),
-            () => LedgerCorrections.PutBackAsync(_connection, PutBack(3)),
+            () => _store.RecordAsync(Held(1)),
+            () => _store.CorrectAsync(Correction(2)),
+            () => _store.PutBackAsync(PutBack(3)),
         })
         {
             await using var purge = await Database.HoldAsync("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE");
             var corrected = correct();
-            await WaitsAsync("it waits for the payments");
+            await Database.WaitsForLockAsync("it waits for the payments");
             Assert.Equal(0, await Database.ScalarAsync<long>(
-                $"SELECT count(*) FROM pg_locks WHERE pid = {_connection.ProcessID} AND granted "
+                $"SELECT count(*) FROM pg_locks WHERE pid = {_store.Connection.ProcessID} AND granted "
                 + "AND relation IN ('settlements'::regclass, 'settlement_totals'::regclass)"));
             await purge.ExecuteAsync("ROLLBACK");
             await corrected;
@@ -151,12 +149,6 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
     private PutBackArgs PutBack(int at) =>
         new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
-
-    private Task WaitsAsync(string what) => Eventually.HoldsAsync(
-        async () => await Database.ScalarAsync<long>(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
-            + $"current_database() AND pid = {_connection.ProcessID}") == 1,
-        what);
 
     private async Task AssertSumsAsync(long settled)
     {

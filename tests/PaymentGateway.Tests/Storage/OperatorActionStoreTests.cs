@@ -17,6 +17,6 @@ public sealed class OperatorActionStoreTests(TestDatabase database) : IClassFixt
         var refused = await Assert.ThrowsAsync<PostgresException>(() => database.ExecuteAsync(change));
 
         Assert.Equal("operator_actions is append-only", refused.MessageText);
-        Assert.Equal("alice", (await actions.PageAsync(new ActionPageArgs(long.MaxValue, 1))).Single().Actor);
+        Assert.Equal("alice", (await actions.PageAsync(long.MaxValue, 1)).Single().Actor);
     }
 }

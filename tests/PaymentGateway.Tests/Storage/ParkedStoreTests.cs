@@ -3,8 +3,6 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class ParkedStoreTests : OwnDatabase
 {
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
     private ParkedStore Parked => new(Database.Shared);
 
     [PostgresFact]
@@ -21,22 +19,23 @@ public sealed class ParkedStoreTests : OwnDatabase
             await Database.ScalarAsync<DateTime>("SELECT parked_at FROM payments WHERE parked_at IS NOT NULL"),
             parked.ParkedAt);
         var adopter = await Database.OpenEpochAsync();
-        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Earliest, 100));
+        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Earliest, 100));
         Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
-        Assert.Empty(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
+        Assert.Empty(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
     }
 
     [PostgresFact]
-    public async Task What_is_parked_is_counted_up_to_the_limit()
+    public async Task Parked_payments_are_counted_by_their_reasons_up_to_the_limit()
     {
         var (epoch, batch) = await StoreAsync();
-        Assert.Equal(0, await SumAsync(10));
+        Assert.Empty(await Parked.CountAsync(10));
 
         await ParkAllAsync(epoch, batch, at => $"reason {at}");
 
-        Assert.Equal(["reason 0", "reason 1"], (await Parked.CountAsync(10)).Select(row => row.Reason).Order());
-        Assert.Equal(2, await SumAsync(10));
-        Assert.Equal(1, await SumAsync(1));
+        Assert.Equal(
+            [new ParkedCountRow("reason 0", 1), new ParkedCountRow("reason 1", 1)],
+            (await Parked.CountAsync(10)).OrderBy(row => row.Reason));
+        Assert.Equal(1, (await Parked.CountAsync(1)).Single().Payments);
     }
 
     [PostgresFact]
@@ -62,7 +61,7 @@ public sealed class ParkedStoreTests : OwnDatabase
 
         Assert.Empty(await ListAsync());
         var adopter = await Database.OpenEpochAsync();
-        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100)));
+        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
         Assert.Equal((batch.Ids[0], (short)2), (adopted.CorrelationId, adopted.Handover));
     }
 
@@ -81,7 +80,7 @@ public sealed class ParkedStoreTests : OwnDatabase
             var listed = new List<Guid>();
             for (var after = PaymentCursor.Start; ;)
             {
-                var page = await Parked.PageAsync(ParkedPageArgs.After(after, reason, 4));
+                var page = await Parked.PageAsync(after, reason, 4);
                 listed.AddRange(page.Select(row => row.CorrelationId));
                 if (page.Count < 4)
                     break;
@@ -101,19 +100,17 @@ public sealed class ParkedStoreTests : OwnDatabase
         await ParkAllAsync(epoch, batch, at => at % 5 == 0 ? "rare" : "frequent");
 
         var replayed = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Task.Run(
-            () => Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, "frequent", 100)))));
+            () => Parked.ReplayPageAsync(PaymentCursor.Start, "frequent", 100))));
 
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ListAsync(), row => Assert.Equal("rare", row.Reason));
         var adopter = await Database.OpenEpochAsync();
-        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Earliest, 100));
+        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.Handover == PaymentStates.InDoubt));
-        Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100))).Count);
+        Assert.Equal(5, (await Parked.ReplayPageAsync(PaymentCursor.Start, null, 100)).Count);
     }
 
-    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100));
-
-    private async Task<long> SumAsync(int limit) => (await Parked.CountAsync(limit)).Sum(reason => reason.Payments);
+    private Task<List<ParkedRow>> ListAsync() => Parked.PageAsync(PaymentCursor.Start, null, 100);
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {
@@ -124,8 +121,6 @@ public sealed class ParkedStoreTests : OwnDatabase
     private async Task<(int Epoch, StoreArgs Batch)> StoreAsync(int payments = 2)
     {
         var epoch = await Database.OpenEpochAsync();
-        var batch = Batches.ToStore(Batches.SortedIds(payments), epoch);
-        await Database.Payments.StoreAsync(batch);
-        return (epoch, batch);
+        return (epoch, await Database.StoreAsync(epoch, payments));
     }
 }

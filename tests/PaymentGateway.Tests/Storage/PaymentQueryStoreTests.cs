@@ -5,8 +5,6 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>Pages of payments, held against a plain read of all tables.</summary>
 public sealed class PaymentQueryStoreTests : OwnDatabase
 {
-    private static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
-
     private PaymentQueryStore Payments => new(Database.Shared);
 
     [PostgresTheory]
@@ -21,7 +19,7 @@ public sealed class PaymentQueryStoreTests : OwnDatabase
         var expected = await ExpectedAsync("true");
 
         Assert.Equal(400, expected.Count);
-        Assert.Equal(expected, await FollowAsync(Payments.AllAsync, limit, Earliest));
+        Assert.Equal(expected, await FollowAsync(Payments.AllAsync, limit, Batches.Earliest));
         var from = Batches.Noon.AddMicroseconds(60);
         Assert.Equal(
             await ExpectedAsync($"accepted_at >= '{from:O}'"), await FollowAsync(Payments.AllAsync, limit, from));
@@ -36,7 +34,7 @@ public sealed class PaymentQueryStoreTests : OwnDatabase
         var expected = await ExpectedAsync("true");
         async Task HoldsAsync(PaymentState state, Func<PaymentPageArgs, Task<List<PaymentRow>>> pageAsync)
         {
-            var listed = await FollowAsync(pageAsync, limit, Earliest);
+            var listed = await FollowAsync(pageAsync, limit, Batches.Earliest);
             Assert.Equal(
                 expected.Where(one => one.State == state), listed.Where(one => one.State == state));
         }
@@ -64,35 +62,15 @@ public sealed class PaymentQueryStoreTests : OwnDatabase
     [PostgresFact]
     public async Task The_amount_of_a_settled_payment_is_the_processors_wherever_it_is_shown()
     {
-        var batch = Batches.ToStore(Batches.SortedIds(1), await Database.OpenEpochAsync());
-        await Database.Payments.StoreAsync(batch);
+        var batch = await Database.StoreAsync(await Database.OpenEpochAsync(), 1);
         await Database.Ledger.RecordAsync(Batches.ToRecord(batch) with { AmountsCents = [2000], Attempts = [-1] });
 
         var shown = await Payments.FindAsync(batch.Ids[0]);
-        var listed = Assert.Single(await Payments.AllAsync(PaymentPageArgs.Before(PaymentCursor.End, Earliest, 10)));
+        var page = PaymentPageArgs.Before(PaymentCursor.End, Batches.Earliest, 10);
+        var listed = Assert.Single(await Payments.AllAsync(page));
 
         Assert.Equal((2000, null), (shown!.AmountCents, shown.Attempts));
         Assert.Equal((2000, null), (listed.AmountCents, listed.Attempts));
-    }
-
-    [PostgresTheory]
-    [InlineData("ALTER TABLE payments DROP COLUMN attempts, DROP COLUMN parked_at")]
-    [InlineData("ALTER TABLE settlements DROP COLUMN attempts")]
-    [InlineData("DROP TABLE doubts")]
-    public async Task Tables_of_an_earlier_version_get_what_is_missing_and_show_what_they_hold(string earlier)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(2), await Database.OpenEpochAsync());
-        await Database.Payments.StoreAsync(batch);
-        await Database.Ledger.RecordAsync(
-            Batches.ToRecord(batch with { Ids = batch.Ids[..1], AcceptedAts = batch.AcceptedAts[..1] }));
-        await Database.ExecuteAsync($"{earlier}; DELETE FROM schema_version WHERE version = 2");
-
-        await Database.Schema().EnsureAsync();
-
-        Assert.Equal(
-            [PaymentState.Accepted, PaymentState.Settled],
-            (await Payments.AllAsync(PaymentPageArgs.Before(PaymentCursor.End, Earliest, 10)))
-                .Select(PaymentAnswer.StateOf));
     }
 
     // Owners of every kind, many payments at the same microsecond, every state. All that the adopted epoch had is

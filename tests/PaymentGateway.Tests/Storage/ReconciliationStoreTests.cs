@@ -29,9 +29,7 @@ public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixt
     [InlineData("accepted_at = '2025-07-15 12:30Z'", "requested_at = '2025-07-15 11:00Z'")]
     public async Task The_oldest_is_what_was_first_accepted_or_charged(string payment, string settlement)
     {
-        var stored = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
-        await database.Payments.StoreAsync(stored);
-        await database.Ledger.RecordAsync(Batches.ToRecord(stored));
+        var stored = await database.SettleAsync(await database.OpenEpochAsync(), 3);
         var chosen = $"WHERE correlation_id = '{stored.Ids[1]}'";
         await database.ExecuteAsync($"DELETE FROM settlements {chosen}; UPDATE payments SET {payment} {chosen}");
         if (settlement.Length > 0)

@@ -2,7 +2,7 @@
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Old settled payments leave, nothing else does, and no sum changes or is silently wrong.</summary>
-public sealed class RetentionStoreTests : IAsyncLifetime
+public sealed class RetentionStoreTests : OwnDatabase
 {
     private const int Many = 40;
 
@@ -12,85 +12,81 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     // A whole hour, so that the tests know its buckets.
     private static readonly DateTime Old = Hour(DateTime.UtcNow.AddDays(-40));
 
-    private readonly TestDatabase _database = new();
-
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
+        await base.InitializeAsync();
         if (PostgresServer.IsInstalled)
             await BeganAsync(Old.AddDays(-1));
     }
 
-    public Task DisposeAsync() => _database.DisposeAsync();
-
     [PostgresFact]
     public async Task Old_settled_payments_leave_and_unsettled_parked_and_young_ones_stay()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await SettleAsync(epoch, Many, Old);
-        var unsettled = await StoreAsync(epoch, 2, Old);
+        var unsettled = await Database.StoreAsync(epoch, 2, Old);
         var parked = await SettleAsync(epoch, 1, Old);
-        await _database.ExecuteAsync(
+        await Database.ExecuteAsync(
             $"UPDATE payments SET owner_epoch = -1 WHERE correlation_id = '{parked.Ids[0]}'");
         // Accepted long ago, and charged only now.
-        var late = await StoreAsync(epoch, 1, Old);
-        await _database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: DateTime.UtcNow));
+        var late = await Database.StoreAsync(epoch, 1, Old);
+        await Database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: DateTime.UtcNow));
         var young = await SettleAsync(epoch, 3, DateTime.UtcNow.AddDays(-29));
-        var before = await _database.SummariseAsync(null, null);
+        var before = await Database.SummariseAsync(null, null);
 
         Assert.Equal(Many, await RemoveAllAsync(page: 7));
 
         Guid[] kept = [.. unsettled.Ids, .. parked.Ids, .. late.Ids, .. young.Ids];
         Assert.Equal(kept.Order(), await IdsAsync("payments"));
         Assert.Equal(parked.Ids.Concat(late.Ids).Concat(young.Ids).Order(), await IdsAsync("settlements"));
-        Assert.Equal(before, await _database.SummariseAsync(null, null));
+        Assert.Equal(before, await Database.SummariseAsync(null, null));
         Assert.Equal(0, await RemoveAllAsync(page: 7));
     }
 
     [PostgresFact]
     public async Task Whole_buckets_keep_their_sums_and_a_window_that_cuts_one_is_refused()
     {
-        await SettleAsync(await _database.OpenEpochAsync(), Many, Old.AddSeconds(7));
+        await SettleAsync(await Database.OpenEpochAsync(), Many, Old.AddSeconds(7));
         var (from, to) = (Old.AddSeconds(5), Old.AddSeconds(10) - Microsecond);
-        var before = await _database.SummariseAsync(from, to);
-        Assert.Equal(before, await _database.SummariseAsync(Old.AddSeconds(7), to));
+        var before = await Database.SummariseAsync(from, to);
+        Assert.Equal(before, await Database.SummariseAsync(Old.AddSeconds(7), to));
 
         await RemoveAllAsync(page: 500);
 
         Assert.Equal(Many, before.Default.TotalRequests);
-        Assert.Equal(before, await _database.SummariseAsync(from, to));
-        Assert.Equal(before, await _database.SummariseAsync(null, to));
-        Assert.Equal(before, await _database.SummariseAsync(from, DateTime.UtcNow));
-        Assert.Equal(before, await _database.SummariseAsync(Old, Old.AddHours(1) - Microsecond));
+        Assert.Equal(before, await Database.SummariseAsync(from, to));
+        Assert.Equal(before, await Database.SummariseAsync(null, to));
+        Assert.Equal(before, await Database.SummariseAsync(from, DateTime.UtcNow));
+        Assert.Equal(before, await Database.SummariseAsync(Old, Old.AddHours(1) - Microsecond));
         await AssertRefusedAsync(from + Microsecond, to, "from", $"{from:yyyy-MM-dd'T'HH:mm:ss'Z'}");
         await AssertRefusedAsync(from + Microsecond, null, "from", $"{from:yyyy-MM-dd'T'HH:mm:ss'Z'}");
         await AssertRefusedAsync(from, to - Microsecond, "to", $"{to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
         await AssertRefusedAsync(null, from, "to", $"{to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
         // What is kept is summed up to the microsecond.
-        var recent = await _database.SummariseAsync(Hour(DateTime.UtcNow) + Microsecond, null);
+        var recent = await Database.SummariseAsync(Hour(DateTime.UtcNow) + Microsecond, null);
         Assert.Equal(0, recent.Default.TotalRequests);
     }
 
     [PostgresFact]
     public async Task What_left_is_not_recorded_again_and_what_comes_again_is_counted_once()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         var outcomes = Batches.ToRecord(await SettleAsync(epoch, Many, Old), requestedAt: Old);
         await RemoveAllAsync(page: 500);
-        var before = await _database.SummariseAsync(null, null);
+        var before = await Database.SummariseAsync(null, null);
 
         // An owner that does not know that its statement went through repeats it.
-        Assert.Equal(0, await _database.Ledger.RecordAsync(outcomes));
+        Assert.Equal(0, await Database.Ledger.RecordAsync(outcomes));
         // A client repeats its payment; the processor says 422, and when it had charged it.
         var again = Batches.ToStore(outcomes.Ids, epoch, DateTime.UtcNow);
-        Assert.Equal(Many, await _database.Payments.StoreAsync(again));
-        Assert.Equal(Many, await _database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
+        Assert.Equal(Many, await Database.Payments.StoreAsync(again));
+        Assert.Equal(Many, await Database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
 
-        Assert.Equal(before, await _database.SummariseAsync(null, null));
-        Assert.Equal(before, await _database.SummariseAsync(Old, Old.AddHours(1) - Microsecond));
+        Assert.Equal(before, await Database.SummariseAsync(null, null));
+        Assert.Equal(before, await Database.SummariseAsync(Old, Old.AddHours(1) - Microsecond));
         // One that was charged anew is a charge more.
         var anew = await SettleAsync(epoch, 1, DateTime.UtcNow);
-        Assert.Equal(Many + anew.Ids.Length, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
+        Assert.Equal(Many + anew.Ids.Length, (await Database.SummariseAsync(null, null)).Default.TotalRequests);
     }
 
     // As a correction does it, the payment first; whoever holds that has its settlement to itself.
@@ -99,24 +95,16 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [InlineData("owner_epoch = -1", "UPDATE settlements SET attempts = 9")]
     public async Task A_payment_that_is_put_back_or_parked_at_that_moment_stays(string change, string then)
     {
-        var batch = await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await using var other = await _database.Source.OpenConnectionAsync();
-        await using var changing = await other.BeginTransactionAsync();
-        async Task ExecuteAsync(string sql)
-        {
-            await using var command = new NpgsqlCommand($"{sql} WHERE correlation_id = '{batch.Ids[3]}'", other);
-            Assert.Equal(1, await command.ExecuteNonQueryAsync());
-        }
-
-        await ExecuteAsync($"UPDATE payments SET {change}");
+        var batch = await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
+        var chosen = $"WHERE correlation_id = '{batch.Ids[3]}'";
+        await using var changing = await Database.HoldAsync($"UPDATE payments SET {change} {chosen}");
         var removing = RemoveAsync();
         await Eventually.HoldsAsync(
-            async () => removing.IsCompleted || await _database.ScalarAsync<long>(
+            async () => removing.IsCompleted || await Database.ScalarAsync<long>(
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%removed_until%'")
                 > 0,
             "the removal waits for the payment, or has waited long enough");
-        await ExecuteAsync(then);
-        await changing.CommitAsync();
+        await changing.ExecuteAsync($"{then} {chosen}; COMMIT");
 
         try
         {
@@ -136,7 +124,7 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [InlineData(40, -11)]
     public async Task A_payment_stays_that_is_young_by_one_of_the_two_clocks(int daysOld, int daysAhead)
     {
-        await SettleAsync(await _database.OpenEpochAsync(), Many, DateTime.UtcNow.AddDays(-daysOld));
+        await SettleAsync(await Database.OpenEpochAsync(), Many, DateTime.UtcNow.AddDays(-daysOld));
 
         Assert.Equal(0, await RemoveAsync(now: DateTime.UtcNow.AddDays(daysAhead)));
 
@@ -151,11 +139,11 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     {
         var now = Hour(DateTime.UtcNow).AddMinutes(-1);
         var due = Hour(now) - Month;
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await SettleAsync(epoch, 1, due - Microsecond);
         var young = await SettleAsync(epoch, 1, due);
         // As after both clocks were ahead.
-        await _database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '60 days'");
+        await Database.ExecuteAsync("UPDATE ledger SET kept_from = now() + interval '60 days'");
 
         Assert.Equal(1, await RemoveAsync(now: now));
 
@@ -169,16 +157,11 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
     {
-        await SettleAsync(await _database.OpenEpochAsync(), Many, Old);
-        await using (var other = await _database.Source.OpenConnectionAsync())
-        await using (await other.BeginTransactionAsync())
-        {
-            await using var command = new NpgsqlCommand("SELECT FROM ledger FOR UPDATE", other);
-            await command.ExecuteNonQueryAsync();
+        await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
+        await using var other = await Database.HoldAsync("SELECT FROM ledger FOR UPDATE");
+        Assert.Equal(0, await RemoveAsync());
 
-            Assert.Equal(0, await RemoveAsync());
-        }
-
+        await other.ExecuteAsync("ROLLBACK");
         Assert.Equal(Many, await RemoveAsync());
     }
 
@@ -186,7 +169,7 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task Ids_that_leave_may_be_accepted_at_the_same_moment()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await SettleAsync(epoch, 50 * Many, Old);
         var ids = await IdsAsync("payments");
         var removing = Task.Run(async () =>
@@ -199,7 +182,7 @@ public sealed class RetentionStoreTests : IAsyncLifetime
 
         var accepted = 0;
         while (accepted < ids.Length)
-            accepted += await _database.Payments.StoreAsync(Batches.ToStore(ids, epoch, DateTime.UtcNow));
+            accepted += await Database.Payments.StoreAsync(Batches.ToStore(ids, epoch, DateTime.UtcNow));
 
         Assert.Equal(ids.Length, accepted);
         Assert.Equal(ids.Length, await removing);
@@ -210,17 +193,17 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_purge_begins_a_ledger_of_which_nothing_has_left()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         await SettleAsync(epoch, Many, Old);
         await RemoveAllAsync(page: 500);
         Assert.NotEqual(default, await KeptFromAsync());
 
-        await _database.LedgerState.PurgeAsync();
+        await Database.LedgerState.PurgeAsync();
 
         Assert.Equal(default, await KeptFromAsync());
         await BeganAsync(Old);
         await SettleAsync(epoch, 2, Old);
-        Assert.Equal(2, (await _database.SummariseAsync(Old - Microsecond, null)).Default.TotalRequests);
+        Assert.Equal(2, (await Database.SummariseAsync(Old - Microsecond, null)).Default.TotalRequests);
         Assert.Equal(2, await RemoveAllAsync(page: 500));
     }
 
@@ -230,78 +213,79 @@ public sealed class RetentionStoreTests : IAsyncLifetime
     [InlineData(false)]
     public async Task What_was_charged_before_a_purge_or_a_crash_is_counted_when_it_comes_again(bool isPurge)
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         var charged = await SettleAsync(epoch, Many, Old);
         await BeganAsync(DateTime.MinValue);
         if (isPurge)
-            await _database.LedgerState.PurgeAsync();
+            await Database.LedgerState.PurgeAsync();
         else
         {
-            await _database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
-            await _database.LedgerState.MarkResetAsync();
+            await Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
+            await Database.LedgerState.MarkResetAsync();
         }
 
-        Assert.True(await _database.ScalarAsync<bool>("SELECT began_at > now() - interval '1 hour' FROM ledger"));
+        Assert.True(await Database.ScalarAsync<bool>("SELECT began_at > now() - interval '1 hour' FROM ledger"));
         // Forty days later the ledger has lost some of its own.
         await BeganAsync(Old.AddHours(1));
         await SettleAsync(epoch, 2, Old.AddHours(2));
         Assert.Equal(2, await RemoveAllAsync(page: 500));
         var again = Batches.ToStore(charged.Ids, epoch, DateTime.UtcNow);
-        await _database.Payments.StoreAsync(again);
-        Assert.Equal(Many, await _database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
+        await Database.Payments.StoreAsync(again);
+        Assert.Equal(Many, await Database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
 
-        Assert.Equal(Many + 2, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
+        Assert.Equal(Many + 2, (await Database.SummariseAsync(null, null)).Default.TotalRequests);
     }
 
     // It was in doubt, or parked, for longer than the retention, so it never left.
     [PostgresFact]
     public async Task What_was_settled_later_than_others_of_its_time_left_is_counted()
     {
-        var epoch = await _database.OpenEpochAsync();
-        var late = await StoreAsync(epoch, 1, Old);
+        var epoch = await Database.OpenEpochAsync();
+        var late = await Database.StoreAsync(epoch, 1, Old);
         await SettleAsync(epoch, 2, Old.AddHours(2));
         Assert.Equal(2, await RemoveAllAsync(page: 500));
 
-        await _database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: Old.AddSeconds(1)));
+        await Database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: Old.AddSeconds(1)));
 
-        Assert.Equal(3, (await _database.SummariseAsync(null, null)).Default.TotalRequests);
+        Assert.Equal(3, (await Database.SummariseAsync(null, null)).Default.TotalRequests);
     }
 
     [PostgresFact]
     public async Task What_came_again_and_is_corrected_is_in_the_sums_once()
     {
-        var epoch = await _database.OpenEpochAsync();
+        var epoch = await Database.OpenEpochAsync();
         var left = await SettleAsync(epoch, 3, Old);
         Assert.Equal(3, await RemoveAllAsync(page: 500));
-        var before = await _database.SummariseAsync(null, null);
+        var before = await Database.SummariseAsync(null, null);
         var again = Batches.ToStore(left.Ids, epoch, DateTime.UtcNow);
-        await _database.Payments.StoreAsync(again);
-        await using var connection = await _database.Source.OpenConnectionAsync();
+        await Database.Payments.StoreAsync(again);
+        await using var store = (await ReconciliationStore.OpenAsync(
+            TestSettings.Read(("ConnectionStrings:Ledger", Database.ConnectionString))))!;
 
         // A reconciliation finds that the processor has them.
         for (var at = 0; at < 3; at++)
-            Assert.True(await LedgerCorrections.RecordAsync(connection, new RecordHeldArgs(
+            Assert.True(await store.RecordAsync(new RecordHeldArgs(
                 again.Ids[at], again.AcceptedAts[at], 1, 1990, left.AcceptedAts[at], 1, epoch)));
-        Assert.Equal(before, await _database.SummariseAsync(null, null));
+        Assert.Equal(before, await Database.SummariseAsync(null, null));
         // The other one has it, and the first one no more; and one that none has.
-        Assert.True(await LedgerCorrections.CorrectAsync(connection, new CorrectArgs(
+        Assert.True(await store.CorrectAsync(new CorrectArgs(
             again.Ids[0], again.AcceptedAts[0], 1, 1990, left.AcceptedAts[0], 2, 1990, DateTime.UtcNow, 1)));
-        await _database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
-        Assert.True(await LedgerCorrections.PutBackAsync(connection, new PutBackArgs(
+        await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
+        Assert.True(await store.PutBackAsync(new PutBackArgs(
             again.Ids[1], again.AcceptedAts[1], epoch, 1, 1990, left.AcceptedAts[1], 1)));
 
-        var after = await _database.SummariseAsync(null, null);
+        var after = await Database.SummariseAsync(null, null);
         Assert.Equal((1, 1), (after.Default.TotalRequests, after.Fallback.TotalRequests));
     }
 
-    private Task BeganAsync(DateTime at) => _database.ExecuteAsync($"UPDATE ledger SET began_at = '{at:O}'");
+    private Task BeganAsync(DateTime at) => Database.ExecuteAsync($"UPDATE ledger SET began_at = '{at:O}'");
 
     private static DateTime Hour(DateTime utc) => utc.AddTicks(-(utc.Ticks % TimeSpan.TicksPerHour));
 
-    private async Task<DateTime> KeptFromAsync() => (await _database.LedgerState.StateAsync()).KeptFrom;
+    private async Task<DateTime> KeptFromAsync() => (await Database.LedgerState.StateAsync()).KeptFrom;
 
     private Task<int> RemoveAsync(int page = 500, DateTime? now = null) =>
-        new RetentionStore(_database.Shared).RemoveAsync(new RemoveArgs(now ?? DateTime.UtcNow, Month, page));
+        new RetentionStore(Database.Shared).RemoveAsync(now ?? DateTime.UtcNow, Month, page);
 
     private async Task<int> RemoveAllAsync(int page)
     {
@@ -311,32 +295,25 @@ public sealed class RetentionStoreTests : IAsyncLifetime
         return total;
     }
 
-    private async Task<StoreArgs> StoreAsync(int epoch, int count, DateTime acceptedAt)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(count), epoch, acceptedAt);
-        Assert.Equal(count, await _database.Payments.StoreAsync(batch));
-        return batch;
-    }
-
     // Each charged as soon as it was accepted.
     private async Task<StoreArgs> SettleAsync(int epoch, int count, DateTime acceptedAt)
     {
-        var batch = await StoreAsync(epoch, count, acceptedAt);
+        var batch = await Database.StoreAsync(epoch, count, acceptedAt);
         var outcomes = Batches.ToRecord(batch);
         batch.AcceptedAts.CopyTo(outcomes.RequestedAts, 0);
-        Assert.Equal(count, await _database.Ledger.RecordAsync(outcomes));
+        Assert.Equal(count, await Database.Ledger.RecordAsync(outcomes));
         return batch;
     }
 
     private async Task AssertRefusedAsync(DateTime? from, DateTime? to, string bound, string nearest)
     {
-        var refused = await Assert.ThrowsAsync<NotKeptException>(() => _database.SummariseAsync(from, to));
+        var refused = await Assert.ThrowsAsync<NotKeptException>(() => Database.SummariseAsync(from, to));
 
         Assert.Equal(bound, refused.Bound);
         Assert.StartsWith(bound, refused.Message, StringComparison.Ordinal);
         Assert.Contains(nearest, refused.Message, StringComparison.Ordinal);
     }
 
-    private async Task<Guid[]> IdsAsync(string table) => await _database.ScalarAsync<Guid[]>(
+    private async Task<Guid[]> IdsAsync(string table) => await Database.ScalarAsync<Guid[]>(
         $"SELECT coalesce(array_agg(correlation_id ORDER BY correlation_id), '{{}}') FROM {table}");
 }

@@ -12,50 +12,21 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
     public Task DisposeAsync() => _database.DisposeAsync();
 
-    [PostgresFact]
-    public async Task Instances_that_start_at_once_create_the_ledger_once()
+    [PostgresTheory]
+    [InlineData("Unlogged", 3)]
+    [InlineData("Durable", 0)]
+    public async Task The_unlogged_profile_logs_what_must_outlive_a_crash_and_the_durable_one_everything(
+        string profile, long unlogged)
     {
-        var instances = Enumerable.Range(0, 8).Select(_ => Setup().EnsureAsync());
+        await Setup(profile).EnsureAsync();
+        await Setup(profile).EnsureAsync();
 
-        await Task.WhenAll(instances);
-
-        Assert.Equal(8, await CountTablesAsync("true"));
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
-        Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
-    }
-
-    [PostgresFact]
-    public async Task Applying_the_schema_again_keeps_what_is_in_the_ledger()
-    {
-        await Setup().EnsureAsync();
-        await _database.ExecuteAsync("UPDATE ledger SET generation = 7");
-        await _database.OpenEpochAsync();
-
-        await Setup().EnsureAsync();
-
-        Assert.Equal(7, await _database.ScalarAsync<int>("SELECT generation FROM ledger"));
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM leases WHERE epoch <> 0"));
-    }
-
-    [PostgresFact]
-    public async Task The_unlogged_profile_logs_only_what_must_outlive_a_crash_of_the_database()
-    {
-        await Setup().EnsureAsync();
-
-        Assert.Equal(3, await CountTablesAsync("relpersistence = 'u'"));
+        Assert.Equal(unlogged, await CountTablesAsync("relpersistence = 'u'"));
+        Assert.Equal(8 - unlogged, await CountTablesAsync("relpersistence = 'p'"));
         Assert.Equal(5, await CountTablesAsync("""
             relpersistence = 'p'
             AND relname IN ('leases', 'processor_health', 'ledger', 'schema_version', 'operator_actions')
             """));
-    }
-
-    [PostgresFact]
-    public async Task The_durable_profile_makes_logged_tables_only()
-    {
-        await Setup("Durable").EnsureAsync();
-        await Setup("Durable").EnsureAsync();
-
-        Assert.Equal(8, await CountTablesAsync("relpersistence = 'p'"));
     }
 
     [PostgresTheory]
@@ -65,10 +36,8 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     {
         await Setup(made).EnsureAsync();
 
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(asked).EnsureAsync());
+        await RefusedAsync($"Gateway__Storage__Profile: is {asked}", asked);
 
-        Assert.StartsWith($"Gateway__Storage__Profile: is {asked}", wrong.Message, StringComparison.Ordinal);
-        Assert.DoesNotContain('\n', wrong.Message);
         await Setup(made).EnsureAsync();
     }
 
@@ -82,9 +51,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         await Setup(profile).EnsureAsync();
         await _database.ExecuteAsync($"ALTER TABLE {change}");
 
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
-
-        Assert.StartsWith($"Gateway__Storage__Profile: is {profile}", wrong.Message, StringComparison.Ordinal);
+        await RefusedAsync($"Gateway__Storage__Profile: is {profile}", profile);
     }
 
     [PostgresTheory]
@@ -93,38 +60,25 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("synchronous_commit")]
     public async Task The_durable_profile_on_a_server_that_may_lose_commits_is_a_wrong_setting(string setting)
     {
-        await Setup("Durable").EnsureAsync();
         await SetAsync($"SET {setting} = off", setting, "off");
         try
         {
-            var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
-
-            Assert.StartsWith("Gateway__Storage__Profile: is Durable", wrong.Message, StringComparison.Ordinal);
-            Assert.Contains($"{setting}=off", wrong.Message, StringComparison.Ordinal);
-            Assert.DoesNotContain('\n', wrong.Message);
+            await IsRefusedAsync();
+            Assert.True(await _database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
+            await Setup("Unlogged").EnsureAsync();
+            await IsRefusedAsync();
         }
         finally
         {
             await SetAsync($"RESET {setting}", setting, "on");
         }
+
+        async Task IsRefusedAsync() => Assert.Contains(
+            $"{setting}=off", await RefusedAsync("Gateway__Storage__Profile: is Durable", "Durable"),
+            StringComparison.Ordinal);
     }
 
-    [PostgresFact]
-    public async Task The_durable_profile_on_such_a_server_creates_no_tables()
-    {
-        await SetAsync("SET fsync = off", "fsync", "off");
-        try
-        {
-            await Assert.ThrowsAsync<ConfigurationException>(() => Setup("Durable").EnsureAsync());
-
-            Assert.True(await _database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
-        }
-        finally
-        {
-            await SetAsync("RESET fsync", "fsync", "on");
-        }
-    }
-
+    // The last two as before the first version, which had no number.
     [PostgresTheory]
     [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner")]
     [InlineData("ALTER TABLE settlement_totals RENAME epoch TO instance")]
@@ -133,24 +87,15 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at")]
     [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]
     [InlineData("DROP TABLE ledger")]
-    public async Task Tables_that_lack_columns_are_a_wrong_setting(string change)
+    [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner; DROP TABLE schema_version")]
+    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger, schema_version")]
+    public async Task Tables_that_lack_columns_are_a_wrong_setting_and_stay_as_they_are(string change)
     {
         await Setup().EnsureAsync();
         await _database.ExecuteAsync(change);
-
-        await IsRefusedAsync();
-    }
-
-    [PostgresTheory]
-    [InlineData("ALTER TABLE payments RENAME owner_epoch TO owner")]
-    [InlineData("ALTER TABLE settlements DROP COLUMN accepted_at; DROP TABLE ledger")]
-    public async Task Tables_from_before_the_first_version_are_a_wrong_setting_and_stay_as_they_are(string earlier)
-    {
-        await Setup().EnsureAsync();
-        await _database.ExecuteAsync($"{earlier}; DROP TABLE schema_version");
         var tables = await CatalogOf.Async(_database);
 
-        await IsRefusedAsync();
+        await RefusedAsync("ConnectionStrings__Ledger: names tables", "Unlogged");
 
         Assert.Equal(tables, await CatalogOf.Async(_database));
     }
@@ -167,19 +112,19 @@ public sealed class SchemaSetupTests : IAsyncLifetime
 
         await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => Setup().EnsureAsync()));
 
-        Assert.True(await _database.ScalarAsync<bool>($"SELECT used_fallback FROM leases WHERE epoch = {epoch}"));
-        var renewal = await _database.Leases.RenewAsync(new RenewalArgs(
-            epoch, TimeSpan.FromMinutes(1), Batches.Noon, DateTime.UnixEpoch, 1, "", CloseExpired: false));
-        Assert.True(renewal.Renewed);
+        Assert.True(await _database.LeaseAsync<bool>(epoch, "used_fallback"));
+        Assert.True((await _database.Leases.RenewAsync(Batches.Renewal(epoch))).Renewed);
     }
 
     private SchemaSetup Setup(string profile = "Unlogged") => _database.Schema(durable: profile == "Durable");
 
-    private async Task IsRefusedAsync()
+    private async Task<string> RefusedAsync(string why, string profile)
     {
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup().EnsureAsync());
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Setup(profile).EnsureAsync());
 
-        Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
+        Assert.StartsWith(why, wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', wrong.Message);
+        return wrong.Message;
     }
 
     // Of the whole server, which no other class uses; a connection hears of it at its next statement.

@@ -65,15 +65,6 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
         Assert.All(keys.Split('\n'), key => Assert.Contains("correlation_id", key, StringComparison.Ordinal));
     }
 
-    // A crash of a server must not empty them, whatever it does to the payments.
-    [PostgresFact]
-    public async Task Leases_and_health_are_logged_in_both_profiles() =>
-        Assert.Equal(2, await database.ScalarAsync<long>("""
-            SELECT count(*) FROM pg_class
-            WHERE relname IN ('leases', 'processor_health') AND relpersistence = 'p'
-              AND relnamespace = current_schema()::regnamespace
-            """));
-
     private static IEnumerable<string> Named(Func<string, bool> isMeant)
     {
         Assert.InRange(Statements.Count, 25, int.MaxValue);

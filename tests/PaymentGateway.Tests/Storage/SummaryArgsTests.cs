@@ -42,20 +42,6 @@ public sealed class SummaryArgsTests
         Assert.Equal(bounds, new[] { args.HeadEnd, args.HoursFrom, args.HoursTo, args.TailStart });
     }
 
-    [Fact]
-    public void An_absent_bound_has_no_raw_edge()
-    {
-        var (from, to) = (At("12:00:01"), At("12:00:19"));
-        var (never, ever) = (At(Infinite, false), At(Infinite, true));
-
-        Assert.Equal(
-            new SummaryArgs(never, never, never, ever, ever, ever), SummaryArgs.Of(null, null));
-        Assert.Equal(
-            new SummaryArgs(from, At("12:00:05"), At("13:00:00"), ever, ever, ever), SummaryArgs.Of(from, null));
-        Assert.Equal(
-            new SummaryArgs(never, never, never, At("12:00:00"), At("12:00:15"), to), SummaryArgs.Of(null, to));
-    }
-
     [Theory]
     [InlineData("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z")]
     [InlineData("0001-01-01T00:00:00Z", "0001-01-01T00:00:03Z")]

@@ -11,7 +11,7 @@ public sealed class SummaryFloodTests : OneGateway
     [PostgresFact]
     public async Task Four_windows_are_queried_at_a_time_and_callers_over_the_limit_get_503_with_Retry_After()
     {
-        await using var stalled = await StallSummariesAsync();
+        await using var stalled = await Rig.Database.HoldAsync("LOCK TABLE settlements IN ACCESS EXCLUSIVE MODE");
 
         var asked = Enumerable.Range(0, Asked)
             .Select(at => Gateway.AskAsync($"payments-summary?from=2025-07-15T12:00:00.{at:000}Z")).ToList();
@@ -20,7 +20,7 @@ public sealed class SummaryFloodTests : OneGateway
 
         // Those that were taken wait for the table or a permit by now, or have waited in vain.
         Assert.Equal(4, await WaitingAsync());
-        await stalled.RollbackAsync();
+        await stalled.ExecuteAsync("ROLLBACK");
         var overloaded = 0;
         foreach (var answer in await Task.WhenAll(asked))
             using (answer)
@@ -42,15 +42,6 @@ public sealed class SummaryFloodTests : OneGateway
         Assert.Equal("application/problem+json", answer.Content.Headers.ContentType?.MediaType);
         Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
         return true;
-    }
-
-    private async Task<NpgsqlTransaction> StallSummariesAsync()
-    {
-        var connection = await Rig.Database.Source.OpenConnectionAsync();
-        var transaction = await connection.BeginTransactionAsync();
-        await using var command = new NpgsqlCommand("LOCK TABLE settlements IN ACCESS EXCLUSIVE MODE", connection);
-        await command.ExecuteNonQueryAsync();
-        return transaction;
     }
 
     private Task<long> WaitingAsync() => Rig.Database.ScalarAsync<long>("""

@@ -1,9 +1,16 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Batches for the stores, sorted by id as the gateway's are.</summary>
+/// <summary>Arguments for the stores; batches are sorted by id as the gateway's are.</summary>
 internal static class Batches
 {
     public static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
+
+    /// <summary>The low-water mark of a lease that was never renewed.</summary>
+    public static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
+
+    /// <summary>A renewal for a minute; everything before noon is settled.</summary>
+    public static RenewalArgs Renewal(int epoch, long number = 1, bool usesFallback = false) => new(
+        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false, usesFallback);
 
     public static Guid[] SortedIds(int count)
     {

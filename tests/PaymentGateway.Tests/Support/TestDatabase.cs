@@ -116,6 +116,26 @@ public class TestDatabase : IAsyncLifetime
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
         Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5)));
 
+    /// <summary>A column of a lease, or an expression of columns.</summary>
+    public Task<T> LeaseAsync<T>(int epoch, string column) =>
+        ScalarAsync<T>($"SELECT {column} FROM leases WHERE epoch = {epoch}");
+
+    /// <summary>Stores payments of 19.90 that an owner has accepted, by default at noon.</summary>
+    internal async Task<StoreArgs> StoreAsync(int owner, int count, DateTime? acceptedAt = null)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
+        Assert.Equal(count, await Payments.StoreAsync(batch));
+        return batch;
+    }
+
+    /// <summary>The same, and settles them at default, all requested at noon.</summary>
+    internal async Task<StoreArgs> SettleAsync(int owner, int count, DateTime? acceptedAt = null)
+    {
+        var batch = await StoreAsync(owner, count, acceptedAt);
+        Assert.Equal(count, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        return batch;
+    }
+
     protected virtual Task<PostgresServer>? TakeServer() => Given is null ? PostgresServer.Shared : null;
 
     protected virtual async Task PrepareAsync()

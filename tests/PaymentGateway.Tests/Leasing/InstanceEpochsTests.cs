@@ -2,7 +2,7 @@
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>
-public sealed class EpochOpeningTests : OwnDatabase
+public sealed class InstanceEpochsTests : OwnDatabase
 {
     private const string DefaultKey = "Gateway:Processors:Default:BaseUrl";
     private const string FallbackKey = "Gateway:Processors:Fallback:BaseUrl";
@@ -24,7 +24,7 @@ public sealed class EpochOpeningTests : OwnDatabase
     [InlineData(FallbackKey)]
     public async Task An_instance_that_names_another_processor_than_a_running_one_is_refused_by_name(string key)
     {
-        var running = await OpenAsync("running", Minute, Default, Fallback);
+        var running = await OpenAsync("running");
         await using var stages = Build((key, "http://another.example"));
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(
@@ -34,8 +34,8 @@ public sealed class EpochOpeningTests : OwnDatabase
             key.Replace(":", "__", StringComparison.Ordinal) + ": is http://another.example/, and running runs",
             wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', wrong.Message);
-        var open = await Database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL");
-        Assert.Equal(running, open);
+        Assert.Equal(
+            running, await Database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL"));
     }
 
     [PostgresTheory]
@@ -46,12 +46,12 @@ public sealed class EpochOpeningTests : OwnDatabase
     public async Task Beside_an_instance_that_is_the_same_or_gone_or_names_none_an_epoch_begins(
         string instance, string url, string? change)
     {
-        await OpenAsync(instance, Minute, Default, Fallback);
+        await OpenAsync(instance);
         if (change is not null)
             await Database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
         await using var stages = Build((DefaultKey, url));
 
-        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+        Assert.True(await stages.Part<InstanceEpochs>().OpenAsync() > 0);
     }
 
     [PostgresFact]
@@ -59,9 +59,9 @@ public sealed class EpochOpeningTests : OwnDatabase
     {
         await using var stages = Build(
             $"http://unix:{_directory.FullName}/api.sock", (DefaultKey, "http://another.example"));
-        await OpenAsync(stages.Part<InstanceLock>().Identity, Minute, Default, Fallback);
+        await OpenAsync(stages.Part<InstanceLock>().Identity);
 
-        Assert.True(await stages.Part<EpochOpening>().OpenAsync() > 0);
+        Assert.True(await stages.Part<InstanceEpochs>().OpenAsync() > 0);
     }
 
     [PostgresFact]
@@ -83,10 +83,9 @@ public sealed class EpochOpeningTests : OwnDatabase
     {
         await using var stages = Build((DefaultKey, "http://user:password@default.example"));
 
-        var epoch = await stages.Part<EpochOpening>().OpenAsync();
+        var epoch = await stages.Part<InstanceEpochs>().OpenAsync();
 
-        Assert.Equal(
-            Default, await Database.ScalarAsync<string>($"SELECT default_url FROM leases WHERE epoch = {epoch}"));
+        Assert.Equal(Default, await Database.LeaseAsync<string>(epoch, "default_url"));
     }
 
     private Stages Build(params (string Key, string? Value)[] settings) => Build(urls: null, settings);
@@ -95,15 +94,15 @@ public sealed class EpochOpeningTests : OwnDatabase
         Database.ConnectionString, TimeProvider.System, urls,
         [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
 
-    private Task<int> OpenAsync(string instance, TimeSpan duration, string defaultUrl, string fallbackUrl) =>
-        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, duration, defaultUrl, fallbackUrl));
+    private Task<int> OpenAsync(string instance) =>
+        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Default, Fallback));
 
     // On a thread of its own, so that both are on their way at once.
     private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>
     {
         try
         {
-            return await stages.Part<EpochOpening>().OpenAsync() > 0;
+            return await stages.Part<InstanceEpochs>().OpenAsync() > 0;
         }
         catch (ConfigurationException)
         {

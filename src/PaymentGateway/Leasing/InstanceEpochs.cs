@@ -1,0 +1,92 @@
+using PaymentGateway.Configuration;
+using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Leasing;
+
+/// <summary>This instance's epochs in the database: each is opened, renewed, and given up or released.</summary>
+internal sealed class InstanceEpochs(
+    LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
+    UnsettledPayments unsettled, InstanceReader reader, GatewayOptions options)
+{
+    /// <summary>
+    /// Begins an epoch, but not beside an instance that names other processors: an adopter charges a payment in doubt
+    /// again, and only the same processor stores it once.
+    /// </summary>
+    /// <exception cref="ConfigurationException">Another instance, whose lease is valid, names others.</exception>
+    public async Task<int> OpenAsync()
+    {
+        var (defaultUrl, fallbackUrl) = (Text(options.DefaultUrl), Text(options.FallbackUrl));
+        var epoch = await leases.OpenAsync(
+            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, defaultUrl, fallbackUrl));
+        // After the row is committed: of two instances that begin at once, at least one finds the other.
+        var other = await leases.FindOtherProcessorsAsync(new OtherProcessorsArgs(
+            epoch, instance.ProvenTerminated, defaultUrl, fallbackUrl));
+        if (other is null)
+            return epoch;
+
+        await leases.CloseAsync(epoch);
+        throw other.DefaultUrl == defaultUrl
+            ? Wrong("Gateway:Processors:Fallback:BaseUrl", fallbackUrl, other.FallbackUrl, other.Instance)
+            : Wrong("Gateway:Processors:Default:BaseUrl", defaultUrl, other.DefaultUrl, other.Instance);
+    }
+
+    /// <summary>Renews the epoch.</summary>
+    /// <param name="askedAt">A monotonic timestamp from before this call.</param>
+    /// <param name="closeExpired">Whether leases that have expired are closed.</param>
+    public async Task<Renewal> RenewAsync(long askedAt, bool closeExpired)
+    {
+        var uncertainUntil = backlog.UncertainUntil();
+        // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
+        // adoption that nobody knows the end of loses it before it lets go of the mark.
+        var number = lease.NextNumber();
+        var lowWaterMark = mark.Read();
+        var usesFallback = lease.FallbackRequested;
+        var epoch = lease.Epoch;
+        var row = await leases.RenewAsync(new RenewalArgs(
+            epoch, options.Leasing.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
+            instance.ProvenTerminated, closeExpired, usesFallback, reader.Read().ToJson()));
+        if (row.Renewed)
+        {
+            lease.Renewed(askedAt);
+            if (usesFallback)
+                lease.FallbackMarked(epoch);
+        }
+
+        return new Renewal(epoch, row, uncertainUntil);
+    }
+
+    /// <summary>Another instance closed the epoch: everything in memory belongs to whoever adopts it now.</summary>
+    /// <remarks>Outcomes of calls in flight still enter the ledger.</remarks>
+    /// <returns>How many payments these are.</returns>
+    public int GiveUp(int epoch)
+    {
+        lease.Lose(epoch);
+        backlog.Clear();
+        return unsettled.Count;
+    }
+
+    /// <summary>Closes the epoch and releases what it has not settled.</summary>
+    /// <returns>How many payments were released, and how many were in doubt.</returns>
+    public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
+    {
+        // Listed before the lease is lost, as stages drop payments then. Doubt is read after: no charge can begin then.
+        var held = unsettled.Snapshot();
+        var lowWaterMark = mark.Read();
+        lease.Lose(epoch);
+        var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
+        return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
+    }
+
+    // Without user name and password, because whoever reads the ledger reads it.
+    private static string Text(Uri url) => url.GetComponents(UriComponents.HttpRequestUrl, UriFormat.UriEscaped);
+
+    private static ConfigurationException Wrong(string key, string url, string otherUrl, string other) =>
+        SettingsReader.Wrong(
+            key, $"is {url}, and {other} runs on this ledger with {otherUrl} (stop all instances before a change)");
+}
+
+/// <summary>
+/// What the database said to a renewal of Epoch. Its lease refuses acceptances up to RefusedUntil; null is none.
+/// </summary>
+internal sealed record Renewal(int Epoch, RenewalRow Row, DateTime? RefusedUntil);

@@ -1,0 +1,30 @@
+namespace PaymentGateway.Leasing;
+
+/// <summary>
+/// The time before which everything that this instance owns is settled, parked or others': where an adopter begins to
+/// search. Safe from any thread.
+/// </summary>
+internal sealed class LowWaterMark(
+    AcceptanceClock acceptances, StoredBacklog backlog, UnsettledPayments unsettled)
+{
+    private long _adoptingFrom = long.MaxValue;
+
+    /// <summary>The oldest time of the page that is being adopted; null while none is.</summary>
+    public DateTime? AdoptingFrom => Volatile.Read(ref _adoptingFrom) is var ticks and < long.MaxValue
+        ? new DateTime(ticks, DateTimeKind.Utc)
+        : null;
+
+    /// <summary>Nothing that is adopted from now on is older, until the adoption ends.</summary>
+    public void BeginAdoption(DateTime from) => Volatile.Write(ref _adoptingFrom, from.Ticks);
+
+    /// <summary>What was adopted is unsettled in memory, or another epoch's.</summary>
+    public void EndAdoption() => Volatile.Write(ref _adoptingFrom, long.MaxValue);
+
+    /// <summary>Reads the mark. Payments that are accepted later are newer.</summary>
+    /// <remarks>
+    /// A payment that is accepted, loaded or adopted enters what is unsettled before it leaves the part that it comes
+    /// from. So that is read last: a payment that moves meanwhile is seen at least once.
+    /// </remarks>
+    public DateTime Read() =>
+        new[] { acceptances.Oldest(), backlog.Oldest(), AdoptingFrom, unsettled.Oldest() }.Min()!.Value;
+}
