@@ -16,10 +16,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
     private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
 
-    /// <param name="at">UTC.</param>
-    /// <param name="epoch">Of this instance.</param>
     /// <param name="own">How this instance is doing, now.</param>
-    /// <param name="isReset">A crash has emptied the ledger.</param>
     /// <param name="shared">Null when PostgreSQL did not answer.</param>
     public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
     {
@@ -74,7 +71,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         var row = totals.Find(one => one.Processor == (short)processor);
         var amount = Money.FromCents(row?.AmountCents ?? 0);
-        var rate = processor == Processor.Default ? Options.DefaultFee : Options.FallbackFee;
+        var rate = Options.FeeOf(processor);
         return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
     }
 
@@ -118,20 +115,18 @@ internal static class Percentile
     /// </returns>
     public static double? Of(double share, double[] bounds, long[] counts)
     {
-        var all = counts.Sum();
-        if (all <= 0)
+        var rank = share * counts.Sum();
+        if (rank <= 0)
             return null;
 
-        var (rank, below) = (share * all, 0L);
+        double lower = 0;
         for (var at = 0; at < bounds.Length; at++)
         {
-            if (counts[at] > 0 && below + counts[at] >= rank)
-            {
-                var lower = at == 0 ? 0 : bounds[at - 1];
-                return lower + (bounds[at] - lower) * ((rank - below) / counts[at]);
-            }
+            if (counts[at] > 0 && counts[at] >= rank)
+                return lower + (bounds[at] - lower) * rank / counts[at];
 
-            below += counts[at];
+            rank -= counts[at];
+            lower = bounds[at];
         }
 
         return bounds[^1];

@@ -38,6 +38,7 @@ internal sealed class MetricListener : IDisposable
         _listener.SetMeasurementEventCallback<double>(
             static (_, value, tags, state) => ((MeasuredInstrument)state!).Record(value, tags));
         _listener.Start();
+        metrics.BeginAtZero();
     }
 
     /// <summary>Whether an instrument of Npgsql's tells of the pools.</summary>

@@ -57,7 +57,6 @@ public sealed class OpsEventsTests : IAsyncLifetime
                 await Eventually.HoldsAsync(async () => await WaitingAsync() == 1, "the watched instance asks");
         }
 
-        await Eventually.HoldsAsync(() => !_first.Part<LiveEvents>().AreWatched, "nobody watches any more");
         await SecondsPassAsync();
         await using (await LockAsync("settlement_totals"))
         {
@@ -95,7 +94,7 @@ public sealed class OpsEventsTests : IAsyncLifetime
     {
         using var client = UnixHttp.To(_first.Socket);
         var watching = new List<EventReader>();
-        for (var number = 0; number < LiveEvents.WatchersMax; number++)
+        for (var number = 0; number < OpsEvents.WatchersMax; number++)
             watching.Add(await EventReader.StartAsync(client));
 
         using var refused = await client.GetAsync("ops/events");
@@ -196,6 +195,33 @@ public sealed class OpsEventsTests : IAsyncLifetime
         Assert.Contains("\"eventId\":700", Assert.Single(lines.Lines), StringComparison.Ordinal);
     }
 
+    [PostgresFact]
+    public async Task A_watcher_who_does_not_read_misses_views_and_keeps_nobody_waiting()
+    {
+        var (views, slow, quick) = (_first.Part<OverviewStream>(), new BlockedBody(), new MemoryStream());
+        using var end = new CancellationTokenSource();
+        var sending = new[] { (Stream)slow, quick }
+            .Select(body => OpsEvents.SendAsync(body, views.NextAsync, end.Token)).ToArray();
+        await slow.Blocked.WaitAsync(TimeSpan.FromSeconds(20));
+
+        for (var number = 0; number < 3; number++)
+            Assert.NotNull(await views.NextAsync().WaitAsync(TimeSpan.FromSeconds(20)));
+        var newest = await views.NextAsync();
+        slow.Unblock();
+        await Eventually.HoldsAsync(() => slow.Sent.Count == 3, "the slow one goes on");
+        await end.CancelAsync();
+
+        foreach (var one in sending)
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(() => one);
+        Assert.True(EventsIn(Encoding.UTF8.GetString(quick.ToArray())) >= 3);
+        Assert.True(AtOf(slow.Sent.Last()) >= AtOf(newest!));
+
+        static int EventsIn(string text) => text.Split("data: ").Length - 1;
+        static DateTime AtOf(byte[] view) => JsonDocument.Parse(
+            Encoding.UTF8.GetString(view).Replace("data: ", "", StringComparison.Ordinal))
+            .RootElement.GetProperty("at").GetDateTime();
+    }
+
     /// <summary>Until disposed, whoever reads the table waits.</summary>
     private async Task<NpgsqlConnection> LockAsync(string table)
     {
@@ -214,5 +240,30 @@ public sealed class OpsEventsTests : IAsyncLifetime
             () => _rig.Database.ScalarAsync<bool>(
                 $"SELECT min(read_at) > timestamptz {begun} + interval '2.5 s' FROM leases WHERE closed_at IS NULL"),
             "both have renewed for 2.5 s");
+    }
+
+    /// <summary>The body of an answer whose first view is not taken until it is unblocked.</summary>
+    private sealed class BlockedBody : MemoryStream
+    {
+        private readonly TaskCompletionSource _blocked = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly TaskCompletionSource _free = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Blocked => _blocked.Task;
+
+        public ConcurrentQueue<byte[]> Sent { get; } = new();
+
+        public void Unblock() => _free.SetResult();
+
+        public override async ValueTask WriteAsync(
+            ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            if (!Sent.IsEmpty)
+            {
+                _blocked.TrySetResult();
+                await _free.Task.WaitAsync(cancellationToken);
+            }
+
+            Sent.Enqueue(buffer.ToArray());
+        }
     }
 }

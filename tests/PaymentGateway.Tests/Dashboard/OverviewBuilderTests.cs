@@ -7,7 +7,7 @@ public sealed class OverviewBuilderTests
 {
     private const int Epoch = 7;
     private static readonly DateTime Now = new(2026, 11, 23, 13, 50, 1, DateTimeKind.Utc);
-    private static readonly LaneReading Idle = new("closed", "usable", 0, 0, [0, 0, 0]);
+    private static readonly LaneReading Idle = new("closed", "usable", 0, 0, 0, [0, 0, 0]);
 
     private static readonly InstanceReading Own = new(
         "api1", true, 10, 8, 3, 0.5, false, 1, 40_000_000, 10, [4, 0, 0], [Idle with { Calls = [2, 0, 0] }, Idle]);
@@ -86,7 +86,7 @@ public sealed class OverviewBuilderTests
     [Fact]
     public void What_calling_instances_find_out_counts_and_not_what_an_idle_one_remembers()
     {
-        var open = Own with { Lanes = [new("open", "unusable", 0.5, 4, [0, 0, 0]), Idle] };
+        var open = Own with { Lanes = [new("open", "unusable", 0.5, 4, 0, [0, 0, 0]), Idle] };
         Assert.Equal("closed", Make(Row("api2", 8, 0.1, open)).Processors[0].Circuit);
 
         var calling = open with { Lanes = [open.Lanes[0] with { Calls = [0, 1, 0] }, Idle] };

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging.Console;
+using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -6,7 +7,7 @@ namespace PaymentGateway.Tests.Support;
 internal sealed class GatheredLines(ConsoleFormatter? formatter = null)
 {
     private readonly ConcurrentQueue<string> _lines = new();
-    private readonly ConsoleFormatter _formatter = formatter ?? new JsonLogFormatter(TimeProvider.System);
+    private readonly ConsoleFormatter _formatter = formatter ?? new LogFormatter(LogFormat.Json, TimeProvider.System);
 
     public IReadOnlyCollection<string> Lines => _lines;
 

@@ -54,7 +54,7 @@ public sealed class MetricsPageTests : IAsyncLifetime
         var instrument = measured.Instrument;
         var kind = instrument is ObservableUpDownCounter<int> or ObservableUpDownCounter<long> or UpDownCounter<int>
             ? "up-down counter"
-            : measured.Kind.ToString().ToLowerInvariant();
+            : measured.Type;
         var tags = measured.Series.SelectMany(series => series.Tags).Select(tag => $"`{tag.Key}`").Distinct();
         var row = $"| `{instrument.Name.Replace(Prefix, "", StringComparison.Ordinal)}` | {kind} | {instrument.Unit} "
             + $"| {string.Join(", ", tags)} |";

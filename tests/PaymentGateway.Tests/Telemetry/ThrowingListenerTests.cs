@@ -45,7 +45,7 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
         // No permit, payment or outcome is left behind.
         await Eventually.HoldsAsync(
             () => (gateway.Part<UnsettledPayments>().Count, gateway.Part<UnwrittenOutcomes>().Count,
-                gateway.Part<ProcessorLanes>().Default.Charges.InFlight) == (0, 0, 0),
+                gateway.Part<ProcessorLanes>().Default.Read().InFlight) == (0, 0, 0),
             "everything has ended");
         await _rig.AssertLedgersAgreeAsync();
         Assert.Superset(
@@ -53,7 +53,7 @@ public sealed class ThrowingListenerTests : IAsyncLifetime
             {
                 "accept.duration", "payments.accepted", "payments.refused", "store.batch.size", "store.duration",
                 "processor.calls", "processor.call.duration", "doubts.resolved", "payments.parked",
-                "record.batch.size", "record.duration", "summarise.duration",
+                "record.batch.size", "record.duration", "summarise.duration", "payments.settled", "fee.paid",
             },
             _thrown.Keys.Select(name => name["payment_gateway.".Length..]).ToHashSet());
     }
