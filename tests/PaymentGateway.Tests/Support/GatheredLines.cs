@@ -1,5 +1,4 @@
 using Microsoft.Extensions.Logging.Console;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Tests.Support;
 

@@ -1,5 +1,4 @@
 using System.Reflection;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Tests.Telemetry;
 
