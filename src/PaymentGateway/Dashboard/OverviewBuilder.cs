@@ -12,10 +12,6 @@ namespace PaymentGateway.Dashboard;
 /// <param name="Bounds">Of the durations' buckets, seconds.</param>
 internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, double[] Bounds)
 {
-    // The worst first: what one instance that calls has found out, the others will.
-    private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
-    private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
-
     /// <param name="own">How this instance is doing, now.</param>
     /// <param name="shared">Null when PostgreSQL did not answer.</param>
     public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
@@ -56,8 +52,10 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
         var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
         return new ProcessorView(
             processor == Processor.Default ? "default" : "fallback",
-            Circuits.FirstOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
-            Availabilities.FirstOrDefault(state => telling.Exists(lane => lane.Availability == state), "usable"),
+            // The worst: what one instance that calls has found out, the others will.
+            LaneReading.Circuits.LastOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
+            LaneReading.Availabilities.LastOrDefault(
+                state => telling.Exists(lane => lane.Availability == state), "usable"),
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
             speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),

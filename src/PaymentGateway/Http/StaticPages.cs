@@ -85,8 +85,6 @@ internal static class StaticPages
         ".css" => "text/css; charset=utf-8",
         ".js" => "text/javascript; charset=utf-8",
         ".json" => "application/json",
-        ".svg" => "image/svg+xml",
-        ".png" => "image/png",
         ".txt" => "text/plain; charset=utf-8",
         var other => throw new ArgumentException($"{name}: no content type is known for '{other}'."),
     };

@@ -16,10 +16,6 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
 
     private static readonly Processor[] Both = Enum.GetValues<Processor>();
 
-    // The states that the gauges of a processor name.
-    private static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
-    private static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
-
     private readonly Dictionary<string, Func<double?>> _gauges = [];
     private Func<Processor, LaneReading>? _lanes;
 
@@ -135,10 +131,10 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
         AddLaneGauge("expected_latency", "s", "How long a charge is expected to take.", lane => lane.ExpectedSeconds);
         AddLaneGauge("in_flight", "{call}", "Charges in flight.", lane => lane.InFlight);
         AddLaneGauge("limit", "{call}", "How many charges may be in flight.", lane => lane.Limit);
-        AddStates("circuit", "1 for the state of the circuit breaker, 0 for the others.", Circuits,
+        AddStates("circuit", "1 for the state of the circuit breaker, 0 for the others.", LaneReading.Circuits,
             lane => lane.Circuit);
-        AddStates("availability", "1 for whether it can be used, 0 for the others.", Availabilities,
-            lane => lane.Availability);
+        AddStates("availability", "1 for whether it can be used, 0 for the others.",
+            LaneReading.Availabilities, lane => lane.Availability);
     }
 
     /// <summary>What routing knows of a processor now; without its durations.</summary>

@@ -17,7 +17,6 @@ internal sealed class InstanceReader(
     // A percentile of one second would jump.
     private const double WindowSeconds = 10;
 
-    // Found once, because a renewal must not wait for the listener's lock while it writes all metrics.
     private readonly MeasuredInstrument _accepted = listener.Of(metrics.Accepted.Instrument);
     private readonly MeasuredInstrument _settled = listener.Of(metrics.Settled.Instrument);
     private readonly MeasuredInstrument _accepts = listener.Of(metrics.AcceptDuration.Instrument);
@@ -108,12 +107,18 @@ internal sealed record InstanceReading(
     }
 }
 
-/// <summary>What one instance knows of one processor; states as in the metrics.</summary>
+/// <summary>What one instance knows of one processor.</summary>
 /// <param name="Limit">How many charges may be in flight.</param>
 /// <param name="Calls">Charges of the last seconds by how long they took, in the buckets of the metrics.</param>
 internal sealed record LaneReading(
     string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
 {
+    /// <summary>The states of the circuit breaker, the best first.</summary>
+    public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
+
+    /// <summary>Whether the processor can be used, the best first.</summary>
+    public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
+
     /// <summary>False when something is missing, because another version wrote it.</summary>
     public bool IsWhole() =>
         Circuit is not null && Availability is not null && Calls is not null && double.IsFinite(ExpectedSeconds);

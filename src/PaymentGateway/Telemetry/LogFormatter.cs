@@ -22,6 +22,9 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     // A generated message has its template among its values.
     private const string Template = "{OriginalFormat}";
 
+    // Of each level, from Trace up.
+    private static readonly string[] LevelNames = ["trce", "dbug", "info", "warn", "fail", "crit"];
+
     // The native compiler makes one of these for each type of message, so it does nothing itself.
     public override void Write<TState>(
         in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter)
@@ -38,7 +41,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     private string Text(LogLevel level, string category, EventId id, string message, Exception? exception)
     {
         var line = new StringBuilder(256);
-        line.Append(CultureInfo.InvariantCulture, $"{Now()} {NameOf(level)}: {category}[{id.Id}] ");
+        line.Append(CultureInfo.InvariantCulture, $"{Now()} {LevelNames[(int)level]}: {category}[{id.Id}] ");
         AppendVisible(line, message);
         if (exception is not null)
             AppendVisible(line.Append(' '), exception.ToString());
@@ -56,16 +59,6 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
             else if (line[^1] != ' ')
                 line.Append(' ');
     }
-
-    private static string NameOf(LogLevel level) => level switch
-    {
-        LogLevel.Trace => "trce",
-        LogLevel.Debug => "dbug",
-        LogLevel.Information => "info",
-        LogLevel.Warning => "warn",
-        LogLevel.Error => "fail",
-        _ => "crit",
-    };
 
     private string Json(
         LogLevel level, string category, EventId id, string message, object? state, Exception? exception)
