@@ -11,8 +11,8 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Telemetry;
 
 /// <summary>
-/// Writes a log entry as one line that nobody forges: text of visible characters, or JSON in ASCII (docs/operations.md).
-/// Any thread.
+/// Writes a log entry as one line that nobody forges: text of visible characters, or JSON in ASCII
+/// (docs/operations.md). Any thread.
 /// </summary>
 /// <remarks>The framework's formatters lack what docs/decisions/smaller.md#where-ours-stays names.</remarks>
 internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : ConsoleFormatter(FormatterName)

@@ -94,9 +94,9 @@ public sealed partial class LogFormatterTests
     [Fact]
     public void Json_line_has_the_last_of_two_values_of_one_name()
     {
-        _log.Log(
-            LogLevel.Information, default, new List<KeyValuePair<string, object?>> { new("Id", 1), new("id", 2) }, null,
-            static (_, _) => "twice");
+        List<KeyValuePair<string, object?>> twice = [new("Id", 1), new("id", 2)];
+
+        _log.Log(LogLevel.Information, default, twice, null, static (_, _) => "twice");
 
         Assert.Equal("""{"id":2}""", Json().GetProperty("values").GetRawText());
     }
