@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Telemetry;
 /// <summary>What stands in a line of the log, as text and as JSON, and that nobody forges one.</summary>
 public sealed partial class LogFormatterTests
 {
-    private const string Category = "PaymentGateway.Settling.PaymentParking";
+    private const string Category = "PaymentGateway.Settling.OwnedPayments";
     private static readonly Guid Id = Guid.Parse("4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3");
 
     private readonly GatheredLines _text = new(new LogFormatter(LogFormat.Text, TimeProvider.System));
@@ -29,7 +29,7 @@ public sealed partial class LogFormatterTests
 
         Assert.Matches(
             @"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z " + name
-                + @": PaymentGateway\.Settling\.PaymentParking\[420\] It said: zwölf\n$",
+                + @": PaymentGateway\.Settling\.OwnedPayments\[420\] It said: zwölf\n$",
             _text.Lines.Single());
         Assert.Equal($"{level}", Json().GetProperty("level").GetString());
     }
