@@ -65,7 +65,10 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     {
         var line = new JsonObject
         {
-            ["time"] = Now(), ["level"] = level.ToString(), ["category"] = category, ["eventId"] = id.Id,
+            ["time"] = Now(),
+            ["level"] = level.ToString(),
+            ["category"] = category,
+            ["eventId"] = id.Id,
         };
         if (id.Name is { } name)
             line["event"] = name;
