@@ -246,7 +246,10 @@ internal sealed class AbusiveRequests(OpenApiDocument document, Random random, s
     {
         try
         {
-            return document.FaultsOf(schema, JsonNode.Parse(body)).Count == 0;
+            var node = JsonNode.Parse(body);
+            // An object finds a member that is given twice when it is counted.
+            _ = (node as JsonObject)?.Count;
+            return document.FaultsOf(schema, node).Count == 0;
         }
         catch (System.Text.Json.JsonException)
         {
