@@ -7,7 +7,7 @@ public sealed partial class LogLineTests : OwnRig
 
     // No id, time or port looks like one of these.
     private static readonly decimal[] Amounts = [876543.21m, 765432.19m];
-    private static readonly string[] Traces = ["876543", "765432", Token];
+    private static readonly string[] Traces = ["876543", "765432", "876,543", "765,432", Token];
 
     private readonly OwnServerDatabase _database = new();
     private readonly GatheredLines _lines = new();
@@ -122,7 +122,11 @@ public sealed partial class LogLineTests : OwnRig
         var id = Guid.NewGuid();
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id, Amounts[0]));
         await Rig.LedgersReachAsync(byDefault: 5);
+        Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id, Amounts[0]));
         Assert.Equal(HttpStatusCode.Conflict, await gateway.PayAsync(id, Amounts[1]));
+        Assert.Equal(HttpStatusCode.BadRequest, await gateway.PayAsync(Guid.NewGuid(), Amounts[1] + 0.001m));
+        using var listed = await gateway.AskAsync("payments", ("X-Rinha-Token", Token));
+        Assert.Contains("876543.21", await listed.Content.ReadAsStringAsync(), StringComparison.Ordinal);
     }
 
     // The processor has the payment already, and with another amount.

@@ -144,16 +144,6 @@ public sealed class MetricsTests : OwnRig
         Assert.True(shown.GetProperty("report").GetProperty("isOverdue").GetBoolean());
     }
 
-    [PrometheusFact]
-    public async Task Promtool_finds_nothing_to_say()
-    {
-        var gateway = await Rig.StartGatewayAsync();
-        await gateway.PayAsync();
-        await Rig.LedgersReachAsync(byDefault: 1);
-
-        await Prometheus.CheckAsync(["check", "metrics"], await gateway.GetAsync("metrics"));
-    }
-
     [PostgresFact]
     public async Task Metrics_are_an_operators_call()
     {

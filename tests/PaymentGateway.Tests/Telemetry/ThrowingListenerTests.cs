@@ -103,7 +103,6 @@ public sealed class ThrowingListenerTests : OwnRig
                     listener.EnableMeasurementEvents(instrument);
             },
         };
-        all.SetMeasurementEventCallback<int>((instrument, _, _, _) => Throw(instrument));
         all.SetMeasurementEventCallback<long>((instrument, _, _, _) => Throw(instrument));
         all.SetMeasurementEventCallback<double>((instrument, _, _, _) => Throw(instrument));
         all.Start();
