@@ -241,9 +241,18 @@ internal sealed class AbusiveRequests(OpenApiDocument document, Random random, s
         return $"{example ?? schema["examples"]![0]}";
     }
 
-    // Null where it cannot be told, as with a member that is given twice.
+    // Null where it cannot be told, as with a member that is given twice, or half a surrogate pair.
     private bool? JudgementOf(JsonNode schema, byte[] body)
     {
+        try
+        {
+            JsonDocument.Parse(body).Dispose();
+        }
+        catch (JsonException)
+        {
+            return false;
+        }
+
         try
         {
             var node = JsonNode.Parse(body);
@@ -251,11 +260,7 @@ internal sealed class AbusiveRequests(OpenApiDocument document, Random random, s
             _ = (node as JsonObject)?.Count;
             return document.FaultsOf(schema, node).Count == 0;
         }
-        catch (System.Text.Json.JsonException)
-        {
-            return false;
-        }
-        catch (Exception untold) when (untold is ArgumentException or InvalidOperationException)
+        catch (Exception untold) when (untold is ArgumentException or InvalidOperationException or JsonException)
         {
             return null;
         }
