@@ -29,7 +29,7 @@ public sealed class FolderTests
             "Telemetry"]),
         ("Hosting", [
             "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Routing", "Settling", "Storage", "Summarising", "Telemetry"]),
+            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
         ("Cli", [
             "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Reconciliation", "Storage",
             "Summarising"]),

@@ -80,6 +80,8 @@ internal sealed record GatewayOptions(
 
     /// <summary>Where <paramref name="processor"/> listens.</summary>
     public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;
+
+    public decimal FeeOf(Processor processor) => processor == Processor.Default ? DefaultFee : FallbackFee;
 }
 
 /// <summary>What PostgreSQL keeps over its own crash.</summary>

@@ -1,25 +1,29 @@
-using System.Threading.Channels;
 using PaymentGateway.Http;
 
 namespace PaymentGateway.Dashboard;
 
 /// <summary>GET /ops/events: the view of all instances each second, as server-sent events.</summary>
-internal sealed class OpsEvents(LiveEvents events, IHostApplicationLifetime life, TimeProvider clock)
+internal sealed class OpsEvents(OverviewStream views, IHostApplicationLifetime life, TimeProvider clock)
 {
+    /// <summary>How many may watch one instance at once.</summary>
+    public const int WatchersMax = 16;
+
     // Then the browser asks again, so whether it still may is asked now and then.
     private static readonly TimeSpan Longest = TimeSpan.FromMinutes(10);
 
+    private int _watchers;
+
     public async Task AnswerAsync(HttpContext context)
     {
-        if (events.TryJoin() is not { } joined)
-        {
-            await ProblemAnswer.WriteAsync(
-                context, Problems.Overloaded, $"{LiveEvents.WatchersMax} watch this instance already.", null, 5);
-            return;
-        }
-
         try
         {
+            if (Interlocked.Increment(ref _watchers) > WatchersMax)
+            {
+                await ProblemAnswer.WriteAsync(
+                    context, Problems.Overloaded, $"{WatchersMax} watch this instance already.", null, 5);
+                return;
+            }
+
             using var longest = new CancellationTokenSource(Longest, clock);
             using var end = CancellationTokenSource.CreateLinkedTokenSource(
                 context.RequestAborted, life.ApplicationStopping, longest.Token);
@@ -27,7 +31,7 @@ internal sealed class OpsEvents(LiveEvents events, IHostApplicationLifetime life
             headers.ContentType = "text/event-stream";
             headers.CacheControl = "no-store";
             headers["X-Accel-Buffering"] = "no"; // nginx would keep it until its buffer is full.
-            await SendAsync(context.Response.Body, joined.Reader, end.Token);
+            await SendAsync(context.Response.Body, views.NextAsync, end.Token);
         }
         catch (OperationCanceledException)
         {
@@ -35,18 +39,21 @@ internal sealed class OpsEvents(LiveEvents events, IHostApplicationLifetime life
         }
         finally
         {
-            events.Leave(joined);
+            Interlocked.Decrement(ref _watchers);
         }
     }
 
-    /// <summary>Sends events as far as the reader keeps up.</summary>
-    public static async Task SendAsync(Stream body, ChannelReader<byte[]> events, CancellationToken end)
+    /// <summary>Sends each view that is made while the body takes them: a slow watcher misses views.</summary>
+    public static async Task SendAsync(Stream body, Func<Task<byte[]?>> next, CancellationToken end)
     {
         await body.WriteAsync("retry: 1000\n\n"u8.ToArray(), end);
         await body.FlushAsync(end);
-        await foreach (var data in events.ReadAllAsync(end))
+        while (true)
         {
-            await body.WriteAsync((byte[])[.. "data: "u8, .. data, .. "\n\n"u8], end);
+            if (await next().WaitAsync(end) is not { } view)
+                continue;
+
+            await body.WriteAsync((byte[])[.. "data: "u8, .. view, .. "\n\n"u8], end);
             await body.FlushAsync(end);
         }
     }

@@ -44,13 +44,12 @@ internal static class OpsPage
     public static void AddOps(this IServiceCollection services)
     {
         services.AddSingleton<AdminSession>();
-        services.AddSingleton<LiveEvents>();
         services.AddSingleton<OpsEvents>();
+        services.AddSingleton<OverviewStream>();
         services.AddSingleton<SharedFactsReader>();
         services.AddSingleton(provider => new OverviewBuilder(
             provider.GetRequiredService<GatewayOptions>(), provider.GetRequiredService<InstanceLock>().Identity,
             provider.GetRequiredService<InstanceReader>().Bounds));
-        services.AddHostedService<OpsSampler>();
     }
 
     private static async Task SignInAsync(HttpContext context, AdminSession session, OperatorCalls actions)

@@ -12,14 +12,7 @@ namespace PaymentGateway.Dashboard;
 /// <param name="Bounds">Of the durations' buckets, seconds.</param>
 internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, double[] Bounds)
 {
-    // The worst first: what one instance that calls has found out, the others will.
-    private static readonly string[] Circuits = ["isolated", "open", "half_open", "closed"];
-    private static readonly string[] Availabilities = ["unusable", "probe", "unknown", "usable"];
-
-    /// <param name="at">UTC.</param>
-    /// <param name="epoch">Of this instance.</param>
     /// <param name="own">How this instance is doing, now.</param>
-    /// <param name="isReset">A crash has emptied the ledger.</param>
     /// <param name="shared">Null when PostgreSQL did not answer.</param>
     public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
     {
@@ -59,8 +52,10 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
         var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
         return new ProcessorView(
             processor == Processor.Default ? "default" : "fallback",
-            Circuits.FirstOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
-            Availabilities.FirstOrDefault(state => telling.Exists(lane => lane.Availability == state), "usable"),
+            // The worst: what one instance that calls has found out, the others will.
+            LaneReading.Circuits.LastOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
+            LaneReading.Availabilities.LastOrDefault(
+                state => telling.Exists(lane => lane.Availability == state), "usable"),
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
             speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
@@ -74,7 +69,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         var row = totals.Find(one => one.Processor == (short)processor);
         var amount = Money.FromCents(row?.AmountCents ?? 0);
-        var rate = processor == Processor.Default ? Options.DefaultFee : Options.FallbackFee;
+        var rate = Options.FeeOf(processor);
         return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
     }
 
@@ -118,20 +113,18 @@ internal static class Percentile
     /// </returns>
     public static double? Of(double share, double[] bounds, long[] counts)
     {
-        var all = counts.Sum();
-        if (all <= 0)
+        var rank = share * counts.Sum();
+        if (rank <= 0)
             return null;
 
-        var (rank, below) = (share * all, 0L);
+        double lower = 0;
         for (var at = 0; at < bounds.Length; at++)
         {
-            if (counts[at] > 0 && below + counts[at] >= rank)
-            {
-                var lower = at == 0 ? 0 : bounds[at - 1];
-                return lower + (bounds[at] - lower) * ((rank - below) / counts[at]);
-            }
+            if (counts[at] > 0 && counts[at] >= rank)
+                return lower + (bounds[at] - lower) * rank / counts[at];
 
-            below += counts[at];
+            rank -= counts[at];
+            lower = bounds[at];
         }
 
         return bounds[^1];

@@ -55,7 +55,7 @@ internal static partial class GatewayApp
             options.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
         admin.MapParked();
         admin.MapReconciliations();
-        admin.MapMetrics();
+        MapMetrics(admin);
         admin.MapActions();
         var lookUps = options.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup();
         lookUps.MapQueries(app.MapSharedAdminGroup());
@@ -143,6 +143,16 @@ internal static partial class GatewayApp
         });
         builder.Services.Configure<HostOptions>(
             host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
+    }
+
+    private static void MapMetrics(IEndpointRouteBuilder admin)
+    {
+        var listener = admin.ServiceProvider.GetRequiredService<MetricListener>();
+        admin.MapGetAndHead("/metrics", context =>
+        {
+            context.Response.ContentType = PrometheusText.ContentType;
+            return context.Response.WriteAsync(listener.Write());
+        });
     }
 
     // Kestrel leaves a socket writable for its owner only. nginx runs as another user; an operator need not.

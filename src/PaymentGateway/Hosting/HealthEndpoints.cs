@@ -16,7 +16,11 @@ internal static class HealthEndpoints
         var lease = routes.ServiceProvider.GetRequiredService<Lease>();
         var ledger = routes.ServiceProvider.GetRequiredService<LedgerWatch>();
         var stopping = routes.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
-        routes.MapGetAndHead(HealthPath, static context => OkAsync(context));
+        routes.MapGetAndHead(HealthPath, static context =>
+        {
+            context.Response.ContentLength = 0;
+            return Task.CompletedTask;
+        });
         routes.MapGetAndHead(ReadyPath, context =>
         {
             if (stopping.IsCancellationRequested)
@@ -30,13 +34,6 @@ internal static class HealthEndpoints
                     HealthJsonContext.Default.ReadyAnswer)
                 : ProblemAnswer.WriteUnavailableAsync(context);
         });
-    }
-
-    private static Task OkAsync(HttpContext context)
-    {
-        context.Response.StatusCode = 200;
-        context.Response.ContentLength = 0;
-        return Task.CompletedTask;
     }
 }
 

@@ -34,9 +34,7 @@ internal static class StageSetup
         services.AddSingleton<AdminListener>();
         services.AddSingleton<MatcherPolicy>(provider => provider.GetRequiredService<AdminListener>());
         services.AddSingleton(options);
-        services.AddSingleton<GatewayMetrics>();
-        services.AddSingleton<GatewayState>();
-        services.AddSingleton<IGatewayState>(provider => provider.GetRequiredService<GatewayState>());
+        services.AddSingleton(StageGauges.CreateMetrics);
         services.AddSingleton<MetricListener>();
         services.AddSingleton<InstanceReader>();
         services.AddSingleton(options.Intake);

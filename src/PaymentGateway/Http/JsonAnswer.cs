@@ -8,11 +8,7 @@ namespace PaymentGateway.Http;
 /// <summary>An answer in JSON: no cache keeps it, and no browser takes it for something else.</summary>
 internal static class JsonAnswer
 {
-    /// <summary>Writes a value as the whole answer.</summary>
-    /// <param name="context">The request that gets it.</param>
-    /// <param name="value">The content.</param>
-    /// <param name="type">Of the value, by a source-generated context.</param>
-    /// <param name="contentType">application/json where it is null.</param>
+    /// <summary>Writes a value as the whole answer; application/json where no other content type is given.</summary>
     public static Task WriteAsync<T>(
         HttpContext context, T value, JsonTypeInfo<T> type, string? contentType = null)
     {

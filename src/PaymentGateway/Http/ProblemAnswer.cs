@@ -12,11 +12,6 @@ internal sealed record ProblemAnswer(
     [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)
 {
     /// <summary>Writes a problem as the whole answer.</summary>
-    /// <param name="context">The request that gets it.</param>
-    /// <param name="problem">Its kind.</param>
-    /// <param name="detail">What is wrong with this request.</param>
-    /// <param name="field">The wrong member or parameter.</param>
-    /// <param name="retryAfterSeconds">When the client may come back.</param>
     public static Task WriteAsync(
         HttpContext context, Problem problem, string detail, string? field = null, int? retryAfterSeconds = null)
     {

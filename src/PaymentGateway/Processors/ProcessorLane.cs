@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using System.Text.Json;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
@@ -23,9 +24,6 @@ internal sealed class ProcessorLane(
     private readonly KeyValuePair<string, object?> _tag = Tags.Of(client.Processor);
 
     public Processor Processor => client.Processor;
-
-    /// <summary>Charges in flight, and how many may be.</summary>
-    public (int InFlight, int Limit) Charges => (_charges.InFlight, _charges.Current);
 
     public ProcessorHealth Health => health;
 
@@ -80,6 +78,22 @@ internal sealed class ProcessorLane(
         {
             _lookups.Release();
         }
+    }
+
+    /// <summary>What routing knows of the processor now, in the words of the metrics; without its durations.</summary>
+    public LaneReading Read()
+    {
+        var state = health.Read();
+        var availability = (state.Availability, health.ReadLiveness()) switch
+        {
+            (Availability.Usable, Liveness.Alive) => "usable",
+            (Availability.Usable, Liveness.Unknown) => "unknown",
+            (Availability.Probe, _) => "probe",
+            _ => "unusable",
+        };
+        return new LaneReading(
+            JsonNamingPolicy.SnakeCaseLower.ConvertName($"{health.Circuit.CircuitState}"), availability,
+            state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, []);
     }
 
     public void Dispose()

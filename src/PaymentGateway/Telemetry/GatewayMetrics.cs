@@ -4,121 +4,149 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Telemetry;
 
 /// <summary>
-/// The instruments that the stages write to. docs/metrics.md has them all, with <see cref="StateGauges"/> and
-/// <see cref="RuntimeGauges"/>. Safe from any thread.
+/// The instruments of one instance (docs/metrics.md): counters and histograms that the stages write to, and gauges that
+/// read the stages when somebody asks. Safe from any thread.
 /// </summary>
 /// <remarks>
-/// On the path of a payment they cost next to nothing: batches add their counts at once, tags are made before, and
-/// amounts are sums of cents that are read when somebody asks.
+/// On the path of a payment they cost next to nothing: batches add their counts at once, and tags are made before.
 /// </remarks>
-internal sealed class GatewayMetrics : IDisposable
+internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDisposable
 {
     public const string MeterName = "PaymentGateway";
 
-    private readonly SettledSums[] _settled;
-    private long _waitedCents;
+    private static readonly Processor[] Both = Enum.GetValues<Processor>();
 
-    /// <param name="options">Its fees are what a processor charges of an amount.</param>
-    public GatewayMetrics(GatewayOptions options)
+    private readonly Dictionary<string, Func<double?>> _gauges = [];
+    private Func<Processor, LaneReading>? _lanes;
+
+    public GatewayMetrics(GatewayOptions options) : this(options, new Meter(MeterName))
     {
-        Meter = new Meter(MeterName);
-        Accepted = Count("payments.accepted", "{payment}", "New payments that were stored.");
-        Duplicates = Count(
-            "payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
-        Refused = Count("payments.refused", "{payment}", "Payments that were not taken, by reason.");
-        AcceptDuration = Time("accept.duration", "From a payment's body to its answer, but for overload.");
-        StoreDuration = Time("store.duration", "One INSERT of a batch, whatever came of it.");
-        StoreBatchSize = Size("store.batch.size", "Payments in one INSERT.");
-        Calls = Count("processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
-        CallDuration = Time("processor.call.duration", "A charge that was sent, until its answer.");
-        Resolved = Count("doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
-        Parked = Count("payments.parked", "{payment}", "Payments set aside for an operator.");
-        RecordDuration = Time("record.duration", "A batch of outcomes until it is in the ledger, repeats included.");
-        RecordBatchSize = Size("record.batch.size", "Outcomes in one batch.");
-        SummaryDuration = Time("summarise.duration", "A summary, from the question to its answer.");
-        Adopted = Count("payments.adopted", "{payment}", "Payments taken over from instances that ended.");
-        Removed = Count("payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
-        LeasesLost = Count("lease.lost", "{lease}", "Leases that another instance closed.");
-        Reconciliations = Count("reconciliations", "{run}", "Reconciliations that ended, by outcome.");
-        Differences = Count(
-            "reconciliation.differences", "{difference}", "Differences that were named, by kind.");
-
-        _settled = [new(Processor.Default, options.DefaultFee), new(Processor.Fallback, options.FallbackFee)];
-        Sum("payments.settled", "{payment}", "Outcomes in the ledger.", one => one.Payments);
-        Sum("settled.amount", "{currency}", "Money settled, in units of the currency.", one => one.Cents / 100m);
-        Sum("fee.paid", "{currency}", "Fees of what was settled.", one => one.Cents / 100m * one.Fee);
-        var fees = options.FallbackFee - options.DefaultFee;
-        Meter.CreateObservableCounter(
-            "payment_gateway.fee.avoided", () => (double)(Interlocked.Read(ref _waitedCents) / 100m * fees),
-            "{currency}", "Fees saved by waiting for default while fallback could be used.");
     }
 
-    public Meter Meter { get; }
+    public Meter Meter => meter;
 
-    public SafeCounter Accepted { get; }
+    public SafeCounter<long> Accepted { get; } =
+        new(meter, "payments.accepted", "{payment}", "New payments that were stored.");
 
-    public SafeCounter Duplicates { get; }
+    public SafeCounter<long> Duplicates { get; } =
+        new(meter, "payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
 
     /// <summary>With a <see cref="Reasons"/>.</summary>
-    public SafeCounter Refused { get; }
+    public SafeCounter<long> Refused { get; } =
+        new(meter, "payments.refused", "{payment}", "Payments that were not taken, by reason.");
 
     /// <summary>Seconds, as all durations.</summary>
-    public SafeHistogram<double> AcceptDuration { get; }
+    public SafeHistogram AcceptDuration { get; } =
+        new(meter, "accept.duration", "s", "From a payment's body to its answer, but for overload.");
 
-    public SafeHistogram<double> StoreDuration { get; }
+    public SafeHistogram StoreDuration { get; } =
+        new(meter, "store.duration", "s", "One INSERT of a batch, whatever came of it.");
 
-    public SafeHistogram<int> StoreBatchSize { get; }
+    public SafeHistogram StoreBatchSize { get; } =
+        new(meter, "store.batch.size", "{payment}", "Payments in one INSERT.");
 
     /// <summary>With a processor, and a kind of call with its outcome.</summary>
-    public SafeCounter Calls { get; }
+    public SafeCounter<long> Calls { get; } =
+        new(meter, "processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
 
     /// <summary>With a processor.</summary>
-    public SafeHistogram<double> CallDuration { get; }
+    public SafeHistogram CallDuration { get; } =
+        new(meter, "processor.call.duration", "s", "A charge that was sent, until its answer.");
 
     /// <summary>With a <see cref="Resolutions"/>.</summary>
-    public SafeCounter Resolved { get; }
+    public SafeCounter<long> Resolved { get; } =
+        new(meter, "doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
 
-    public SafeCounter Parked { get; }
+    public SafeCounter<long> Parked { get; } =
+        new(meter, "payments.parked", "{payment}", "Payments set aside for an operator.");
 
-    public SafeHistogram<double> RecordDuration { get; }
+    public SafeHistogram RecordDuration { get; } =
+        new(meter, "record.duration", "s", "A batch of outcomes until it is in the ledger, repeats included.");
 
-    public SafeHistogram<int> RecordBatchSize { get; }
+    public SafeHistogram RecordBatchSize { get; } =
+        new(meter, "record.batch.size", "{payment}", "Outcomes in one batch.");
 
-    public SafeHistogram<double> SummaryDuration { get; }
+    public SafeHistogram SummaryDuration { get; } =
+        new(meter, "summarise.duration", "s", "A summary, from the question to its answer.");
 
-    public SafeCounter Adopted { get; }
+    public SafeCounter<long> Adopted { get; } =
+        new(meter, "payments.adopted", "{payment}", "Payments taken over from instances that ended.");
 
-    public SafeCounter Removed { get; }
+    public SafeCounter<long> Removed { get; } =
+        new(meter, "payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
 
-    public SafeCounter LeasesLost { get; }
+    public SafeCounter<long> LeasesLost { get; } =
+        new(meter, "lease.lost", "{lease}", "Leases that another instance closed.");
 
     /// <summary>With an outcome.</summary>
-    public SafeCounter Reconciliations { get; }
+    public SafeCounter<long> Reconciliations { get; } =
+        new(meter, "reconciliations", "{run}", "Reconciliations that ended, by outcome.");
 
     /// <summary>With <see cref="DifferenceTags"/>.</summary>
-    public SafeCounter Differences { get; }
+    public SafeCounter<long> Differences { get; } =
+        new(meter, "reconciliation.differences", "{difference}", "Differences that were named, by kind.");
+
+    /// <summary>With a processor, as the amount and the fee.</summary>
+    public SafeCounter<long> Settled { get; } =
+        new(meter, "payments.settled", "{payment}", "Outcomes in the ledger.");
+
+    private SafeCounter<double> SettledAmount { get; } =
+        new(meter, "settled.amount", "{currency}", "Money settled, in units of the currency.");
+
+    private SafeCounter<double> FeePaid { get; } =
+        new(meter, "fee.paid", "{currency}", "Fees of what was settled.");
+
+    private SafeCounter<double> FeeAvoided { get; } =
+        new(meter, "fee.avoided", "{currency}", "Fees saved by waiting for default while fallback could be used.");
 
     /// <summary>Adds what has entered the ledger with one batch.</summary>
-    /// <param name="processor">Where it was settled.</param>
-    /// <param name="payments">How many.</param>
-    /// <param name="cents">Their sum.</param>
-    /// <param name="waitedCents">The part of it that waited for default while fallback could be used.</param>
+    /// <param name="waitedCents">The part of them that waited for default while fallback could be used.</param>
     public void AddSettled(Processor processor, int payments, long cents, long waitedCents)
     {
-        _settled[(int)processor - 1].Add(payments, cents);
-        Interlocked.Add(ref _waitedCents, waitedCents);
+        var tag = Tags.Of(processor);
+        var amount = Money.FromCents(cents);
+        Settled.Add(payments, tag);
+        SettledAmount.Add((double)amount, tag);
+        FeePaid.Add((double)(amount * options.FeeOf(processor)), tag);
+        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (options.FallbackFee - options.DefaultFee)));
     }
 
-    /// <summary>Outcomes in the ledger since this instance began, at either processor.</summary>
-    public long SettledPayments => _settled.Sum(one => one.Payments);
+    /// <summary>Adds a gauge of a stage. It has no value while it reads null.</summary>
+    public void AddGauge(string name, string? unit, string description, Func<double?> read)
+    {
+        _gauges.Add(name, read);
+        meter.CreateObservableGauge(
+            "payment_gateway." + name,
+            () => read() is { } value ? [new Measurement<double>(value)] : Array.Empty<Measurement<double>>(),
+            unit, description);
+    }
 
-    /// <summary>
-    /// Has the counters begin at 0: of one that is not there until it counts, the first rise could not be seen.
-    /// </summary>
+    /// <summary>The value of a gauge now.</summary>
+    public double Read(string gauge) => _gauges[gauge]() ?? 0;
+
+    /// <summary>Adds the gauges of both processors.</summary>
+    public void AddLanes(Func<Processor, LaneReading> read)
+    {
+        _lanes = read;
+        AddLaneGauge("expected_latency", "s", "How long a charge is expected to take.", lane => lane.ExpectedSeconds);
+        AddLaneGauge("in_flight", "{call}", "Charges in flight.", lane => lane.InFlight);
+        AddLaneGauge("limit", "{call}", "How many charges may be in flight.", lane => lane.Limit);
+        AddStates("circuit", "1 for the state of the circuit breaker, 0 for the others.", LaneReading.Circuits,
+            lane => lane.Circuit);
+        AddStates("availability", "1 for whether it can be used, 0 for the others.",
+            LaneReading.Availabilities, lane => lane.Availability);
+    }
+
+    /// <summary>What routing knows of a processor now; without its durations.</summary>
+    public LaneReading Read(Processor processor) => _lanes!(processor);
+
+    /// <summary>Starts the counters at 0, because the first rise of a missing counter could not be seen.</summary>
     public void BeginAtZero()
     {
         foreach (var counter in new[] { Accepted, Duplicates, Parked, Adopted, Removed, LeasesLost })
             counter.Add(0);
+        foreach (var processor in Both)
+            AddSettled(processor, 0, 0, 0);
         foreach (var reason in Reasons.All)
             Refused.Add(0, reason);
         foreach (var resolution in Resolutions.All)
@@ -129,43 +157,25 @@ internal sealed class GatewayMetrics : IDisposable
             Differences.Add(0, DifferenceTags.Kind(kind), DifferenceTags.Repair("left"));
     }
 
-    public void Dispose() => Meter.Dispose();
+    public void Dispose() => meter.Dispose();
 
-    private SafeCounter Count(string name, string unit, string description) =>
-        new(Meter.CreateCounter<long>("payment_gateway." + name, unit, description));
-
-    private SafeHistogram<double> Time(string name, string description) =>
-        new(Meter.CreateHistogram<double>("payment_gateway." + name, "s", description));
-
-    private SafeHistogram<int> Size(string name, string description) =>
-        new(Meter.CreateHistogram<int>("payment_gateway." + name, "{payment}", description));
-
-    private void Sum(string name, string unit, string description, Func<SettledSums, decimal> read) =>
-        Meter.CreateObservableCounter(
-            "payment_gateway." + name,
-            () => Array.ConvertAll(_settled, one => new Measurement<double>((double)read(one), one.Tag)),
+    private void AddLaneGauge(string name, string unit, string description, Func<LaneReading, double> read) =>
+        meter.CreateObservableGauge(
+            "payment_gateway.processor." + name,
+            () => Array.ConvertAll(
+                Both, processor => new Measurement<double>(read(Read(processor)), Tags.Of(processor))),
             unit, description);
 
-    /// <summary>What one processor has settled.</summary>
-    private sealed class SettledSums(Processor processor, decimal fee)
-    {
-        private long _payments;
-        private long _cents;
-
-        public KeyValuePair<string, object?> Tag { get; } = Tags.Of(processor);
-
-        public decimal Fee { get; } = fee;
-
-        public long Payments => Interlocked.Read(ref _payments);
-
-        public long Cents => Interlocked.Read(ref _cents);
-
-        public void Add(int payments, long cents)
-        {
-            Interlocked.Add(ref _payments, payments);
-            Interlocked.Add(ref _cents, cents);
-        }
-    }
+    private void AddStates(string name, string description, string[] all, Func<LaneReading, string> read) =>
+        meter.CreateObservableGauge(
+            "payment_gateway.processor." + name,
+            () => Both.SelectMany(processor =>
+            {
+                var current = read(Read(processor));
+                return all.Select(state => new Measurement<double>(
+                    state == current ? 1 : 0, Tags.Of(processor), new("state", state)));
+            }),
+            null, description);
 }
 
 /// <summary>The tags of the instruments; made once, so that none is made for a payment.</summary>
@@ -178,25 +188,14 @@ internal static class Tags
         processor == Processor.Default ? Default : Fallback;
 }
 
-/// <summary>Why a payment was refused.</summary>
+/// <summary>Why a payment was refused (docs/metrics.md has the status of each).</summary>
 internal static class Reasons
 {
-    /// <summary>400: the body is no payment.</summary>
     public static readonly KeyValuePair<string, object?> Invalid = new("reason", "invalid");
-
-    /// <summary>413, 408 or 400: the body was too large, too slow or broken off.</summary>
     public static readonly KeyValuePair<string, object?> Unreadable = new("reason", "unreadable");
-
-    /// <summary>415: the body is no JSON.</summary>
     public static readonly KeyValuePair<string, object?> MediaType = new("reason", "media_type");
-
-    /// <summary>409: the correlationId is known with another amount.</summary>
     public static readonly KeyValuePair<string, object?> Conflict = new("reason", "conflict");
-
-    /// <summary>503: too many wait, or no statement answers.</summary>
     public static readonly KeyValuePair<string, object?> Overloaded = new("reason", "overloaded");
-
-    /// <summary>503: it could not be stored in time.</summary>
     public static readonly KeyValuePair<string, object?> Unavailable = new("reason", "unavailable");
 
     public static readonly KeyValuePair<string, object?>[] All =

@@ -9,7 +9,7 @@ namespace PaymentGateway.Telemetry;
 /// thread.
 /// </summary>
 internal sealed class InstanceReader(
-    GatewayMetrics metrics, MetricListener listener, IGatewayState state, GatewayOptions options, TimeProvider clock)
+    GatewayMetrics metrics, MetricListener listener, GatewayOptions options, TimeProvider clock)
 {
     // Rates of a moment would be zero or absurd, and a renewal may follow another one at once.
     private const double RateSecondsMin = 0.9;
@@ -17,10 +17,8 @@ internal sealed class InstanceReader(
     // A percentile of one second would jump.
     private const double WindowSeconds = 10;
 
-    private static readonly Processor[] Both = Enum.GetValues<Processor>();
-
-    // Found once, because a renewal must not wait for the listener's lock while it writes all metrics.
     private readonly MeasuredInstrument _accepted = listener.Of(metrics.Accepted.Instrument);
+    private readonly MeasuredInstrument _settled = listener.Of(metrics.Settled.Instrument);
     private readonly MeasuredInstrument _accepts = listener.Of(metrics.AcceptDuration.Instrument);
     private readonly MeasuredInstrument _calls = listener.Of(metrics.CallDuration.Instrument);
     private readonly List<Counts> _past = [];
@@ -42,30 +40,29 @@ internal sealed class InstanceReader(
             var before = _past.FindLast(one => SecondsBetween(one, now) >= RateSecondsMin) ?? first;
             var seconds = Math.Max(SecondsBetween(before, now), RateSecondsMin);
             return new InstanceReading(
-                options.InstanceName, state.IsLeaseHeld, (now.Accepted - before.Accepted) / seconds,
-                (now.Settled - before.Settled) / seconds, state.Unsettled, state.OldestAge.TotalSeconds,
-                state.HasOverflow, state.InDoubt, Environment.WorkingSet,
+                options.InstanceName, metrics.Read("lease.held") > 0, (now.Accepted - before.Accepted) / seconds,
+                (now.Settled - before.Settled) / seconds, (int)metrics.Read("backlog.payments"),
+                metrics.Read("backlog.age"), metrics.Read("backlog.overflow") > 0,
+                (int)metrics.Read("payments.in_doubt"), Environment.WorkingSet,
                 Math.Max(SecondsBetween(first, now), RateSecondsMin), Since(first.Accepts, now.Accepts),
-                Array.ConvertAll(Both, processor => LaneOf(processor, first, now)));
+                [
+                    metrics.Read(Processor.Default) with { Calls = Since(first.DefaultCalls, now.DefaultCalls) },
+                    metrics.Read(Processor.Fallback) with { Calls = Since(first.FallbackCalls, now.FallbackCalls) },
+                ]);
         }
     }
 
     private double SecondsBetween(Counts from, Counts to) => clock.GetElapsedTime(from.At, to.At).TotalSeconds;
 
-    private LaneReading LaneOf(Processor processor, Counts first, Counts now)
-    {
-        var (lane, at) = (state.Read(processor), Array.IndexOf(Both, processor));
-        return new LaneReading(
-            lane.Circuit, lane.Availability, lane.ExpectedLatency.TotalSeconds, lane.InFlight,
-            Since(first.Calls[at], now.Calls[at]));
-    }
-
     private Counts Count() => new(
-        clock.GetTimestamp(), (long)_accepted.Series.Sum(series => series.Read().Sum), metrics.SettledPayments,
-        BucketsOf(_accepts, []), Array.ConvertAll(Both, processor => BucketsOf(_calls, [Tags.Of(processor)])));
+        clock.GetTimestamp(), SumOf(_accepted), SumOf(_settled),
+        BucketsOf(_accepts), BucketsOf(_calls, Tags.Of(Processor.Default)),
+        BucketsOf(_calls, Tags.Of(Processor.Fallback)));
+
+    private static long SumOf(MeasuredInstrument counter) => (long)counter.Series.Sum(series => series.Read().Sum);
 
     // A series is there from its first measurement on.
-    private static long[] BucketsOf(MeasuredInstrument histogram, KeyValuePair<string, object?>[] tags) =>
+    private static long[] BucketsOf(MeasuredInstrument histogram, params KeyValuePair<string, object?>[] tags) =>
         histogram.Series.FirstOrDefault(series => series.Has(tags))?.Read().Counts
             ?? new long[histogram.Bounds.Length + 1];
 
@@ -73,19 +70,13 @@ internal sealed class InstanceReader(
         first.Zip(now, static (before, after) => after - before).ToArray();
 
     /// <summary>Everything that only rises, at one moment.</summary>
-    private sealed record Counts(long At, long Accepted, long Settled, long[] Accepts, long[][] Calls);
+    private sealed record Counts(
+        long At, long Accepted, long Settled, long[] Accepts, long[] DefaultCalls, long[] FallbackCalls);
 }
 
 /// <summary>How one instance does, in one second; its lease row has it as JSON.</summary>
-/// <param name="Name">Of the instance, for people.</param>
-/// <param name="LeaseHeld">It may charge.</param>
-/// <param name="AcceptedPerSecond">New payments, in the last second.</param>
-/// <param name="SettledPerSecond">Outcomes that entered the ledger, in the last second.</param>
-/// <param name="Unsettled">Payments in its memory.</param>
-/// <param name="OldestSeconds">The age of the oldest of them, and of those in the table.</param>
+/// <param name="OldestSeconds">The age of its oldest unsettled payment, also in the table.</param>
 /// <param name="HasOverflow">Further payments wait in the table.</param>
-/// <param name="InDoubt">Payments that were perhaps charged.</param>
-/// <param name="MemoryBytes">Resident.</param>
 /// <param name="WindowSeconds">How long the durations were measured for; some ten seconds.</param>
 /// <param name="Accepts">Acceptances of the last seconds by how long they took, in the buckets of the metrics.</param>
 /// <param name="Lanes">What it knows of each processor, default first.</param>
@@ -117,14 +108,17 @@ internal sealed record InstanceReading(
 }
 
 /// <summary>What one instance knows of one processor.</summary>
-/// <param name="Circuit">One of the states of a circuit breaker, as in the metrics.</param>
-/// <param name="Availability">What routing may do with it, as in the metrics.</param>
-/// <param name="ExpectedSeconds">How long a charge is expected to take.</param>
-/// <param name="InFlight">Charges in flight.</param>
+/// <param name="Limit">How many charges may be in flight.</param>
 /// <param name="Calls">Charges of the last seconds by how long they took, in the buckets of the metrics.</param>
 internal sealed record LaneReading(
-    string Circuit, string Availability, double ExpectedSeconds, int InFlight, long[] Calls)
+    string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
 {
+    /// <summary>The states of the circuit breaker, the best first.</summary>
+    public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
+
+    /// <summary>Whether the processor can be used, the best first.</summary>
+    public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
+
     /// <summary>False when something is missing, because another version wrote it.</summary>
     public bool IsWhole() =>
         Circuit is not null && Availability is not null && Calls is not null && double.IsFinite(ExpectedSeconds);

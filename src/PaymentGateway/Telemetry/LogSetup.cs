@@ -22,16 +22,16 @@ internal static class LogSetup
         // Before all other sources: each of them overrides a level.
         builder.Configuration.Sources.Insert(0, new MemoryConfigurationSource { InitialData = DefaultLevels });
         builder.Logging.ClearProviders();
-        // JsonLogFormatter has the trace beside the message; else it would be a scope.
+        // LogFormatter names the trace; otherwise each request would have a scope for it.
         builder.Logging.Configure(static log => log.ActivityTrackingOptions = ActivityTrackingOptions.None);
-        builder.Services.AddSingleton<ConsoleFormatter, JsonLogFormatter>();
-        builder.Services.AddSingleton<ConsoleFormatter, TextLogFormatter>();
-        if (format == LogFormat.Json)
-            builder.Logging.AddConsole(static console => console.FormatterName = JsonLogFormatter.FormatterName);
-        else
-            builder.Logging.AddConsole(static console => console.FormatterName = TextLogFormatter.FormatterName);
-        // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it dropped.
-        builder.Services.Configure<ConsoleLoggerOptions>(
-            static console => console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite);
+        builder.Services.AddSingleton<ConsoleFormatter>(
+            provider => new LogFormatter(format, provider.GetRequiredService<TimeProvider>()));
+        builder.Logging.AddConsole(static console =>
+        {
+            console.FormatterName = LogFormatter.FormatterName;
+            // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it
+            // dropped.
+            console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
+        });
     }
 }

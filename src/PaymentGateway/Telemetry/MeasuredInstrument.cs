@@ -2,19 +2,6 @@ using System.Diagnostics.Metrics;
 
 namespace PaymentGateway.Telemetry;
 
-/// <summary>How the measurements of an instrument are taken together.</summary>
-internal enum InstrumentKind
-{
-    /// <summary>Each adds to a sum that only rises.</summary>
-    Counter,
-
-    /// <summary>The last one counts, or for an up-down counter the sum, which may fall.</summary>
-    Gauge,
-
-    /// <summary>Each is counted in a bucket.</summary>
-    Histogram,
-}
-
 /// <summary>An instrument and what it has measured, a series for each set of tags. Safe from any thread.</summary>
 internal sealed class MeasuredInstrument
 {
@@ -30,20 +17,21 @@ internal sealed class MeasuredInstrument
     public MeasuredInstrument(Instrument instrument)
     {
         Instrument = instrument;
-        (Kind, _adds) = instrument switch
+        (Type, _adds) = instrument switch
         {
-            Counter<int> or Counter<long> => (InstrumentKind.Counter, true),
-            ObservableCounter<long> or ObservableCounter<double> => (InstrumentKind.Counter, false),
-            UpDownCounter<int> => (InstrumentKind.Gauge, true),
-            Histogram<int> or Histogram<double> => (InstrumentKind.Histogram, true),
-            _ => (InstrumentKind.Gauge, false),
+            Counter<int> or Counter<long> or Counter<double> => ("counter", true),
+            ObservableCounter<long> or ObservableCounter<double> => ("counter", false),
+            UpDownCounter<int> => ("gauge", true),
+            Histogram<double> => ("histogram", true),
+            _ => ("gauge", false),
         };
         Bounds = BoundsOf(instrument);
     }
 
     public Instrument Instrument { get; }
 
-    public InstrumentKind Kind { get; }
+    /// <summary>Prometheus' type: counter, gauge or histogram.</summary>
+    public string Type { get; }
 
     /// <summary>The upper bounds of a histogram's buckets, inclusive.</summary>
     public double[] Bounds { get; }
@@ -52,8 +40,7 @@ internal sealed class MeasuredInstrument
 
     /// <summary>The upper bounds of an instrument's buckets; none but for a histogram.</summary>
     public static double[] BoundsOf(Instrument instrument) =>
-        instrument is not (Histogram<int> or Histogram<double>) ? []
-        : instrument.Unit == "s" ? Seconds : Numbers;
+        instrument is not Histogram<double> ? [] : instrument.Unit == "s" ? Seconds : Numbers;
 
     public void Record(double value, ReadOnlySpan<KeyValuePair<string, object?>> tags) =>
         (Find(_series, tags) ?? Add(tags)).Record(value, _adds, Bounds);

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 
 namespace PaymentGateway.Telemetry;
@@ -14,8 +15,7 @@ internal sealed class MetricListener : IDisposable
         "db.client.connections.timeouts",
     ];
 
-    private readonly object _gate = new();
-    private readonly List<MeasuredInstrument> _instruments = [];
+    private readonly object _writing = new();
     private readonly MeterListener _listener = new();
 
     /// <param name="metrics">Its meter is read, and of Npgsql's what tells of the pools.</param>
@@ -27,8 +27,7 @@ internal sealed class MetricListener : IDisposable
                 return;
 
             var measured = new MeasuredInstrument(instrument);
-            lock (_gate)
-                _instruments.Add(measured);
+            Instruments.Enqueue(measured);
             listener.EnableMeasurementEvents(instrument, measured);
         };
         _listener.SetMeasurementEventCallback<int>(
@@ -38,6 +37,7 @@ internal sealed class MetricListener : IDisposable
         _listener.SetMeasurementEventCallback<double>(
             static (_, value, tags, state) => ((MeasuredInstrument)state!).Record(value, tags));
         _listener.Start();
+        metrics.BeginAtZero();
     }
 
     /// <summary>Whether an instrument of Npgsql's tells of the pools.</summary>
@@ -45,31 +45,20 @@ internal sealed class MetricListener : IDisposable
         instrument.Meter.Name == Npgsql && OfNpgsql.Contains(instrument.Name);
 
     /// <summary>What is read, as far as it is there by now.</summary>
-    public IReadOnlyList<MeasuredInstrument> Instruments
-    {
-        get
-        {
-            lock (_gate)
-                return [.. _instruments];
-        }
-    }
+    public ConcurrentQueue<MeasuredInstrument> Instruments { get; } = new();
 
     /// <summary>What has been measured by an instrument that is read.</summary>
-    public MeasuredInstrument Of(Instrument instrument)
-    {
-        lock (_gate)
-            return _instruments.Find(measured => measured.Instrument == instrument)
-                ?? throw new ArgumentException($"{instrument.Name} is not read.");
-    }
+    public MeasuredInstrument Of(Instrument instrument) =>
+        Instruments.Single(measured => measured.Instrument == instrument);
 
     /// <summary>Has the observable instruments measured, and writes everything in Prometheus' text format.</summary>
     public string Write()
     {
         // One at a time: two that collect at once would mix their measurements.
-        lock (_gate)
+        lock (_writing)
         {
             _listener.RecordObservableInstruments();
-            return PrometheusText.Write(_instruments);
+            return PrometheusText.Write(Instruments);
         }
     }
 

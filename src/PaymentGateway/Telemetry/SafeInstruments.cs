@@ -3,31 +3,20 @@ using System.Diagnostics.Metrics;
 namespace PaymentGateway.Telemetry;
 
 /// <summary>
-/// A counter that a listener cannot fail: where one throws, it loses the measurement, and whoever counts goes on. For
-/// that is the path of a payment, and an exception between two stages would leave it in nobody's hands. Any thread.
+/// A counter that a listener cannot fail: when a listener throws, its measurement is lost and the caller goes on. An
+/// exception between two stages would leave the payment in nobody's hands. Any thread.
 /// </summary>
-internal sealed class SafeCounter(Counter<long> counter)
+internal sealed class SafeCounter<T>(Meter meter, string name, string unit, string description) where T : struct
 {
-    /// <summary>What listeners know it by.</summary>
-    public Instrument Instrument => counter;
+    private readonly Counter<T> _counter = meter.CreateCounter<T>("payment_gateway." + name, unit, description);
 
-    public void Add(long delta) => Add(delta, []);
+    public Instrument Instrument => _counter;
 
-    public void Add(long delta, KeyValuePair<string, object?> tag) => Add(delta, [tag]);
-
-    public void Add(long delta, KeyValuePair<string, object?> first, KeyValuePair<string, object?> second) =>
-        Add(delta, [first, second]);
-
-    public void Add(
-        long delta, KeyValuePair<string, object?> first, KeyValuePair<string, object?> second,
-        KeyValuePair<string, object?> third) =>
-        Add(delta, [first, second, third]);
-
-    private void Add(long delta, ReadOnlySpan<KeyValuePair<string, object?>> tags)
+    public void Add(T delta, params ReadOnlySpan<KeyValuePair<string, object?>> tags)
     {
         try
         {
-            counter.Add(delta, tags);
+            _counter.Add(delta, tags);
         }
         catch (Exception)
         {
@@ -36,21 +25,19 @@ internal sealed class SafeCounter(Counter<long> counter)
     }
 }
 
-/// <summary>A histogram that a listener cannot fail, as <see cref="SafeCounter"/>. Any thread.</summary>
-internal sealed class SafeHistogram<T>(Histogram<T> histogram) where T : struct
+/// <summary>A histogram that a listener cannot fail, as <see cref="SafeCounter{T}"/>. Any thread.</summary>
+internal sealed class SafeHistogram(Meter meter, string name, string unit, string description)
 {
-    /// <summary>What listeners know it by.</summary>
-    public Instrument Instrument => histogram;
+    private readonly Histogram<double> _histogram =
+        meter.CreateHistogram<double>("payment_gateway." + name, unit, description);
 
-    public void Record(T value) => Record(value, []);
+    public Instrument Instrument => _histogram;
 
-    public void Record(T value, KeyValuePair<string, object?> tag) => Record(value, [tag]);
-
-    private void Record(T value, ReadOnlySpan<KeyValuePair<string, object?>> tags)
+    public void Record(double value, params ReadOnlySpan<KeyValuePair<string, object?>> tags)
     {
         try
         {
-            histogram.Record(value, tags);
+            _histogram.Record(value, tags);
         }
         catch (Exception)
         {

@@ -3,21 +3,18 @@ using PaymentGateway.Dashboard;
 namespace PaymentGateway.Tests.Dashboard;
 
 /// <summary>The events of two gateways on one database: what they cost whom, and what is in them.</summary>
-public sealed class OpsEventsTests : IAsyncLifetime
+public sealed class OpsEventsTests : OwnRig
 {
-    private GatewayRig _rig = null!;
     private GatewayHost _first = null!;
     private GatewayHost _second = null!;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        _first = await _rig.StartGatewayAsync(
+        await base.InitializeAsync();
+        _first = await Rig.StartGatewayAsync(
             "Instance:Name=one", "Leasing:RenewInterval=100ms", "Logging:LogLevel:PaymentGateway.Dashboard=Error");
-        _second = await _rig.StartGatewayAsync("Instance:Name=two", "Leasing:RenewInterval=100ms");
+        _second = await Rig.StartGatewayAsync("Instance:Name=two", "Leasing:RenewInterval=100ms");
     }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task Both_instances_are_seen_whichever_answers_and_what_they_took_and_settled()
@@ -57,7 +54,6 @@ public sealed class OpsEventsTests : IAsyncLifetime
                 await Eventually.HoldsAsync(async () => await WaitingAsync() == 1, "the watched instance asks");
         }
 
-        await Eventually.HoldsAsync(() => !_first.Part<LiveEvents>().AreWatched, "nobody watches any more");
         await SecondsPassAsync();
         await using (await LockAsync("settlement_totals"))
         {
@@ -65,7 +61,7 @@ public sealed class OpsEventsTests : IAsyncLifetime
             Assert.Equal(0, await WaitingAsync());
         }
 
-        Task<long> WaitingAsync() => _rig.Database.ScalarAsync<long>(
+        Task<long> WaitingAsync() => Rig.Database.ScalarAsync<long>(
             "SELECT count(*) FROM pg_locks WHERE relation = 'settlement_totals'::regclass AND NOT granted");
     }
 
@@ -95,7 +91,7 @@ public sealed class OpsEventsTests : IAsyncLifetime
     {
         using var client = UnixHttp.To(_first.Socket);
         var watching = new List<EventReader>();
-        for (var number = 0; number < LiveEvents.WatchersMax; number++)
+        for (var number = 0; number < OpsEvents.WatchersMax; number++)
             watching.Add(await EventReader.StartAsync(client));
 
         using var refused = await client.GetAsync("ops/events");
@@ -121,7 +117,7 @@ public sealed class OpsEventsTests : IAsyncLifetime
         await using var events = await EventReader.StartAsync(client);
         Assert.NotNull(await events.NextAsync());
 
-        await _rig.StopGatewayAsync(_first).WaitAsync(TimeSpan.FromSeconds(20));
+        await Rig.StopGatewayAsync(_first).WaitAsync(TimeSpan.FromSeconds(20));
 
         while (await events.NextAsync() is not null)
         {
@@ -129,43 +125,27 @@ public sealed class OpsEventsTests : IAsyncLifetime
         }
     }
 
-    [PostgresFact]
-    public async Task While_the_database_refuses_what_it_is_asked_the_views_go_on_and_say_so()
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Views_go_on_and_say_so_while_the_database_hangs_or_refuses(bool hangs)
     {
         using var client = UnixHttp.To(_first.Socket);
         await using var events = await EventReader.StartAsync(client);
         await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
-        await _rig.Database.ExecuteAsync("ALTER TABLE settlement_totals RENAME TO others");
+        await using var hanging = hangs ? await LockAsync("settlement_totals") : null;
+        if (!hangs)
+            await Rig.Database.ExecuteAsync("ALTER TABLE settlement_totals RENAME TO others");
 
-        var view = await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "it does not");
+        await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "it does not");
 
-        Assert.Equal("one", view.GetProperty("instances")[0].GetProperty("name").GetString());
-        await _rig.Database.ExecuteAsync("ALTER TABLE others RENAME TO settlement_totals");
-        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "it answers again");
-    }
-
-    [PostgresFact]
-    public async Task While_the_database_hangs_the_views_go_on_and_say_so()
-    {
-        var database = new OwnServerDatabase();
-        await using var rig = await GatewayRig.StartAsync(database);
-        var gateway = await rig.StartGatewayAsync("Instance:Name=one");
-        using var client = UnixHttp.To(gateway.Socket);
-        await using var events = await EventReader.StartAsync(client);
-        await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
-        database.Server.Freeze();
-        try
-        {
-            await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "it does not");
-            var next = JsonDocument.Parse((await events.NextAsync())!).RootElement;
-            Assert.False(next.GetProperty("database").GetBoolean());
-            Assert.Equal("one", next.GetProperty("instances")[0].GetProperty("name").GetString());
-        }
-        finally
-        {
-            database.Server.Thaw();
-        }
-
+        var next = JsonDocument.Parse((await events.NextAsync())!).RootElement;
+        Assert.False(next.GetProperty("database").GetBoolean());
+        Assert.Equal("one", next.GetProperty("instances")[0].GetProperty("name").GetString());
+        if (hanging is not null)
+            await hanging.CloseAsync();
+        else
+            await Rig.Database.ExecuteAsync("ALTER TABLE others RENAME TO settlement_totals");
         await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "it answers again");
     }
 
@@ -179,7 +159,7 @@ public sealed class OpsEventsTests : IAsyncLifetime
         await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "two instances");
 
         // Each can be shown; their sum is no number.
-        await _rig.Database.ExecuteAsync("""
+        await Rig.Database.ExecuteAsync("""
             INSERT INTO leases (instance, expires_at, read_at, reading)
             SELECT 'huge ' || n, now() + interval '1 hour', now() + interval '1 hour',
                 jsonb_set(reading::jsonb, '{acceptedPerSecond}', '1.7e308')::text
@@ -191,15 +171,42 @@ public sealed class OpsEventsTests : IAsyncLifetime
             await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "one without the database");
 
         await SecondsPassAsync();
-        await _rig.Database.ExecuteAsync("DELETE FROM leases WHERE instance LIKE 'huge %'");
+        await Rig.Database.ExecuteAsync("DELETE FROM leases WHERE instance LIKE 'huge %'");
         await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "it is shown again");
         Assert.Contains("\"eventId\":700", Assert.Single(lines.Lines), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task A_watcher_who_does_not_read_misses_views_and_keeps_nobody_waiting()
+    {
+        var (views, slow, quick) = (_first.Part<OverviewStream>(), new BlockedBody(), new MemoryStream());
+        using var end = new CancellationTokenSource();
+        var sending = new[] { (Stream)slow, quick }
+            .Select(body => OpsEvents.SendAsync(body, views.NextAsync, end.Token)).ToArray();
+        await slow.Blocked.WaitAsync(TimeSpan.FromSeconds(20));
+
+        for (var number = 0; number < 3; number++)
+            Assert.NotNull(await views.NextAsync().WaitAsync(TimeSpan.FromSeconds(20)));
+        var newest = await views.NextAsync();
+        slow.Unblock();
+        await Eventually.HoldsAsync(() => slow.Sent.Count == 3, "the slow one goes on");
+        await end.CancelAsync();
+
+        foreach (var one in sending)
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(() => one);
+        Assert.True(EventsIn(Encoding.UTF8.GetString(quick.ToArray())) >= 3);
+        Assert.True(AtOf(slow.Sent.Last()) >= AtOf(newest!));
+
+        static int EventsIn(string text) => text.Split("data: ").Length - 1;
+        static DateTime AtOf(byte[] view) => JsonDocument.Parse(
+            Encoding.UTF8.GetString(view).Replace("data: ", "", StringComparison.Ordinal))
+            .RootElement.GetProperty("at").GetDateTime();
     }
 
     /// <summary>Until disposed, whoever reads the table waits.</summary>
     private async Task<NpgsqlConnection> LockAsync(string table)
     {
-        var connection = new NpgsqlConnection(_rig.Database.ConnectionString + ";Pooling=false");
+        var connection = new NpgsqlConnection(Rig.Database.ConnectionString + ";Pooling=false");
         await connection.OpenAsync();
         await using var locking = new NpgsqlCommand($"BEGIN; LOCK TABLE {table}", connection);
         await locking.ExecuteNonQueryAsync();
@@ -209,10 +216,35 @@ public sealed class OpsEventsTests : IAsyncLifetime
     // As many as two views take; the instances go on meanwhile.
     private async Task SecondsPassAsync()
     {
-        var begun = await _rig.Database.ScalarAsync<string>("SELECT quote_literal(now())");
+        var begun = await Rig.Database.ScalarAsync<string>("SELECT quote_literal(now())");
         await Eventually.HoldsAsync(
-            () => _rig.Database.ScalarAsync<bool>(
+            () => Rig.Database.ScalarAsync<bool>(
                 $"SELECT min(read_at) > timestamptz {begun} + interval '2.5 s' FROM leases WHERE closed_at IS NULL"),
             "both have renewed for 2.5 s");
+    }
+
+    /// <summary>The body of an answer whose first view is not taken until it is unblocked.</summary>
+    private sealed class BlockedBody : MemoryStream
+    {
+        private readonly TaskCompletionSource _blocked = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly TaskCompletionSource _free = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Blocked => _blocked.Task;
+
+        public ConcurrentQueue<byte[]> Sent { get; } = new();
+
+        public void Unblock() => _free.SetResult();
+
+        public override async ValueTask WriteAsync(
+            ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            if (!Sent.IsEmpty)
+            {
+                _blocked.TrySetResult();
+                await _free.Task.WaitAsync(cancellationToken);
+            }
+
+            Sent.Enqueue(buffer.ToArray());
+        }
     }
 }

@@ -3,19 +3,13 @@ using Microsoft.Extensions.Hosting;
 namespace PaymentGateway.Tests.Hosting;
 
 /// <summary>GET /healthz and /readyz of one instance: that it answers, and that it can take payments.</summary>
-public sealed class HealthEndpointsTests : IAsyncLifetime
+public sealed class HealthEndpointsTests : OwnRig
 {
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task Without_the_lease_an_instance_answers_and_is_not_ready()
     {
         // The keeper's next renewal would open an epoch.
-        var gateway = await _rig.StartGatewayAsync("Leasing:LeaseDuration=5m", "Leasing:RenewInterval=1m");
+        var gateway = await Rig.StartGatewayAsync("Leasing:LeaseDuration=5m", "Leasing:RenewInterval=1m");
         Assert.Equal(HttpStatusCode.OK, await gateway.ReadyAsync());
 
         gateway.Part<Lease>().Lose(gateway.Part<Lease>().Epoch);
@@ -31,10 +25,10 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
     [PostgresFact]
     public async Task After_a_crash_of_the_database_a_ready_instance_says_that_the_ledger_was_reset_until_a_purge()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         Assert.Equal(("kept", false), await LedgerAsync(gateway));
 
-        await _rig.Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
+        await Rig.Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
         await Eventually.HoldsAsync(
             async () => await LedgerAsync(gateway) == ("reset", true), "it says what happened, and when");
         Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
@@ -45,7 +39,7 @@ public sealed class HealthEndpointsTests : IAsyncLifetime
     [PostgresFact]
     public async Task From_the_signal_on_a_stopping_instance_is_not_ready_although_it_holds_the_lease()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
 
         // Only the signal: nothing waits for it here, so nothing is stopped yet.
         gateway.Part<IHostApplicationLifetime>().StopApplication();

@@ -1,14 +1,14 @@
+using System.Reflection;
 using Microsoft.AspNetCore.Routing;
 using PaymentGateway.Admin;
 using PaymentGateway.Hosting;
+using PaymentGateway.Http;
 
 namespace PaymentGateway.Tests.Http;
 
 /// <summary>openapi.json says of calls and problems what code and docs/problems.md say.</summary>
 public sealed partial class OpenApiTests
 {
-    private const string Scheme = "urn:problem:payment-gateway:";
-
     // Of unknown paths and of other methods: no call's own.
     private static readonly string[] OfNoCall = ["MethodNotAllowed"];
 
@@ -35,7 +35,7 @@ public sealed partial class OpenApiTests
             .Append("GET /payments");
 
         var documented = Document.Operations.Where(
-            operation => TypesOf(operation, 404).Contains(Scheme + "not-found"));
+            operation => TypesOf(operation, 404).Contains(Problem.TypePrefix + "not-found"));
 
         Assert.Equal(operators.Order(), documented.Select(operation => $"{operation}").Order());
     }
@@ -47,17 +47,22 @@ public sealed partial class OpenApiTests
             (operation.Id, operation.NeedsToken), (operation.Id, operation.Responses.ContainsKey(401))));
 
     [Fact]
-    public void The_problems_are_those_of_the_page_with_its_words()
+    public void Problems_are_those_of_the_page_with_its_words_and_those_of_the_code()
     {
         var told = Row().Matches(File.ReadAllText(Repository.PathOf("docs", "problems.md"))).Select(row =>
-            (Scheme + row.Groups[1].Value, row.Groups[2].Value, row.Groups[3].Value,
-                Plain($"{row.Groups[4].Value} {row.Groups[5].Value}")));
+            (Type: Problem.TypePrefix + row.Groups[1].Value, Title: row.Groups[2].Value,
+                Statuses: row.Groups[3].Value, Words: Plain($"{row.Groups[4].Value} {row.Groups[5].Value}"))).ToList();
 
-        var documented = Problems().Select(problem => (
+        var documented = DocumentedProblems().Select(problem => (
             TextOf(problem, "type"), TextOf(problem, "title"), StatusesOf(problem),
             problem["description"]!.GetValue<string>()));
+        // Whatever Kestrel has against a request is a bad one.
+        var answered = typeof(Problems).GetFields(BindingFlags.Public | BindingFlags.Static)
+            .Select(field => (Problem)field.GetValue(null)!)
+            .Select(one => (one.Type, one.Title, one == Problems.BadRequest ? "400, 408" : $"{one.Status}"));
 
         Assert.Equal(told, documented);
+        Assert.Equal(told.Select(row => (row.Type, row.Title, row.Statuses)).Order(), answered.Order());
     }
 
     [Fact]
@@ -76,9 +81,10 @@ public sealed partial class OpenApiTests
         Document.Operations.SelectMany(
             operation => operation.Responses.Keys, (operation, status) => (Operation: operation, Status: status)),
         at => Assert.All(
-            TypesOf(at.Operation, at.Status).Where(type => type.StartsWith(Scheme, StringComparison.Ordinal)),
+            TypesOf(at.Operation, at.Status),
             type => Assert.Contains(
-                $"{at.Status}", StatusesOf(Problems().Single(one => TextOf(one, "type") == type)).Split(", "))));
+                $"{at.Status}",
+                StatusesOf(DocumentedProblems().Single(one => TextOf(one, "type") == type)).Split(", "))));
 
     [Fact]
     public void Every_503_says_when_to_come_back() => Assert.All(
@@ -169,11 +175,11 @@ public sealed partial class OpenApiTests
                 .Select(problem => TextOf(problem.AsObject(), "type"))
             : [];
 
-    private static IEnumerable<JsonObject> Problems() =>
+    private static IEnumerable<JsonObject> DocumentedProblems() =>
         Document.Schemas.Select(schema => schema.Value!).Where(IsProblem).Select(schema => schema.AsObject());
 
     private static bool IsProblem(JsonNode schema) => schema["properties"]?["type"]?["const"] is JsonValue type
-        && type.GetValue<string>().StartsWith(Scheme, StringComparison.Ordinal);
+        && type.GetValue<string>().StartsWith(Problem.TypePrefix, StringComparison.Ordinal);
 
     private static string TextOf(JsonObject problem, string member) =>
         problem["properties"]![member]!["const"]!.GetValue<string>();

@@ -6,22 +6,23 @@ namespace PaymentGateway.Tests.Support;
 internal sealed class GatheredLines(ConsoleFormatter? formatter = null)
 {
     private readonly ConcurrentQueue<string> _lines = new();
-    private readonly ConsoleFormatter _formatter = formatter ?? new JsonLogFormatter(TimeProvider.System);
+    private readonly ConsoleFormatter _formatter = formatter ?? new LogFormatter(LogFormat.Json, TimeProvider.System);
 
     public IReadOnlyCollection<string> Lines => _lines;
 
     /// <summary>For a factory, also for one that loggers exist of already.</summary>
     public ILoggerProvider NewProvider() => new Provider(this);
 
-    private sealed class Provider(GatheredLines gathered) : ILoggerProvider, ISupportExternalScope
+    private void Write<TState>(in LogEntry<TState> entry)
     {
-        public IExternalScopeProvider? Scopes { get; private set; }
+        using var line = new StringWriter();
+        _formatter.Write(entry, null, line);
+        _lines.Enqueue(line.ToString());
+    }
 
-        public GatheredLines Gathered { get; } = gathered;
-
-        public ILogger CreateLogger(string categoryName) => new Category(this, categoryName);
-
-        public void SetScopeProvider(IExternalScopeProvider scopeProvider) => Scopes = scopeProvider;
+    private sealed class Provider(GatheredLines lines) : ILoggerProvider
+    {
+        public ILogger CreateLogger(string categoryName) => new Category(lines, categoryName);
 
         public void Dispose()
         {
@@ -29,7 +30,7 @@ internal sealed class GatheredLines(ConsoleFormatter? formatter = null)
         }
     }
 
-    private sealed class Category(Provider provider, string name) : ILogger
+    private sealed class Category(GatheredLines lines, string name) : ILogger
     {
         public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
@@ -37,12 +38,7 @@ internal sealed class GatheredLines(ConsoleFormatter? formatter = null)
 
         public void Log<TState>(
             LogLevel logLevel, EventId eventId, TState state, Exception? exception,
-            Func<TState, Exception?, string> formatter)
-        {
-            using var line = new StringWriter();
-            provider.Gathered._formatter.Write(
-                new LogEntry<TState>(logLevel, name, eventId, state, exception, formatter), provider.Scopes, line);
-            provider.Gathered._lines.Enqueue(line.ToString());
-        }
+            Func<TState, Exception?, string> formatter) =>
+            lines.Write(new LogEntry<TState>(logLevel, name, eventId, state, exception, formatter));
     }
 }

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Telemetry;
 
 /// <summary>How an instance does, by what its metrics counted since earlier readings.</summary>

@@ -1,21 +1,18 @@
 namespace PaymentGateway.Tests.Telemetry;
 
 /// <summary>What may stand in the log of a gateway that goes through faults: states, and never an amount.</summary>
-public sealed partial class LogLineTests : IAsyncLifetime
+public sealed partial class LogLineTests : OwnRig
 {
     private const string Token = "a-token-of-an-operator";
 
     // No id, time or port looks like one of these.
     private static readonly decimal[] Amounts = [876543.21m, 765432.19m];
-    private static readonly string[] Traces = ["876543", "765432", Token];
+    private static readonly string[] Traces = ["876543", "765432", "876,543", "765,432", Token];
 
     private readonly OwnServerDatabase _database = new();
     private readonly GatheredLines _lines = new();
-    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
+    private protected override TestDatabase NewDatabase() => _database;
 
     [PostgresFact]
     public async Task No_line_of_any_level_names_an_amount_or_the_token_whatever_fails()
@@ -50,7 +47,7 @@ public sealed partial class LogLineTests : IAsyncLifetime
         var gateway = await StartAsync(LogLevel.Information);
         for (var i = 0; i < 200; i++)
             await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 200);
+        await Rig.LedgersReachAsync(byDefault: 200);
         using var refused = await gateway.PostAsync("payments");
         using var unknown = await gateway.AskAsync("nowhere");
         await gateway.GetAsync("payments-summary");
@@ -79,7 +76,7 @@ public sealed partial class LogLineTests : IAsyncLifetime
     private async Task<GatewayHost> StartAsync(LogLevel level, params string[] settings)
     {
         string[] categories = level == LogLevel.Trace ? ["Default", "Microsoft", "System"] : ["Default"];
-        var gateway = await _rig.StartGatewayAsync(
+        var gateway = await Rig.StartGatewayAsync(
             ["Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s",
                 .. categories.Select(category => $"Logging:LogLevel:{category}={level}"), .. settings]);
         gateway.Part<ILoggerFactory>().AddProvider(_lines.NewProvider());
@@ -108,12 +105,12 @@ public sealed partial class LogLineTests : IAsyncLifetime
             new { afterInsert = "reset", times = 1 }, new { afterInsert = "errorBody", times = 1 },
         })
         {
-            await _rig.Default.SetFaultsAsync(fault);
+            await Rig.Default.SetFaultsAsync(fault);
             Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(Guid.NewGuid(), Amounts[0]));
-            await _rig.LedgersReachAsync(byDefault: ++settled);
+            await Rig.LedgersReachAsync(byDefault: ++settled);
         }
 
-        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var parked = Guid.NewGuid();
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(parked, Amounts[0]));
         await Eventually.HoldsAsync(() => Events().Contains("Parked"), "it is parked");
@@ -124,8 +121,12 @@ public sealed partial class LogLineTests : IAsyncLifetime
     {
         var id = Guid.NewGuid();
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id, Amounts[0]));
-        await _rig.LedgersReachAsync(byDefault: 5);
+        await Rig.LedgersReachAsync(byDefault: 5);
+        Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id, Amounts[0]));
         Assert.Equal(HttpStatusCode.Conflict, await gateway.PayAsync(id, Amounts[1]));
+        Assert.Equal(HttpStatusCode.BadRequest, await gateway.PayAsync(Guid.NewGuid(), Amounts[1] + 0.001m));
+        using var listed = await gateway.AskAsync("payments", ("X-Rinha-Token", Token));
+        Assert.Contains("876543.21", await listed.Content.ReadAsStringAsync(), StringComparison.Ordinal);
     }
 
     // The processor has the payment already, and with another amount.
@@ -134,7 +135,7 @@ public sealed partial class LogLineTests : IAsyncLifetime
         var id = Guid.NewGuid();
         using var body = System.Net.Http.Json.JsonContent.Create(
             new { correlationId = id, amount = Amounts[1], requestedAt = DateTime.UtcNow });
-        using var stored = await _rig.Default.Client.PostAsync("payments", body);
+        using var stored = await Rig.Default.Client.PostAsync("payments", body);
         stored.EnsureSuccessStatusCode();
 
         Assert.Equal(HttpStatusCode.Accepted, await gateway.PayAsync(id, Amounts[0]));

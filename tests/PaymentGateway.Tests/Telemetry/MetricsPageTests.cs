@@ -3,25 +3,19 @@ using System.Diagnostics.Metrics;
 namespace PaymentGateway.Tests.Telemetry;
 
 /// <summary>docs/metrics.md says of every instrument what the code says.</summary>
-public sealed class MetricsPageTests : IAsyncLifetime
+public sealed class MetricsPageTests : OwnRig
 {
     private const string Prefix = "payment_gateway.";
 
     private readonly string[] _rows = File.ReadAllLines(Repository.PathOf("docs", "metrics.md"))
         .Where(line => line.StartsWith("| `", StringComparison.Ordinal)).ToArray();
 
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task Every_instrument_has_its_row_and_there_is_no_other()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
         var reader = gateway.Part<MetricListener>();
         reader.Write();
 
@@ -38,7 +32,7 @@ public sealed class MetricsPageTests : IAsyncLifetime
     [PostgresFact]
     public async Task Every_value_of_a_tag_of_ours_is_told()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         var reader = gateway.Part<MetricListener>();
         reader.Write();
         var page = string.Concat(File.ReadAllText(Repository.PathOf("docs", "metrics.md")));
@@ -54,7 +48,7 @@ public sealed class MetricsPageTests : IAsyncLifetime
         var instrument = measured.Instrument;
         var kind = instrument is ObservableUpDownCounter<int> or ObservableUpDownCounter<long> or UpDownCounter<int>
             ? "up-down counter"
-            : measured.Kind.ToString().ToLowerInvariant();
+            : measured.Type;
         var tags = measured.Series.SelectMany(series => series.Tags).Select(tag => $"`{tag.Key}`").Distinct();
         var row = $"| `{instrument.Name.Replace(Prefix, "", StringComparison.Ordinal)}` | {kind} | {instrument.Unit} "
             + $"| {string.Join(", ", tags)} |";

@@ -1,0 +1,88 @@
+using System.Text.Json;
+using PaymentGateway.Leasing;
+using PaymentGateway.Settling;
+using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Dashboard;
+
+/// <summary>
+/// Makes one view of all instances a second for everybody who watches this one, and none while nobody does. Safe from
+/// any thread.
+/// </summary>
+internal sealed partial class OverviewStream(
+    InstanceReader reader, SharedFactsReader facts, Lease lease, LedgerWatch ledger, OverviewBuilder builder,
+    TimeProvider clock, ILogger<OverviewStream> log) : IDisposable
+{
+    private readonly object _gate = new();
+    private readonly PeriodicTimer _timer = new(TimeSpan.FromSeconds(1), clock);
+    private readonly OutageLog _outage = new();
+    private Task<byte[]?> _next = Task.FromResult<byte[]?>(null);
+
+    /// <summary>The next view, as JSON: the same one for all who wait for it. Null when it cannot be made.</summary>
+    public Task<byte[]?> NextAsync()
+    {
+        lock (_gate)
+            return _next.IsCompleted ? _next = MakeAsync() : _next;
+    }
+
+    /// <summary>Ends the view that is awaited.</summary>
+    public void Dispose() => _timer.Dispose();
+
+    private async Task<byte[]?> MakeAsync()
+    {
+        if (!await _timer.WaitForNextTickAsync())
+            throw new OperationCanceledException("The instance stops.");
+
+        try
+        {
+            var shared = await facts.ReadAsync();
+            var view = builder.Make(
+                clock.GetUtcNow().UtcDateTime, lease.Epoch, reader.Read(), ledger.ResetAt is not null, shared);
+            var json = JsonSerializer.SerializeToUtf8Bytes(view, DashboardJsonContext.Default.Overview);
+            // A view without what the database knows may lack just what failed.
+            if (shared is not null)
+                _outage.Succeed();
+            return json;
+        }
+        catch (Exception failed)
+        {
+            // A page that cannot be shown stops no payment.
+            var level = _outage.Fail(LogLevel.Error);
+            Log.Failed(log, level, failed);
+            return null;
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(EventId = 700, Message = "The page /ops cannot be shown")]
+        public static partial void Failed(ILogger log, LogLevel level, Exception failed);
+    }
+}
+
+/// <summary>Asks the database what it knows of all instances. For one loop.</summary>
+internal sealed class SharedFactsReader(
+    LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, TimeProvider clock)
+{
+    // Most of a second; the view then lacks what the database knows.
+    private static readonly TimeSpan AskWithin = TimeSpan.FromMilliseconds(700);
+
+    private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], []));
+
+    /// <returns>Null when the database did not answer in time; nothing more is asked before it has.</returns>
+    public async Task<SharedFacts?> ReadAsync()
+    {
+        if (!_asking.IsCompleted)
+            return null;
+
+        _asking = AskAsync();
+        await Task.WhenAny(_asking, Task.Delay(AskWithin, clock));
+        // Whatever failed it: the page says so, and whoever needs the database logs it.
+        return _asking.IsCompletedSuccessfully ? await _asking : null;
+    }
+
+    private async Task<SharedFacts> AskAsync() => new(
+        await leases.ReadingsAsync(), await ledger.SumAsync(null, null), await health.ReadAsync(),
+        await parked.CountAsync(ParkedCount.CountMax));
+}

@@ -1,0 +1,48 @@
+using PaymentGateway.Configuration;
+using PaymentGateway.Leasing;
+using PaymentGateway.Processors;
+using PaymentGateway.Queueing;
+using PaymentGateway.Recording;
+using PaymentGateway.Settling;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>The gauges of the stages (docs/metrics.md): each reads its stage when somebody asks.</summary>
+internal static class StageGauges
+{
+    /// <summary>The metrics of one instance, with a gauge for each state of its stages.</summary>
+    public static GatewayMetrics CreateMetrics(IServiceProvider parts)
+    {
+        var metrics = new GatewayMetrics(Part<GatewayOptions>());
+        metrics.AddGauge("backlog.payments", "{payment}", "Payments in memory that are not settled.",
+            () => Part<UnsettledPayments>().Count);
+        metrics.AddGauge("backlog.queued", "{payment}", "Those of them that wait to be charged.",
+            () => Part<PaymentQueue>().Count);
+        metrics.AddGauge("backlog.age", "s", "Age of the oldest payment that is not settled, also in the table.",
+            () => AgeOf(Part<StoredBacklog>().Oldest(), Part<UnsettledPayments>().Oldest()));
+        metrics.AddGauge("backlog.overflow", null, "1 while further payments wait in the table.",
+            () => Part<StoredBacklog>().HasOverflow ? 1 : 0);
+        metrics.AddGauge("payments.in_doubt", "{payment}", "Payments that were perhaps charged.",
+            () => Part<DoubtQueue>().Count);
+        // It has no value before it is known: a 0 would end an alert.
+        metrics.AddGauge("parked.payments", "{payment}",
+            "Payments that are parked now, in the whole ledger, up to 10,000.", () => Part<ParkedCount>().Read());
+        metrics.AddGauge("outcomes.unwritten", "{payment}", "Outcomes that are not in the ledger yet.",
+            () => Part<UnwrittenOutcomes>().Count);
+        metrics.AddGauge("lease.held", null, "1 while this instance may charge.", () => Part<Lease>().IsHeld ? 1 : 0);
+        metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
+            () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
+        metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());
+        metrics.Meter.AddRuntimeGauges();
+        return metrics;
+
+        // Asked for when a gauge is read, because most stages need the metrics themselves.
+        T Part<T>() where T : notnull => parts.GetRequiredService<T>();
+
+        double AgeOf(DateTime? stored, DateTime? inMemory) =>
+            new[] { stored, inMemory }.Min() is { } oldest
+                ? Math.Max((Part<TimeProvider>().GetUtcNow().UtcDateTime - oldest).TotalSeconds, 0)
+                : 0;
+    }
+}

@@ -1,0 +1,106 @@
+using System.Collections;
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using System.Text.Json;
+using System.Text.Json.Nodes;
+using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Extensions.Logging.Console;
+using PaymentGateway.Configuration;
+
+namespace PaymentGateway.Telemetry;
+
+/// <summary>
+/// Writes a log entry as one line that nobody forges: text of visible characters, or JSON in ASCII
+/// (docs/operations.md). Any thread.
+/// </summary>
+/// <remarks>The framework's formatters lack what docs/decisions/smaller.md#where-ours-stays names.</remarks>
+internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : ConsoleFormatter(FormatterName)
+{
+    public const string FormatterName = "lines";
+
+    // A generated message has its template among its values.
+    private const string Template = "{OriginalFormat}";
+
+    // Of each level, from Trace up.
+    private static readonly string[] LevelNames = ["trce", "dbug", "info", "warn", "fail", "crit"];
+
+    // The native compiler makes one of these for each type of message, so it does nothing itself.
+    public override void Write<TState>(
+        in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter)
+    {
+        var message = logEntry.Formatter(logEntry.State, logEntry.Exception);
+        textWriter.Write(format == LogFormat.Json
+            ? Json(logEntry.LogLevel, logEntry.Category, logEntry.EventId, message, logEntry.State, logEntry.Exception)
+            : Text(logEntry.LogLevel, logEntry.Category, logEntry.EventId, message, logEntry.Exception));
+        textWriter.Write('\n');
+    }
+
+    private string Now() => clock.GetUtcNow().ToString("yyyy-MM-dd'T'HH:mm:ss.fff'Z'", CultureInfo.InvariantCulture);
+
+    private string Text(LogLevel level, string category, EventId id, string message, Exception? exception)
+    {
+        var line = new StringBuilder(256);
+        line.Append(CultureInfo.InvariantCulture, $"{Now()} {LevelNames[(int)level]}: {category}[{id.Id}] ");
+        AppendVisible(line, message);
+        if (exception is not null)
+            AppendVisible(line.Append(' '), exception.ToString());
+        return line.ToString();
+    }
+
+    // One space for a run of invisible characters, such as an exception's line ends: they would forge a line, or move a
+    // terminal's cursor.
+    private static void AppendVisible(StringBuilder line, string text)
+    {
+        foreach (var letter in text)
+            if (char.GetUnicodeCategory(letter) is not (UnicodeCategory.Control or UnicodeCategory.Format
+                or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator))
+                line.Append(letter);
+            else if (line[^1] != ' ')
+                line.Append(' ');
+    }
+
+    private string Json(
+        LogLevel level, string category, EventId id, string message, object? state, Exception? exception)
+    {
+        var line = new JsonObject
+        {
+            ["time"] = Now(),
+            ["level"] = level.ToString(),
+            ["category"] = category,
+            ["eventId"] = id.Id,
+        };
+        if (id.Name is { } name)
+            line["event"] = name;
+        line["message"] = message;
+        var values = state as IReadOnlyList<KeyValuePair<string, object?>> ?? [];
+        if (TraceOf(values) is { } trace)
+            (line["traceId"], line["spanId"]) = (trace.TraceId.ToHexString(), trace.SpanId.ToHexString());
+        // In camelCase, as in the API: a payment's correlationId has the name that it was posted with.
+        var named = new JsonObject();
+        foreach (var (key, value) in values)
+            if (key != Template)
+                named[JsonNamingPolicy.CamelCase.ConvertName(key)] = ValueOf(value);
+        if (named.Count > 0)
+            line["values"] = named;
+        if (exception is not null)
+            line["exception"] = exception.ToString();
+        return line.ToJsonString();
+    }
+
+    // The trace of the payment among the values outlives its request; otherwise that of what runs here.
+    private static ActivityContext? TraceOf(IEnumerable<KeyValuePair<string, object?>> values) =>
+        values.Select(value => value.Value).OfType<Payment>().FirstOrDefault()?.Trace?.Request
+        ?? (Activity.Current is { IdFormat: ActivityIdFormat.W3C } activity ? activity.Context : null);
+
+    private static JsonNode? ValueOf(object? value) => value switch
+    {
+        null => null,
+        bool flag => flag,
+        int number => number,
+        long number => number,
+        DateTime time => time,
+        IEnumerable many and not string => string.Join(", ", many.Cast<object?>()),
+        _ => Convert.ToString(value, CultureInfo.InvariantCulture),
+    };
+}
