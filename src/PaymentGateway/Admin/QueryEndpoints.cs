@@ -20,6 +20,13 @@ internal static class QueryEndpoints
     {
         var search = routes.ServiceProvider.GetRequiredService<PaymentSearch>();
         routes.MapGetAndHead(OnePath, context => ShowAsync(context, search));
+        admin.MapPaymentList();
+    }
+
+    /// <summary>Maps the list alone, for an operator or for their page.</summary>
+    public static void MapPaymentList(this IEndpointRouteBuilder admin)
+    {
+        var search = admin.ServiceProvider.GetRequiredService<PaymentSearch>();
         admin.MapGet(PaymentEndpoints.Path, context => ListAsync(context, search));
     }
 
@@ -66,8 +73,8 @@ internal sealed record PaymentAnswer(
     {
         var state = StateOf(row);
         return new PaymentAnswer(
-            row.CorrelationId, Money.FromCents(row.AmountCents), PaymentWords.Of(state),
-            row.Processor is { } processor ? PaymentWords.Of((Processor)processor) : null, row.AcceptedAt,
+            row.CorrelationId, Money.FromCents(row.AmountCents), Words.Of(state),
+            row.Processor is { } processor ? Words.Of((Processor)processor) : null, row.AcceptedAt,
             row.RequestedAt, state == PaymentState.InDoubt ? row.InDoubtAt : null, row.ParkedAt, row.ParkedReason,
             row.Attempts);
     }
@@ -100,34 +107,6 @@ internal enum PaymentState
 internal sealed record PaymentList(
     List<PaymentAnswer> Payments,
     [property: JsonIgnore(Condition = JsonIgnoreCondition.Never)] string? Next);
-
-/// <summary>States and processors as the wire has them.</summary>
-internal static class PaymentWords
-{
-    public static string Of(PaymentState state) => state switch
-    {
-        PaymentState.Accepted => "accepted",
-        PaymentState.InDoubt => "in_doubt",
-        PaymentState.Settled => "settled",
-        _ => "parked",
-    };
-
-    public static string Of(Processor processor) => processor == Processor.Default ? "default" : "fallback";
-
-    /// <returns>Null for what no state is.</returns>
-    public static PaymentState? StateOf(string word) => Find(Enum.GetValues<PaymentState>(), Of, word);
-
-    /// <returns>Null for what no processor is.</returns>
-    public static Processor? ProcessorOf(string word) => Find(Enum.GetValues<Processor>(), Of, word);
-
-    private static T? Find<T>(T[] values, Func<T, string> wordOf, string word) where T : struct
-    {
-        foreach (var value in values)
-            if (wordOf(value) == word)
-                return value;
-        return null;
-    }
-}
 
 /// <summary>The answers about single payments, for the serializer.</summary>
 [JsonSourceGenerationOptions(

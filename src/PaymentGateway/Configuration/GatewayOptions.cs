@@ -215,9 +215,6 @@ internal sealed record SettlingOptions(
 /// <param name="MaxRate">How many calls a reconciliation may begin in a second, at both processors together.</param>
 internal sealed record ReconciliationOptions(string? DefaultToken, string? FallbackToken, int MaxRate)
 {
-    private const string DefaultKey = "Gateway:Processors:Default:AdminToken";
-    private const string FallbackKey = "Gateway:Processors:Fallback:AdminToken";
-
     /// <summary>False: not one call of an administrator leaves this instance.</summary>
     public bool IsOn => DefaultToken is not null;
 
@@ -226,27 +223,21 @@ internal sealed record ReconciliationOptions(string? DefaultToken, string? Fallb
     public static ReconciliationOptions Read(SettingsReader settings)
     {
         var options = new ReconciliationOptions(
-            settings.Secret("Gateway:Processors:Default:AdminToken"),
-            settings.Secret("Gateway:Processors:Fallback:AdminToken"),
+            settings.HeaderValue("Gateway:Processors:Default:AdminToken"),
+            settings.HeaderValue("Gateway:Processors:Fallback:AdminToken"),
             settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
-        if (options.DefaultToken is null != options.FallbackToken is null)
-            throw SettingsReader.Wrong(
-                options.DefaultToken is null ? DefaultKey : FallbackKey, "is required beside the other processor's");
-        if (!CanBeSent(options.DefaultToken))
-            throw SettingsReader.Wrong(DefaultKey, "has characters that a header cannot have");
-        if (!CanBeSent(options.FallbackToken))
-            throw SettingsReader.Wrong(FallbackKey, "has characters that a header cannot have");
+        if (options.DefaultToken is null == options.FallbackToken is null)
+            return options;
 
-        return options;
+        var lacking = options.DefaultToken is null ? Processor.Default : Processor.Fallback;
+        throw SettingsReader.Wrong(
+            $"Gateway:Processors:{lacking}:AdminToken", "is required beside the other processor's");
     }
 
     /// <summary>The token of <paramref name="processor"/>.</summary>
     public string TokenOf(Processor processor) =>
         (processor == Processor.Default ? DefaultToken : FallbackToken)
         ?? throw new InvalidOperationException("Reconciliation is off.");
-
-    private static bool CanBeSent(string? token) =>
-        token is null || token.All(one => char.IsAscii(one) && !char.IsControl(one));
 }
 
 /// <summary>A token for an operator's calls. No record: its text must not have the secret.</summary>

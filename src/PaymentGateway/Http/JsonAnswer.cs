@@ -37,3 +37,20 @@ internal sealed class InstantConverter : JsonConverter<DateTime>
     public override void Write(Utf8JsonWriter writer, DateTime value, JsonSerializerOptions options) =>
         writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
 }
+
+/// <summary>Members of an enum in answers, parameters and metrics, such as in_doubt.</summary>
+internal static class Words
+{
+    public static string Of<T>(T value) where T : struct, Enum =>
+        JsonNamingPolicy.SnakeCaseLower.ConvertName(value.ToString());
+
+    /// <returns>Null for the word of no member.</returns>
+    public static T? Find<T>(string word) where T : struct, Enum
+    {
+        foreach (var value in Enum.GetValues<T>())
+            if (Of(value) == word)
+                return value;
+
+        return null;
+    }
+}

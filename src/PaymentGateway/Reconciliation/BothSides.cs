@@ -1,4 +1,5 @@
 using PaymentGateway.Configuration;
+using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Settling;
@@ -33,11 +34,11 @@ internal sealed class BothSides(
             answer => (answer.Result != SummaryResult.Unknown, null), "how much it holds");
         if (outcome.Result == SummaryResult.Refused)
             throw new StoppedException(
-                StopReason.TokenRefused,
-                $"{processor} refused the token: see Gateway__Processors__{processor}__AdminToken.");
+                $"{processor} refused the token: see Gateway__Processors__{processor}__AdminToken.",
+                Problems.ProcessorTokenWrong);
 
         var rows = await ledger.SumAsync(window.From, window.Last);
-        progress.Reached(window.From);
+        progress.Now = progress.Now with { At = window.From };
         var totals = rows.Find(row => row.Processor == (short)processor);
         return new Comparison(
             totals is null ? default : new Sums(totals.Requests, totals.AmountCents),
@@ -83,13 +84,14 @@ internal sealed class BothSides(
         {
             await _rate.AcquireAsync(cancellation);
             var answer = await ask(client).WaitAsync(cancellation);
-            progress.Asked();
+            progress.Now = progress.Now with { Calls = progress.Now.Calls + 1 };
             var (isKnown, retryAfter) = judge(answer);
             if (isKnown)
                 return answer;
 
             if (attempt == Tries)
-                throw new StoppedException(StopReason.ProcessorUnavailable, $"{processor} does not say {question}.");
+                throw new StoppedException(
+                    $"{processor} does not say {question}.", Problems.ProcessorUnavailable, retryAfterSeconds: 5);
 
             await Task.Delay(retryAfter ?? backoff.Next(RetryMaximum), clock, cancellation);
         }

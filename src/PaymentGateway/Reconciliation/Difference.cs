@@ -1,4 +1,4 @@
-using PaymentGateway.Admin;
+using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Storage;
 
@@ -102,37 +102,13 @@ internal sealed record Difference(DifferenceKind Kind, PaymentSides? Payment, Di
 
     /// <summary>Why it is left, where a repair was asked for.</summary>
     public string? Why { get; init; }
-}
 
-/// <summary>The words of answers and metrics.</summary>
-internal static class DifferenceWords
-{
-    /// <summary>The sides that lack it; null where none does.</summary>
-    public static string? LackedBy(Difference difference) => difference.Kind switch
+    /// <summary>The side that lacks it; null where none does.</summary>
+    public string? LackedBy => Kind switch
     {
         DifferenceKind.Unrecorded or DifferenceKind.Unknown => "ledger",
         DifferenceKind.Absent => "processors",
-        DifferenceKind.Misplaced => PaymentWords.Of(difference.Payment!.SettledAt!.Value),
+        DifferenceKind.Misplaced => Words.Of(Payment!.SettledAt!.Value),
         _ => null,
-    };
-
-    public static string Of(DifferenceKind kind) => kind switch
-    {
-        DifferenceKind.Unrecorded => "unrecorded",
-        DifferenceKind.Absent => "absent",
-        DifferenceKind.Misplaced => "misplaced",
-        DifferenceKind.ChargedTwice => "charged_twice",
-        DifferenceKind.Amount => "amount",
-        DifferenceKind.RequestedAt => "requested_at",
-        DifferenceKind.Unknown => "unknown",
-        _ => "sums",
-    };
-
-    public static string Of(RepairResult repair) => repair switch
-    {
-        RepairResult.Recorded => "recorded",
-        RepairResult.Corrected => "corrected",
-        RepairResult.PutBack => "put_back",
-        _ => "left",
     };
 }

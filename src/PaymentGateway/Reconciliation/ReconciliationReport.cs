@@ -37,15 +37,9 @@ internal sealed class ReconciliationReport(ReconciliationQuery query)
 
     /// <summary>As an operator sees it.</summary>
     public ReconciliationAnswer ToAnswer() => new(
-        Outcome, Stopped?.Message, Window?.From, Window?.Last, SidesOf(Default), SidesOf(Fallback), Calls, query.Repair,
+        Outcome, Stopped?.Message, Window?.From, Window?.Last, Default, Fallback, Calls, query.Repair,
         IsTruncated || Stopped is not null, Repaired,
         Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
-
-    private static ComparedTotals? SidesOf(Comparison? compared) => compared is { } both
-        ? new ComparedTotals(Totals(both.Ledger), Totals(both.Held))
-        : null;
-
-    private static WindowTotals Totals(Sums sums) => new(sums.Payments, Money.FromCents(sums.Cents));
 }
 
 /// <summary>
@@ -53,14 +47,8 @@ internal sealed class ReconciliationReport(ReconciliationQuery query)
 /// why it did not come to its end.
 /// </summary>
 internal sealed record ReconciliationAnswer(
-    string Outcome, string? Stopped, DateTime? From, DateTime? To, ComparedTotals? Default, ComparedTotals? Fallback,
+    string Outcome, string? Stopped, DateTime? From, DateTime? To, Comparison? Default, Comparison? Fallback,
     int Calls, bool Repair, bool Truncated, int Repaired, List<DifferenceAnswer> Differences);
-
-/// <summary>The whole window at one processor.</summary>
-internal sealed record ComparedTotals(WindowTotals Ledger, WindowTotals Processor);
-
-/// <summary>How many payments, and the exact sum of their amounts, two places.</summary>
-internal sealed record WindowTotals(long Payments, decimal Amount);
 
 /// <summary>
 /// A difference: of one payment, with what each side has of it; or of a window at one processor, with how many payments
@@ -75,12 +63,12 @@ internal sealed record DifferenceAnswer(
     {
         var (payment, window) = (difference.Payment, difference.Window);
         return new DifferenceAnswer(
-            DifferenceWords.Of(difference.Kind), payment?.Row.CorrelationId, DifferenceWords.LackedBy(difference),
+            Words.Of(difference.Kind), payment?.Row.CorrelationId, difference.LackedBy,
             payment is null ? null : LedgerSide.Of(payment), ProcessorSide.Of(payment?.AtDefault),
-            ProcessorSide.Of(payment?.AtFallback), window is null ? null : PaymentWords.Of(window.Processor),
+            ProcessorSide.Of(payment?.AtFallback), window is null ? null : Words.Of(window.Processor),
             window?.Window.From, window?.Window.Last, window is null ? null : difference.Excess.Payments,
-            window is null ? null : Money.FromCents(difference.Excess.Cents),
-            repair ? DifferenceWords.Of(difference.Repair) : null, difference.Why);
+            window is null ? null : difference.Excess.Amount,
+            repair ? Words.Of(difference.Repair) : null, difference.Why);
     }
 }
 
@@ -88,8 +76,8 @@ internal sealed record DifferenceAnswer(
 internal sealed record LedgerSide(string State, decimal Amount, string? Processor, DateTime? RequestedAt)
 {
     public static LedgerSide Of(PaymentSides payment) => new(
-        PaymentWords.Of(PaymentAnswer.StateOf(payment.Row)), Money.FromCents(payment.Row.AmountCents),
-        payment.SettledAt is { } processor ? PaymentWords.Of(processor) : null, payment.Row.RequestedAt);
+        Words.Of(PaymentAnswer.StateOf(payment.Row)), Money.FromCents(payment.Row.AmountCents),
+        payment.SettledAt is { } processor ? Words.Of(processor) : null, payment.Row.RequestedAt);
 }
 
 /// <summary>A payment that a processor holds; requestedAt is UTC.</summary>
@@ -100,40 +88,22 @@ internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt)
         : null;
 }
 
-/// <summary>How far a reconciliation has come: its phase, calls to processors, and where the comparison is.</summary>
+/// <summary>
+/// How far a reconciliation has come: comparing, naming, confirming or repairing; its calls to processors; and where
+/// the comparison is, UTC.
+/// </summary>
 internal sealed record ProgressAnswer(string Phase, int Calls, DateTime At);
 
-/// <summary>How far a reconciliation has come. One writes, any thread may read.</summary>
+/// <summary>Keeps how far a reconciliation has come. One thread writes, any may read.</summary>
 internal sealed class ReconciliationProgress
 {
-    private int _calls;
-    private long _reached;
-    private volatile bool _begun;
-    private volatile string _phase = "comparing";
+    private volatile ProgressAnswer _now = new("comparing", 0, DateTime.MinValue);
 
-    /// <summary>What it does: comparing, naming, confirming or repairing.</summary>
-    public string Phase
+    public ProgressAnswer Now
     {
-        get => _phase;
-        set => _phase = value;
+        get => _now;
+        set => _now = value;
     }
-
-    /// <summary>Calls to processors so far.</summary>
-    public int Calls => Volatile.Read(ref _calls);
-
-    /// <summary>UTC; where the comparison is.</summary>
-    public DateTime At => new(Volatile.Read(ref _reached), DateTimeKind.Utc);
-
-    /// <summary>Both processors have answered once.</summary>
-    public bool HasBegun
-    {
-        get => _begun;
-        set => _begun = value;
-    }
-
-    public void Asked() => Interlocked.Increment(ref _calls);
-
-    public void Reached(DateTime at) => Volatile.Write(ref _reached, at.Ticks);
 }
 
 /// <summary>The answers of a reconciliation, for the serializer.</summary>

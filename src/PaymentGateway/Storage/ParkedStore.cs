@@ -12,13 +12,6 @@ internal sealed class ParkedStore(SharedConnections connections)
         WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
         """;
 
-    private const string PageSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, parked_at, parked_reason AS reason FROM payments
-        WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
-          AND (@Reason::text IS NULL OR parked_reason = @Reason)
-        ORDER BY accepted_at, correlation_id LIMIT @Limit
-        """;
-
     // Bounded, so that a second of it costs the same however many wait.
     private const string CountSql = $"""
         SELECT reason, count(*) AS payments FROM (
@@ -51,12 +44,6 @@ internal sealed class ParkedStore(SharedConnections connections)
     public Task ParkAsync(ParkArgs parking) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
             ParkSql, parking, commandTimeout: connection.CommandTimeout));
-
-    /// <summary>A page of what is parked, oldest first.</summary>
-    public Task<List<ParkedRow>> PageAsync(ParkedPageArgs page) =>
-        connections.RunAsync(
-            async connection => (await connection.QueryAsync<ParkedRow>(
-                PageSql, page, commandTimeout: connection.CommandTimeout)).AsList());
 
     /// <summary>How many are parked for each reason, of the oldest <paramref name="limit"/>.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
@@ -96,10 +83,3 @@ internal sealed record ParkedCountArgs(int Limit);
 
 /// <summary>How many are parked for a reason.</summary>
 internal sealed record ParkedCountRow(string Reason, long Payments);
-
-/// <summary>A parked payment; without ParkedAt where a version before migration 2 parked it.</summary>
-internal sealed record ParkedRow(
-    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, DateTime? ParkedAt, string Reason)
-{
-    public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
-}

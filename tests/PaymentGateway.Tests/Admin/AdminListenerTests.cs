@@ -25,26 +25,21 @@ public sealed class AdminListenerTests : IAsyncLifetime
         _directory.Delete(recursive: true);
     }
 
-    [PostgresFact]
-    public async Task With_a_socket_of_its_own_an_operators_calls_are_answered_there_only()
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task With_a_listener_of_its_own_an_operators_calls_are_answered_there_only(bool isSocket)
     {
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
-        using var admin = UnixHttp.To(AdminSocket);
+        var port = FreePort();
+        var gateway = await _rig.StartGatewayAsync(
+            $"Admin:Urls=http://{(isSocket ? "unix:" + AdminSocket : $"127.0.0.1:{port}")}");
+        using var admin = isSocket
+            ? UnixHttp.To(AdminSocket)
+            : new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         await AreHiddenAsync(gateway);
         await AreAnsweredAsync(admin);
         await gateway.PayAsync();
-    }
-
-    [PostgresFact]
-    public async Task With_a_port_of_its_own_an_operators_calls_are_answered_there_only()
-    {
-        var port = FreePort();
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
-        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
-
-        await AreHiddenAsync(gateway);
-        await AreAnsweredAsync(admin);
     }
 
     [PostgresFact]
@@ -72,7 +67,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
         var port = FreePort();
         var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
         using var client = UnixHttp.To(gateway.Socket);
-        using var request = new HttpRequestMessage(HttpMethod.Get, "admin/parked");
+        using var request = new HttpRequestMessage(HttpMethod.Get, "admin/actions");
         request.Headers.Host = $"127.0.0.1:{port}";
         request.Headers.Add("X-Forwarded-Host", $"127.0.0.1:{port}");
 
@@ -97,7 +92,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
         var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
 
-        foreach (var path in new[] { "ops", "admin/parked", "payments", $"payments/{id}", "metrics" })
+        foreach (var path in new[] { "ops", "admin/actions", "payments", $"payments/{id}", "metrics" })
             Assert.Equal((path, expected), (path, await StatusAsync(admin, HttpMethod.Get, path, host)));
         Assert.Equal(expected, await StatusAsync(admin, HttpMethod.Post, "purge-payments", host));
         // By the payments' socket nginx asks, and names itself.
@@ -113,9 +108,9 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
-            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", $"Gateway.example:{port}"));
+            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/actions", $"Gateway.example:{port}"));
         Assert.Equal(
-            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "other.example"));
+            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "other.example"));
     }
 
     [PostgresFact]
@@ -126,9 +121,9 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
-            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "gateway.example"));
         admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
-        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "gateway.example"));
     }
 
     [PostgresTheory]
@@ -159,9 +154,9 @@ public sealed class AdminListenerTests : IAsyncLifetime
         await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}", "Admin:Token=secret");
         using var admin = UnixHttp.To(AdminSocket);
 
-        using var without = await admin.GetAsync("admin/parked");
+        using var without = await admin.GetAsync("admin/actions");
         admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
-        using var with = await admin.GetAsync("admin/parked");
+        using var with = await admin.GetAsync("admin/actions");
 
         Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
         Assert.Equal(HttpStatusCode.OK, with.StatusCode);
@@ -183,7 +178,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
     {
         var paths = PathsOf(gateway);
         Assert.Superset(
-            new HashSet<string> { "/purge-payments", "/admin/parked", "/ops/events" }, paths);
+            new HashSet<string> { "/purge-payments", "/admin/actions", "/ops/events" }, paths);
         foreach (var method in Methods)
         {
             var unknown = await AnswerAsync(gateway, method, "/no-such-path");
@@ -215,7 +210,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
 
     private static async Task AreAnsweredAsync(HttpClient admin)
     {
-        Assert.Equal("[]", await admin.GetStringAsync("admin/parked"));
+        Assert.Contains("\"actions\":[", await admin.GetStringAsync("admin/actions"), StringComparison.Ordinal);
         using var purged = await admin.PostAsync("purge-payments", null);
         Assert.Equal(HttpStatusCode.OK, purged.StatusCode);
         using var wrong = await admin.GetAsync("purge-payments");

@@ -110,7 +110,7 @@ public sealed class OperatorCallsTests() : OneGateway(
         using var signedIn = await client.PostAsync("ops/sign-in", new FormUrlEncodedContent([new("token", Reader)]));
         var cookie = Assert.Single(signedIn.Headers.GetValues("Set-Cookie")).Split(';')[0];
 
-        using var listed = await Gateway.AskAsync("ops/parked", ("Cookie", cookie));
+        using var listed = await Gateway.AskAsync("ops/payments", ("Cookie", cookie));
         using var replayed = await Gateway.SendAsync(
             HttpMethod.Post, "ops/parked/replay", ("Cookie", cookie), ("Sec-Fetch-Site", "same-origin"));
 

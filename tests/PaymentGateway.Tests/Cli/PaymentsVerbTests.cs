@@ -23,13 +23,13 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
             : Results.Problem(
                 "No accepted payment has this correlationId.", statusCode: 404,
                 type: "urn:problem:payment-gateway:payment-not-found"));
-        _gateway.MapGet("/admin/parked", () => Results.Json(new { error = false }));
         _gateway.MapPost("/admin/parked/{id}/replay", (string id) => id switch
         {
             Known => Results.Problem("There is no such order.", statusCode: 404),
             Unknown => Results.Problem("It was changed meanwhile.", statusCode: 409, type: "urn:problem:shop:changed"),
             _ => Results.Problem("Come back later.", statusCode: 503),
         });
+        _gateway.MapGet("/admin/actions", () => Results.Json(new { error = false }));
         _gateway.MapPost("/admin/parked/replay", () => Results.Json(new { accepted = true }));
         _gateway.MapPost("/admin/reconciliations", () => Results.Problem(
             "There is nothing at this path.", statusCode: 404, type: "urn:problem:payment-gateway:not-found"));
@@ -83,11 +83,13 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     {
         var all = await AskAsync("payments", "list", "--limit", "1000", "--json", "--state", "in_doubt");
         var some = await AskAsync("payments", "list", "--limit", "201", "--json");
+        var exactly = await AskAsync("payments", "list", "--limit", "450", "--json");
 
         Assert.Equal(
             Enumerable.Range(0, 450),
             all.ReadJson().EnumerateArray().Select(row => row.GetProperty("at").GetInt32()));
         Assert.Equal((201, "more follow: --limit is 201"), (some.ReadJson().GetArrayLength(), some.Error));
+        Assert.Equal((450, ""), (exactly.ReadJson().GetArrayLength(), exactly.Error));
         Assert.Equal(
             ["?limit=200&state=in_doubt", "?limit=200&state=in_doubt&after=200", "?limit=200&state=in_doubt&after=400"],
             _asked.Take(3));
@@ -105,7 +107,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     [InlineData("status")]
     [InlineData("purge --yes")] // A 404 without a problem.
     [InlineData($"payments show {Foreign}")] // An order, perhaps.
-    [InlineData("parked list")]
+    [InlineData("actions")]
     [InlineData("parked replay --all")]
     [InlineData($"parked replay {Known}")] // A problem that is not ours.
     [InlineData($"parked replay {Unknown}")]

@@ -24,7 +24,6 @@ public sealed class InstantConverterTests
                 Write(
                     new PaymentAnswer(Guid.NewGuid(), 1, "settled", "default", at, at, null, null, null, 1),
                     QueryJsonContext.Default.PaymentAnswer),
-                Write([new ParkedPayment(Guid.NewGuid(), 1, at, at, "")], ParkedJsonContext.Default.ListParkedPayment),
                 Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
                 Write(new ProgressAnswer("comparing", 1, at), ReconciliationJsonContext.Default.ProgressAnswer),
             },

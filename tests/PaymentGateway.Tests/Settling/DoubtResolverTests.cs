@@ -201,7 +201,7 @@ public sealed class DoubtResolverTests : IAsyncLifetime
         await _rig.Default.ClearFaultsAsync();
         await _rig.LedgersReachAsync(byDefault: 50);
         await _rig.AssertLedgersAgreeAsync();
-        Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
+        Assert.Equal(PaymentViews.NoPayments, await gateway.GetAsync(PaymentViews.ParkedPath));
         Assert.Equal(0, (await _rig.Fallback.CallsAsync()).Posts);
     }
 
@@ -226,7 +226,8 @@ public sealed class DoubtResolverTests : IAsyncLifetime
     }
 
     private static Task IsParkedAsync(GatewayHost gateway, Guid id) => Eventually.HoldsAsync(
-        async () => (await gateway.GetAsync("admin/parked")).Contains(id.ToString(), StringComparison.Ordinal),
+        async () => (await gateway.GetAsync(PaymentViews.ParkedPath)).Contains(
+            id.ToString(), StringComparison.Ordinal),
         "it is parked");
 
     private async Task<(DateTime AcceptedAt, DateTime RequestedAt)> TimesAsync(Guid id)
