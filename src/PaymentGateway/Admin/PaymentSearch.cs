@@ -52,10 +52,12 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit limit
 
     private Task<List<PaymentRow>> ReadAsync(PaymentQuery query, PaymentCursor before, int count)
     {
-        var page = PaymentPageArgs.Before(before, query.From, count, query.State == PaymentState.Parked);
+        // Parked payments alone have a reason.
+        var parked = query.State == PaymentState.Parked || query.Reason is not null;
+        var page = PaymentPageArgs.Before(before, query.From, count, parked);
         return query.State switch
         {
-            PaymentState.Accepted or PaymentState.Parked => payments.OwnedAsync(page),
+            _ when parked || query.State == PaymentState.Accepted => payments.OwnedAsync(page),
             PaymentState.InDoubt => payments.InDoubtAsync(page),
             null when query.Processor is null => payments.AllAsync(page),
             _ => payments.SettledAsync(page),
@@ -67,11 +69,11 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit limit
 internal sealed record PaymentPage(List<PaymentRow> Payments, PaymentCursor? Next);
 
 /// <summary>
-/// Which payments a client asks for: of one state, of one processor, accepted at From (UTC) or later, so many before a
-/// cursor.
+/// Which payments a client asks for: of one state, of one processor, parked for one reason, accepted at From (UTC) or
+/// later, so many before a cursor.
 /// </summary>
 internal sealed record PaymentQuery(
-    PaymentState? State, Processor? Processor, DateTime From, PaymentCursor Before, int Limit)
+    PaymentState? State, Processor? Processor, string? Reason, DateTime From, PaymentCursor Before, int Limit)
 {
     /// <summary>Reads the parameters; what is wrong or unknown is answered with 400.</summary>
     /// <returns>Null when it was answered.</returns>
@@ -80,6 +82,7 @@ internal sealed record PaymentQuery(
         var reader = new QueryReader(context);
         var state = reader.Word<PaymentState>("state");
         var processor = reader.Word<Processor>("processor");
+        var reason = reader.Text("reason");
         var (from, to) = (reader.Time("from"), reader.Time("to"));
         var limit = reader.Limit();
         var after = reader.After(CursorText.TryRead);
@@ -95,14 +98,15 @@ internal sealed record PaymentQuery(
             ? new PaymentCursor(Timestamps.Truncate(latest).AddMicroseconds(1), Guid.Empty)
             : PaymentCursor.End;
         return new PaymentQuery(
-            state, processor, Timestamps.RoundUp(from ?? default), after?.AcceptedAt < last.AcceptedAt ? after : last,
-            limit);
+            state, processor, reason, Timestamps.RoundUp(from ?? default),
+            after?.AcceptedAt < last.AcceptedAt ? after : last, limit);
     }
 
-    /// <summary>Whether a payment is of the state and the processor that are asked for.</summary>
+    /// <summary>Whether a payment is of the state, the processor and the reason that are asked for.</summary>
     public bool Wants(PaymentRow row) =>
         (State is not { } state || PaymentAnswer.StateOf(row) == state)
-        && (Processor is not { } processor || row.Processor == (short)processor);
+        && (Processor is not { } processor || row.Processor == (short)processor)
+        && (Reason is null || row.ParkedReason == Reason);
 }
 
 /// <summary>A cursor as clients carry it: base64url of the microseconds since 1970 and the id, 32 characters.</summary>

@@ -42,8 +42,6 @@ internal static class ReplayEndpoints
 
         var reader = new QueryReader(context);
         var reason = reader.Text("reason");
-        if (reason?.Contains('\0', StringComparison.Ordinal) == true)
-            reader.Refuse("reason", "must be text without NUL.");
         if (await reader.RefusesAsync())
             return;
 

@@ -8,7 +8,8 @@ namespace PaymentGateway.Cli;
 /// <summary>`parked replay`, `purge` and `actions`: what operators do, and what they did.</summary>
 internal static class OperatorVerbs
 {
-    private static readonly Option<string> Reason =
+    /// <summary>Chooses parked payments.</summary>
+    public static readonly Option<string> Reason =
         GatewayVerb.Text("--reason", "Only those parked for this reason, the whole text.", "text");
 
     private static readonly Argument<Guid?> Id = new("id")

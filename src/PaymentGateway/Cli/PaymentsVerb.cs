@@ -19,6 +19,7 @@ internal static class PaymentsVerb
     [
         GatewayVerb.Text("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
         GatewayVerb.Text("--processor", "Only those settled by default or fallback.", "processor"),
+        OperatorVerbs.Reason,
         GatewayVerb.Text(
             "--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
         GatewayVerb.Text("--to", "Only those accepted then or earlier.", "time"),

@@ -23,10 +23,11 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
         if (!context.Request.Query.TryGetValue(name, out var values))
             return null;
 
-        if (values is [{ Length: > 0 } text])
+        // PostgreSQL has no text with NUL.
+        if (values is [{ Length: > 0 } text] && !text.Contains('\0', StringComparison.Ordinal))
             return text;
 
-        Refuse(name, "must be given once, and not empty.");
+        Refuse(name, "must be given once, not empty and without NUL.");
         return null;
     }
 

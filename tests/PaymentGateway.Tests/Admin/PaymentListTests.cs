@@ -111,6 +111,7 @@ public sealed class PaymentListTests : OneGateway
     [InlineData("state=settled&state=parked", "state")]
     [InlineData("processor=1", "processor")]
     [InlineData("processor=default&state=parked", "processor")]
+    [InlineData("reason=a%00b", "reason")]
     [InlineData("from=yesterday", "from")]
     [InlineData("from=2025-02-30", "from")]
     [InlineData("from=2025-07-15T12:00:01Z&to=2025-07-15T12:00:00Z", "from")]

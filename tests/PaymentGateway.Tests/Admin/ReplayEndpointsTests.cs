@@ -16,6 +16,8 @@ public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTi
     {
         await ParkAsync(1_200, Refused);
         await ParkAsync(5, Other);
+        Assert.Equal(5, (await Gateway.FollowAsync($"reason={Uri.EscapeDataString(Other)}&limit=2")).Count);
+        Assert.Empty(await Gateway.FollowAsync($"state=settled&reason={Uri.EscapeDataString(Other)}"));
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
         await Rig.LedgersReachAsync(byDefault: 1_200);
@@ -35,6 +37,7 @@ public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTi
         await ParkAsync(2, Refused);
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Injected)}", 0);
+        Assert.Empty(await Gateway.FollowAsync($"state=parked&reason={Uri.EscapeDataString(Injected)}"));
         await ParkedAsync(2);
     }
 
