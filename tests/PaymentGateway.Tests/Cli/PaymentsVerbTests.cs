@@ -11,15 +11,18 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     private const string Known = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
     private const string Unknown = "00000000-0000-4000-8000-000000000000";
     private const string Foreign = "00000000-0000-4000-8000-000000000001";
+    private const string Moved = "00000000-0000-4000-8000-000000000002";
 
     private readonly WebApplication _gateway = Create();
     private readonly List<string> _asked = [];
+    private int _redirected;
 
     public Task InitializeAsync()
     {
         _gateway.MapGet("/payments/{id}", (string id) => id == Known
             ? Results.Json(new { correlationId = id, amount = 19.90m, state = "settled", processor = "default" })
             : id == Foreign ? Results.Json(new { id, state = "shipped" })
+            : id == Moved ? Results.Redirect("/elsewhere")
             : Results.Problem(
                 "No accepted payment has this correlationId.", statusCode: 404,
                 type: "urn:problem:payment-gateway:payment-not-found"));
@@ -47,6 +50,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
                 next,
             });
         });
+        _gateway.MapGet("/elsewhere", () => Interlocked.Increment(ref _redirected));
         _gateway.MapGet("/readyz", () => Results.Text("<html>welcome</html>"));
         return _gateway.StartAsync();
     }
@@ -113,6 +117,14 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     [InlineData($"parked replay {Unknown}")]
     public async Task An_answer_of_something_else_than_the_gateway_ends_with_70(string verb) =>
         (await AskAsync(verb.Split(' '))).AssertFailed(70, "is this the gateway?");
+
+    [Fact]
+    public async Task Redirections_are_not_followed_because_the_token_would_go_with_them()
+    {
+        (await AskAsync("payments", "show", Moved, "--token", "secret")).AssertFailed(70, "answered 302");
+
+        Assert.Equal(0, _redirected);
+    }
 
     [Fact]
     public async Task A_503_of_a_proxy_before_the_gateway_ends_with_69_and_its_detail() =>
