@@ -66,15 +66,14 @@ internal static class QueryEndpoints
 /// A payment as a client sees it (contract.md, GET /payments/{id}). Times are UTC; what is not known is left out.
 /// </summary>
 internal sealed record PaymentAnswer(
-    Guid CorrelationId, decimal Amount, string State, string? Processor, DateTime AcceptedAt,
+    Guid CorrelationId, decimal Amount, PaymentState State, Processor? Processor, DateTime AcceptedAt,
     DateTime? RequestedAt, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, short? Attempts)
 {
     public static PaymentAnswer Of(PaymentRow row)
     {
         var state = StateOf(row);
         return new PaymentAnswer(
-            row.CorrelationId, Money.FromCents(row.AmountCents), Words.Of(state),
-            row.Processor is { } processor ? Words.Of((Processor)processor) : null, row.AcceptedAt,
+            row.CorrelationId, Money.FromCents(row.AmountCents), state, (Processor?)row.Processor, row.AcceptedAt,
             row.RequestedAt, state == PaymentState.InDoubt ? row.InDoubtAt : null, row.ParkedAt, row.ParkedReason,
             row.Attempts);
     }
@@ -88,6 +87,7 @@ internal sealed record PaymentAnswer(
 }
 
 /// <summary>What became of a payment so far.</summary>
+[JsonConverter(typeof(WordConverter<PaymentState>))]
 internal enum PaymentState
 {
     /// <summary>Stored; it waits, or a charge is in flight.</summary>
@@ -111,7 +111,7 @@ internal sealed record PaymentList(
 /// <summary>The answers about single payments, for the serializer.</summary>
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-    Converters = [typeof(InstantConverter)])]
+    Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
 [JsonSerializable(typeof(PaymentAnswer))]
 [JsonSerializable(typeof(PaymentList))]
 internal sealed partial class QueryJsonContext : JsonSerializerContext;

@@ -38,7 +38,11 @@ internal sealed class InstantConverter : JsonConverter<DateTime>
         writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
 }
 
-/// <summary>Members of an enum in answers, parameters and metrics, such as in_doubt.</summary>
+/// <summary>Members of an enum in answers, such as in_doubt.</summary>
+internal sealed class WordConverter<T>() : JsonStringEnumConverter<T>(JsonNamingPolicy.SnakeCaseLower)
+    where T : struct, Enum;
+
+/// <summary>The same words in parameters, metrics and the log.</summary>
 internal static class Words
 {
     public static string Of<T>(T value) where T : struct, Enum =>

@@ -207,7 +207,7 @@ internal sealed class EpochOpening(LeaseStore leases, InstanceLock instance, Gat
     /// <exception cref="ConfigurationException">Another instance, whose lease is valid, names others.</exception>
     public async Task<int> OpenAsync()
     {
-        var (defaultUrl, fallbackUrl) = (Text(options.DefaultUrl), Text(options.FallbackUrl));
+        var (defaultUrl, fallbackUrl) = (Text(options.Default.Url), Text(options.Fallback.Url));
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, defaultUrl, fallbackUrl));
         // After the row is committed: of two instances that begin at once, at least one finds the other.

@@ -32,9 +32,10 @@ internal sealed class ProcessorAdminClient : IDisposable
         {
             InnerHandler = connections,
         });
-        _lookUps = new ProcessorClient(_http, options.UrlOf(processor), processor, lease, clock);
-        _summary = new Uri(options.UrlOf(processor), "admin/payments-summary");
-        _token = options.Reconciling.TokenOf(processor);
+        _lookUps = new ProcessorClient(_http, options.Of(processor).Url, processor, lease, clock);
+        _summary = new Uri(options.Of(processor).Url, "admin/payments-summary");
+        _token = options.Of(processor).AdminToken
+            ?? throw new InvalidOperationException("Reconciliation is off.");
         _metrics = metrics;
     }
 

@@ -41,7 +41,7 @@ internal static class ProcessorSetup
         var http = new HttpMessageInvoker(handlers, disposeHandler: false);
         return new ProcessorLane(
             new ProcessorClient(
-                http, options.UrlOf(processor), processor, provider.GetRequiredService<Lease>(), clock),
+                http, options.Of(processor).Url, processor, provider.GetRequiredService<Lease>(), clock),
             provider.GetRequiredKeyedService<ProcessorHealth>(processor), options.Settling,
             provider.GetRequiredService<GatewayMetrics>(), clock);
     }

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
@@ -13,7 +12,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal sealed class BothSides(
     ReconciliationStore ledger, ProcessorAdminClient atDefault, ProcessorAdminClient atFallback,
-    ReconciliationOptions options, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
+    int callsPerSecond, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
 {
     private const int Tries = 3;
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
@@ -23,7 +22,7 @@ internal sealed class BothSides(
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
-    private readonly SettlementRateLimiter _rate = new(clock, options.MaxRate);
+    private readonly SettlementRateLimiter _rate = new(clock, callsPerSecond);
 
     /// <summary>Sums a window at one processor and in the ledger.</summary>
     /// <exception cref="StoppedException">The processor does not answer, or does not take the token.</exception>

@@ -109,7 +109,7 @@ internal sealed partial class DifferenceRepair(
     // does not matter: whoever adopts the payment asks both again.
     private string? WhyNotAbsent(PaymentRow row)
     {
-        if (report.IsTruncated)
+        if (report.Truncated)
             return "Too much differs to charge anything anew: find out why.";
         if (HasLostMuch(_now.Default) || HasLostMuch(_now.Fallback))
             return "A processor has less than half of the payments: is it the right one?";

@@ -27,7 +27,7 @@ internal static class ReconciliationEndpoint
         var stopping = admin.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
         admin.MapPost(Path, async context =>
         {
-            if (!options.Reconciling.IsOn)
+            if (!options.CanReconcile)
             {
                 await ProblemAnswer.WriteAsync(
                     context, Problems.ReconciliationOff,
@@ -64,7 +64,7 @@ internal static class ReconciliationEndpoint
         HttpContext context, Task<ReconciliationReport> run, ReconciliationProgress progress, TimeProvider clock)
     {
         await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
-        if (run.IsCompleted && await run is { Fallback: null, Stopped: { Problem: { } problem } stopped })
+        if (run.IsCompleted && await run is { Fallback: null, Stop: { Problem: { } problem } stopped })
         {
             await ProblemAnswer.WriteAsync(
                 context, problem, stopped.Message, stopped.Parameter, stopped.RetryAfterSeconds);
@@ -85,11 +85,11 @@ internal static class ReconciliationEndpoint
             await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
         }
 
-        var answer = (await run).ToAnswer();
-        OperatorCalls.Tell(context, answer.Outcome);
+        var report = await run;
+        OperatorCalls.Tell(context, report.Outcome);
         await WriteAsync(context, "],\n\"report\":");
         await JsonSerializer.SerializeAsync(
-            context.Response.Body, answer, ReconciliationJsonContext.Default.ReconciliationAnswer,
+            context.Response.Body, report, ReconciliationJsonContext.Default.ReconciliationReport,
             CancellationToken.None);
         await WriteAsync(context, "}\n");
     }
@@ -121,10 +121,11 @@ internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Re
         if (to > closedUntil)
             reader.Refuse(
                 "to", $"may be {closed} now, and no later: younger payments may be in flight.", Problems.InvalidWindow);
-        if (from > (to ?? closedUntil))
+        if (from > to)
+            reader.Refuse("from", "is later than to.", Problems.InvalidWindow);
+        if (from > closedUntil)
             reader.Refuse(
-                "from", to is null ? $"is later than {closed}: younger payments may be in flight." : "is later than to.",
-                Problems.InvalidWindow);
+                "from", $"is later than {closed}: younger payments may be in flight.", Problems.InvalidWindow);
         return await reader.RefusesAsync() ? null : new ReconciliationQuery(from, to, repair ?? false);
     }
 }

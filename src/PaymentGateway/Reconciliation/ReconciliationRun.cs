@@ -44,7 +44,7 @@ internal sealed partial class ReconciliationRun(
         await using var locked = ledger;
         using var limit = new CancellationTokenSource(RunWithin, clock);
         using var over = CancellationTokenSource.CreateLinkedTokenSource(cancellation, limit.Token);
-        var report = new ReconciliationReport(query);
+        var report = new ReconciliationReport(query.Repair);
         try
         {
             await FindAsync(ledger, query, report, progress, over.Token);
@@ -52,7 +52,8 @@ internal sealed partial class ReconciliationRun(
         catch (Exception failed)
         {
             // Whatever it was: differences that were confirmed and repaired until then are reported.
-            report.Stopped = Reason(failed, cancellation.IsCancellationRequested);
+            report.Stop = Reason(failed, cancellation.IsCancellationRequested);
+            report.Truncated = true;
         }
 
         report.Calls = progress.Now.Calls;
@@ -102,7 +103,7 @@ internal sealed partial class ReconciliationRun(
         using var atDefault = Client(Processor.Default);
         using var atFallback = Client(Processor.Fallback);
         var sides = new BothSides(
-            ledger, atDefault, atFallback, options.Reconciling, progress, clock, cancellation);
+            ledger, atDefault, atFallback, options.ReconciliationRate, progress, clock, cancellation);
         var found = new List<DifferingWindow>();
         report.Default = await sides.CompareAsync(Processor.Default, all);
         report.Fallback = await sides.CompareAsync(Processor.Fallback, all);
@@ -112,7 +113,7 @@ internal sealed partial class ReconciliationRun(
         progress.Now = progress.Now with { Phase = "naming" };
         var naming = new DifferenceFinder(ledger, sides);
         var named = found.Count > 0 ? await naming.NameAsync(found) : [];
-        report.IsTruncated = found.Count >= DifferencesMax || naming.IsCutShort;
+        report.Truncated = found.Count >= DifferencesMax || naming.IsCutShort;
         progress.Now = progress.Now with { Phase = "confirming" };
         if (named.Count > 0)
             await Task.Delay(ConfirmAfter, clock, cancellation);
@@ -147,17 +148,15 @@ internal sealed partial class ReconciliationRun(
                 return;
 
             // It differs in another way by now, and nobody has looked into that.
-            report.IsTruncated |= again != differing.Compared;
-            report.Differences.Add(difference);
+            report.Truncated |= again != differing.Compared;
+            Add(difference);
         }
         else if (await sides.FindAsync(difference.Payment!.Row.CorrelationId) is { } again
             && again.Compare() is { } kind)
-            report.Differences.Add(difference with
-            {
-                Kind = kind,
-                Payment = again,
-                HasChanged = kind != difference.Kind,
-            });
+            Add(difference with { Kind = kind, Payment = again, HasChanged = kind != difference.Kind });
+
+        void Add(Difference confirmed) =>
+            report.Differences.Add(confirmed with { Repair = report.Repair ? RepairResult.Left : null });
     }
 
     private static void RefuseWhatLeft(string field, DateTime? bound, DateTime keptFrom)
@@ -182,7 +181,8 @@ internal sealed partial class ReconciliationRun(
         metrics.Reconciliations.Add(1, new KeyValuePair<string, object?>("outcome", report.Outcome));
         foreach (var difference in report.Differences)
             metrics.Differences.Add(
-                1, DifferenceTags.Kind(Words.Of(difference.Kind)), DifferenceTags.Repair(Words.Of(difference.Repair)));
+                1, DifferenceTags.Kind(Words.Of(difference.Kind)),
+                DifferenceTags.Repair(Words.Of(difference.Repair ?? RepairResult.Left)));
     }
 
     private static partial class Log

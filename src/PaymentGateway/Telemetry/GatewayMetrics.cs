@@ -43,11 +43,11 @@ internal sealed class GatewayMetrics : IDisposable
         Differences = Count(
             "reconciliation.differences", "{difference}", "Differences that were named, by kind.");
 
-        _settled = [new(Processor.Default, options.DefaultFee), new(Processor.Fallback, options.FallbackFee)];
+        _settled = [new(Processor.Default, options.Default.Fee), new(Processor.Fallback, options.Fallback.Fee)];
         Sum("payments.settled", "{payment}", "Outcomes in the ledger.", one => one.Payments);
         Sum("settled.amount", "{currency}", "Money settled, in units of the currency.", one => one.Cents / 100m);
         Sum("fee.paid", "{currency}", "Fees of what was settled.", one => one.Cents / 100m * one.Fee);
-        var fees = options.FallbackFee - options.DefaultFee;
+        var fees = options.Fallback.Fee - options.Default.Fee;
         Meter.CreateObservableCounter(
             "payment_gateway.fee.avoided", () => (double)(Interlocked.Read(ref _waitedCents) / 100m * fees),
             "{currency}", "Fees saved by waiting for default while fallback could be used.");

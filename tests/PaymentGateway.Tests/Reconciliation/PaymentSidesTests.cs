@@ -38,7 +38,7 @@ public sealed class PaymentSidesTests
         var kind = sides.Compare();
 
         Assert.Equal(expected, kind is { } one
-            ? $"{Words.Of(one)} {new Difference(one, sides, null).LackedBy}".TrimEnd()
+            ? $"{Words.Of(one)} {new Difference(one, sides, null).Lacks}".TrimEnd()
             : null);
     }
 

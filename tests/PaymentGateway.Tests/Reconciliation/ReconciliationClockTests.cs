@@ -27,7 +27,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         _clock.Advance(TimeSpan.FromMinutes(10));
         var report = await running;
 
-        Assert.StartsWith("Not within 10 minutes", report.Stopped?.Message, StringComparison.Ordinal);
+        Assert.StartsWith("Not within 10 minutes", report.Stopped, StringComparison.Ordinal);
         Assert.Equal(20, await Rig.CountSettledAsync());
     }
 
@@ -41,7 +41,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
             ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
 
         Assert.Equal("stopped", report.Outcome);
-        Assert.StartsWith("It failed", report.Stopped?.Message, StringComparison.Ordinal);
+        Assert.StartsWith("It failed", report.Stopped, StringComparison.Ordinal);
         Assert.Contains("A reconciliation failed", _log.Lines);
     }
 

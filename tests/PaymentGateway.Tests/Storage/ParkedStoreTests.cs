@@ -109,8 +109,9 @@ public sealed class ParkedStoreTests : OwnDatabase
         Assert.Equal(5, (await Parked.ReplayPageAsync(ParkedPageArgs.After(PaymentCursor.Start, null, 100))).Count);
     }
 
-    private async Task<string[]> ReasonsAsync() => await Database.ScalarAsync<string[]?>(
-        $"SELECT array_agg(parked_reason) FROM payments WHERE owner_epoch = {PaymentStates.Sql.Parked}") ?? [];
+    private Task<string[]> ReasonsAsync() => Database.ScalarAsync<string[]>(
+        "SELECT coalesce(array_agg(parked_reason), '{}') FROM payments "
+        + $"WHERE owner_epoch = {PaymentStates.Sql.Parked}");
 
     private async Task<long> SumAsync(int limit) => (await Parked.CountAsync(limit)).Sum(reason => reason.Payments);
 
