@@ -10,61 +10,37 @@ internal static class ActionsEndpoint
 {
     public const string Path = "/admin/actions";
 
-    private const int LimitMax = 200;
-    private const int LimitDefault = 50;
-
     /// <param name="admin">The group of an operator's calls.</param>
     public static void MapActions(this IEndpointRouteBuilder admin)
     {
         var actions = admin.ServiceProvider.GetRequiredService<OperatorActionStore>();
-        var limit = admin.ServiceProvider.GetRequiredService<QueryLimit>();
-        admin.MapGet(Path, context => ListAsync(context, actions, limit));
+        var permits = admin.ServiceProvider.GetRequiredService<QueryLimit>();
+        admin.MapGet(Path, context => ListAsync(context, actions, permits));
     }
 
-    private static async Task ListAsync(HttpContext context, OperatorActionStore actions, QueryLimit limit)
+    private static async Task ListAsync(HttpContext context, OperatorActionStore actions, QueryLimit permits)
     {
-        long count = LimitDefault, before = long.MaxValue;
-        foreach (var (name, values) in context.Request.Query)
-        {
-            var problem = name switch
-            {
-                "limit" when !TryRead(values.ToString(), LimitMax, ref count) =>
-                    $"must be a whole number from 1 to {LimitMax}.",
-                "after" when !TryRead(values.ToString(), long.MaxValue, ref before) =>
-                    "must be the next of an earlier page, as it was.",
-                "limit" or "after" => null,
-                _ => "is no parameter of this call.",
-            };
-            if (problem is null)
-                continue;
-
-            await ProblemAnswer.WriteAsync(context, Problems.InvalidQuery, $"{name} {problem}", name);
+        var reader = new QueryReader(context);
+        var limit = reader.Limit();
+        var before = reader.After(static text =>
+            long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var id) && id > 0
+                ? id : (long?)null);
+        if (await reader.RefusesAsync())
             return;
-        }
 
         // One more than is shown, to know whether another page follows.
-        var (_, rows) = await limit.AskAsync<List<OperatorActionRow>>(
-            async () => await actions.PageAsync(before, (int)count + 1));
+        var (_, rows) = await permits.AskAsync<List<OperatorActionRow>>(
+            async () => await actions.PageAsync(before ?? long.MaxValue, limit + 1));
         if (rows is null)
         {
             await QueryLimit.RefuseAsync(context);
             return;
         }
 
-        var next = rows.Count > count ? $"{rows[(int)count - 1].Id}" : null;
+        var next = rows.Count > limit ? $"{rows[limit - 1].Id}" : null;
         await JsonAnswer.WriteAsync(
-            context, new ActionList(rows.Take((int)count).Select(ActionAnswer.Of).ToList(), next),
+            context, new ActionList(rows.Take(limit).Select(ActionAnswer.Of).ToList(), next),
             ActionsJsonContext.Default.ActionList);
-    }
-
-    private static bool TryRead(string text, long most, ref long value)
-    {
-        if (!long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number)
-            || number < 1 || number > most)
-            return false;
-
-        value = number;
-        return true;
     }
 }
 

@@ -20,6 +20,13 @@ internal static class QueryEndpoints
     {
         var search = routes.ServiceProvider.GetRequiredService<PaymentSearch>();
         routes.MapGetAndHead(OnePath, context => ShowAsync(context, search));
+        admin.MapPaymentList();
+    }
+
+    /// <summary>Maps the list alone, for an operator or for their page.</summary>
+    public static void MapPaymentList(this IEndpointRouteBuilder admin)
+    {
+        var search = admin.ServiceProvider.GetRequiredService<PaymentSearch>();
         admin.MapGet(PaymentEndpoints.Path, context => ListAsync(context, search));
     }
 
@@ -59,15 +66,14 @@ internal static class QueryEndpoints
 /// A payment as a client sees it (contract.md, GET /payments/{id}). Times are UTC; what is not known is left out.
 /// </summary>
 internal sealed record PaymentAnswer(
-    Guid CorrelationId, decimal Amount, string State, string? Processor, DateTime AcceptedAt,
+    Guid CorrelationId, decimal Amount, PaymentState State, Processor? Processor, DateTime AcceptedAt,
     DateTime? RequestedAt, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, short? Attempts)
 {
     public static PaymentAnswer Of(PaymentRow row)
     {
         var state = StateOf(row);
         return new PaymentAnswer(
-            row.CorrelationId, Money.FromCents(row.AmountCents), PaymentWords.Of(state),
-            row.Processor is { } processor ? PaymentWords.Of((Processor)processor) : null, row.AcceptedAt,
+            row.CorrelationId, Money.FromCents(row.AmountCents), state, (Processor?)row.Processor, row.AcceptedAt,
             row.RequestedAt, state == PaymentState.InDoubt ? row.InDoubtAt : null, row.ParkedAt, row.ParkedReason,
             row.Attempts);
     }
@@ -81,6 +87,7 @@ internal sealed record PaymentAnswer(
 }
 
 /// <summary>What became of a payment so far.</summary>
+[JsonConverter(typeof(WordConverter<PaymentState>))]
 internal enum PaymentState
 {
     /// <summary>Stored; it waits, or a charge is in flight.</summary>
@@ -101,38 +108,10 @@ internal sealed record PaymentList(
     List<PaymentAnswer> Payments,
     [property: JsonIgnore(Condition = JsonIgnoreCondition.Never)] string? Next);
 
-/// <summary>States and processors as the wire has them.</summary>
-internal static class PaymentWords
-{
-    public static string Of(PaymentState state) => state switch
-    {
-        PaymentState.Accepted => "accepted",
-        PaymentState.InDoubt => "in_doubt",
-        PaymentState.Settled => "settled",
-        _ => "parked",
-    };
-
-    public static string Of(Processor processor) => processor == Processor.Default ? "default" : "fallback";
-
-    /// <returns>Null for what no state is.</returns>
-    public static PaymentState? StateOf(string word) => Find(Enum.GetValues<PaymentState>(), Of, word);
-
-    /// <returns>Null for what no processor is.</returns>
-    public static Processor? ProcessorOf(string word) => Find(Enum.GetValues<Processor>(), Of, word);
-
-    private static T? Find<T>(T[] values, Func<T, string> wordOf, string word) where T : struct
-    {
-        foreach (var value in values)
-            if (wordOf(value) == word)
-                return value;
-        return null;
-    }
-}
-
 /// <summary>The answers about single payments, for the serializer.</summary>
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-    Converters = [typeof(InstantConverter)])]
+    Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
 [JsonSerializable(typeof(PaymentAnswer))]
 [JsonSerializable(typeof(PaymentList))]
 internal sealed partial class QueryJsonContext : JsonSerializerContext;

@@ -31,8 +31,8 @@ internal static class CommandLine
         return new RootCommand("A payment gateway: runs it, or asks one that runs.")
         {
             run, MigrateVerb.Create(), HealthcheckVerb.Create(), StatusVerb.Create(), PaymentsVerb.Create(),
-            ParkedVerb.Create(), ReconcileVerb.Create(), PurgeVerb.Create(), ActionsVerb.Create(),
-            CompletionVerb.Create(),
+            OperatorVerbs.CreateParked(), ReconcileVerb.Create(), OperatorVerbs.CreatePurge(),
+            OperatorVerbs.CreateActions(), CompletionVerb.Create(),
         };
     }
 

@@ -2,7 +2,7 @@ using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Nodes;
-using System.Text.RegularExpressions;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Cli;
@@ -11,7 +11,7 @@ namespace PaymentGateway.Cli;
 /// <param name="url">As in ASPNETCORE_URLS.</param>
 /// <param name="token">The admin token; null for none.</param>
 /// <param name="cancellation">Ends a call.</param>
-internal sealed partial class GatewayClient(string url, string? token, CancellationToken cancellation) : IDisposable
+internal sealed class GatewayClient(string url, string? token, CancellationToken cancellation) : IDisposable
 {
     // A replay of all takes 2 s, and nginx asks the other instance after 3 s.
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
@@ -26,27 +26,18 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
     /// <param name="members">What a gateway's answer always has.</param>
     /// <exception cref="VerbException">The gateway is unavailable, or the answer is an error, or another's.</exception>
     public async Task<JsonObject> GetAsync(string path, params string[] members) =>
-        Checked((await SendAsync(HttpMethod.Get, path)).Body, members);
-
-    /// <summary>GET of a list.</summary>
-    /// <returns>The rows, and the path of the next page where the header Link names one.</returns>
-    /// <exception cref="VerbException">As with an object.</exception>
-    public async Task<(JsonArray Rows, string? Next)> GetRowsAsync(string path)
-    {
-        var (body, next) = await SendAsync(HttpMethod.Get, path);
-        return (body as JsonArray ?? throw Foreign("the answer is no list"), next);
-    }
+        Checked(await SendAsync(HttpMethod.Get, path), members);
 
     /// <summary>POST without a body, which a gateway answers with an object.</summary>
     /// <exception cref="VerbException">As with GET.</exception>
     public async Task<JsonObject> PostAsync(string path, params string[] members) =>
-        Checked((await SendAsync(HttpMethod.Post, path)).Body, members);
+        Checked(await SendAsync(HttpMethod.Post, path), members);
 
     /// <summary>POST without a body, which a gateway answers with none.</summary>
     /// <exception cref="VerbException">As with GET.</exception>
     public async Task OrderAsync(string path)
     {
-        if ((await SendAsync(HttpMethod.Post, path)).Body is not null)
+        if (await SendAsync(HttpMethod.Post, path) is not null)
             throw Foreign("the answer is not empty");
     }
 
@@ -55,26 +46,8 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
     /// <param name="tell">Gets each line that is an object by itself.</param>
     /// <returns>The whole answer.</returns>
     /// <exception cref="VerbException">As with GET; or the answer stood still, or broke off.</exception>
-    public Task<JsonNode?> PostLongAsync(string path, Func<JsonNode, Task> tell) => AnswerAsync(async () =>
-    {
-        using var request = Request(HttpMethod.Post, path);
-        using var answer = await _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancellation);
-        await using var body = await answer.Content.ReadAsStreamAsync(cancellation);
-        using var reader = new StreamReader(body);
-        var text = new StringBuilder();
-        while (await reader.ReadLineAsync(cancellation).AsTask()
-            .WaitAsync(AnswerLimit, TimeProvider.System, cancellation) is { } line)
-        {
-            text.AppendLine(line);
-            if (line.StartsWith("{\"phase\"", StringComparison.Ordinal)
-                && JsonNode.Parse(line.TrimEnd(']', ',')) is { } progress)
-                await tell(progress);
-        }
-
-        return answer.IsSuccessStatusCode
-            ? JsonNode.Parse(text.ToString())
-            : throw AnsweredError.Of(url, (int)answer.StatusCode, text.ToString());
-    });
+    public Task<JsonNode?> PostLongAsync(string path, Func<JsonNode, Task> tell) =>
+        SendAsync(HttpMethod.Post, path, tell);
 
     public void Dispose() => _http.Dispose();
 
@@ -104,17 +77,27 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
         throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
     }
 
-    private Task<(JsonNode? Body, string? Next)> SendAsync(HttpMethod method, string path) => AnswerAsync(async () =>
+    private Task<JsonNode?> SendAsync(
+        HttpMethod method, string path, Func<JsonNode, Task>? tell = null) => AnswerAsync(async () =>
     {
         using var request = Request(method, path);
-        using var answer = await _http.SendAsync(request, cancellation);
-        var body = await answer.Content.ReadAsStringAsync(cancellation);
-        if (!answer.IsSuccessStatusCode)
-            throw AnsweredError.Of(url, (int)answer.StatusCode, body);
+        using var answer = await _http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancellation);
+        await using var body = await answer.Content.ReadAsStreamAsync(cancellation);
+        using var reader = new StreamReader(body);
+        var text = new StringBuilder();
+        while (await reader.ReadLineAsync(cancellation).AsTask()
+            .WaitAsync(AnswerLimit, TimeProvider.System, cancellation) is { } line)
+        {
+            text.AppendLine(line);
+            if (tell is not null && line.StartsWith("{\"phase\"", StringComparison.Ordinal)
+                && JsonNode.Parse(line.TrimEnd(']', ',')) is { } progress)
+                await tell(progress);
+        }
 
-        var link = answer.Headers.TryGetValues("Link", out var links) ? string.Join(", ", links) : "";
-        var next = NextLink().Match(link);
-        return (body.Length == 0 ? null : JsonNode.Parse(body), next.Success ? next.Groups[1].Value : null);
+        if (!answer.IsSuccessStatusCode)
+            throw Refused((int)answer.StatusCode, text.ToString());
+
+        return text.Length == 0 ? null : JsonNode.Parse(text.ToString());
     });
 
     private HttpRequestMessage Request(HttpMethod method, string path)
@@ -156,6 +139,48 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
 
     private VerbException Foreign(string why) => new(ExitCodes.Failed, $"{url}: {why}; is this the gateway?");
 
+    // What an error that was answered means for a verb; only a gateway's own says what it is about.
+    private VerbException Refused(int status, string body)
+    {
+        var (type, detail) = ProblemOf(body);
+        // A 404 of a call itself has a type of its own; this one says that the listener does not have the path.
+        if (status == 404 && type == Problems.NotFound.Type)
+            return new VerbException(
+                ExitCodes.Usage, $"--url: {url} is not an operator's listener; use one of Gateway__Admin__Urls");
+
+        var exitCode = status switch
+        {
+            // These a proxy says as well, for a gateway behind it.
+            429 or 502 or 503 or 504 => ExitCodes.Unavailable,
+            _ when type?.StartsWith(Problem.TypePrefix, StringComparison.Ordinal) != true => (int?)null,
+            400 => ExitCodes.Usage,
+            401 => ExitCodes.NotPermitted,
+            403 when type == Problems.RoleNeeded.Type => ExitCodes.NotPermitted,
+            403 => ExitCodes.WrongSetting,
+            404 => ExitCodes.No,
+            409 => ExitCodes.Unavailable,
+            _ => ExitCodes.Failed,
+        };
+        return exitCode is { } known && detail is not null
+            ? new VerbException(known, detail)
+            : new VerbException(exitCode ?? ExitCodes.Failed, $"{url} answered {status}; is this the gateway?");
+    }
+
+    // RFC 9457; a proxy in between, or another service, may answer anything.
+    private static (string? Type, string? Detail) ProblemOf(string body)
+    {
+        try
+        {
+            return JsonNode.Parse(body) is JsonObject problem
+                ? ((string?)problem["type"], (string?)problem["detail"])
+                : default;
+        }
+        catch (Exception other) when (other is JsonException or InvalidOperationException)
+        {
+            return default;
+        }
+    }
+
     private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken over)
     {
         var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
@@ -170,7 +195,4 @@ internal sealed partial class GatewayClient(string url, string? token, Cancellat
             throw;
         }
     }
-
-    [GeneratedRegex("<([^>]+)>; rel=\"next\"")]
-    private static partial Regex NextLink();
 }

@@ -1,4 +1,5 @@
 using System.CommandLine;
+using Microsoft.AspNetCore.WebUtilities;
 
 namespace PaymentGateway.Cli;
 
@@ -13,18 +14,25 @@ internal static class GatewayVerb
     /// <summary>Prints JSON instead of text, on every verb that prints a report.</summary>
     public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };
 
-    private static readonly Option<string> Url = new("--url")
-    {
-        Description = $"Where the gateway is; {UrlVariable}, or {DefaultUrl}. http://unix:/path for a socket. "
-            + "`status` asks the next of several when one does not answer, other verbs ask the first alone.",
-        HelpName = "url",
-    };
+    private static readonly Option<string> Url = Text(
+        "--url", $"Where the gateway is; {UrlVariable}, or {DefaultUrl}. http://unix:/path for a socket. "
+            + "`status` asks the next of several when one does not answer, other verbs ask the first alone.", "url");
 
-    private static readonly Option<string> Token = new("--token")
+    private static readonly Option<string> Token = Text("--token", $"The admin token; {TokenVariable}.", "token");
+
+    /// <summary>An option with a text, which the help calls <paramref name="value"/>.</summary>
+    public static Option<string> Text(string name, string description, string value) =>
+        new(name) { Description = description, HelpName = value };
+
+    /// <summary>A path with the options that were given as parameters of its query.</summary>
+    public static string Query(this ParseResult parsed, string path, params Option<string>[] options)
     {
-        Description = $"The admin token; {TokenVariable}.",
-        HelpName = "token",
-    };
+        foreach (var option in options)
+            if (parsed.GetValue(option) is { } value)
+                path = QueryHelpers.AddQueryString(path, option.Name.TrimStart('-'), value);
+
+        return path;
+    }
 
     /// <param name="name">The verb.</param>
     /// <param name="description">One sentence.</param>

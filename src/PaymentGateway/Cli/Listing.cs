@@ -7,41 +7,12 @@ namespace PaymentGateway.Cli;
 /// <summary>Pages of the gateway as one list.</summary>
 internal static class Listing
 {
+    /// <summary>The most rows that the gateway gives at once.</summary>
+    public const int PageMax = 200;
+
     private const int LimitMax = 100_000;
 
-    public static readonly Option<int> Limit = Create();
-
-    /// <summary>Follows the pages until so many rows are there, or there are no more.</summary>
-    /// <param name="first">The path of the first page.</param>
-    /// <param name="limit">Rows at most.</param>
-    /// <param name="ask">The rows of a page, and the path of the next one.</param>
-    public static async Task<Report> FollowAsync(
-        string first, int limit, Func<string, Task<(JsonArray? Rows, string? Next)>> ask)
-    {
-        var all = new JsonArray();
-        var (next, more) = ((string?)first, true);
-        while (next is not null && all.Count < limit)
-        {
-            var left = limit - all.Count;
-            (var rows, next) = await ask(next);
-            foreach (var row in (rows ?? []).Take(left))
-                all.Add(row?.DeepClone());
-            more = next is not null || rows?.Count > left;
-        }
-
-        return new Report(all, Note: more ? $"more follow: --limit is {limit}" : null);
-    }
-
-    /// <summary>The same of answers that have their rows in a member, and the next page's cursor in next.</summary>
-    public static Task<Report> FollowAsync(GatewayClient gateway, string member, string first, int limit) =>
-        FollowAsync(first, limit, async path =>
-        {
-            var body = await gateway.GetAsync(path, member, "next");
-            var next = (string?)body["next"] is { } cursor ? $"{first}&after={Uri.EscapeDataString(cursor)}" : null;
-            return (body[member] as JsonArray, next);
-        });
-
-    private static Option<int> Create() => new("--limit")
+    public static readonly Option<int> Limit = new("--limit")
     {
         Description = $"How many at most, from 1 to {LimitMax}.",
         HelpName = "count",
@@ -56,4 +27,31 @@ internal static class Listing
             return 0;
         },
     };
+
+    /// <summary>Follows the pages until so many rows are there, or there are no more.</summary>
+    /// <param name="gateway">Answers each page with its rows in a member, and the next page's cursor in next.</param>
+    /// <param name="parsed">Has the limit and the filters.</param>
+    /// <param name="member">The one with the rows.</param>
+    /// <param name="path">Of the list.</param>
+    /// <param name="filters">Options that choose rows.</param>
+    public static async Task<Report> FollowAsync(
+        GatewayClient gateway, ParseResult parsed, string member, string path, params Option<string>[] filters)
+    {
+        var limit = parsed.GetValue(Limit);
+        var first = parsed.Query($"{path}?limit={Math.Min(limit, PageMax)}", filters);
+        var all = new JsonArray();
+        for (var next = first; ;)
+        {
+            var page = await gateway.GetAsync(next, member, "next");
+            var (rows, left) = (page[member] as JsonArray ?? [], limit - all.Count);
+            foreach (var row in rows.Take(left))
+                all.Add(row?.DeepClone());
+            var cursor = (string?)page["next"];
+            if (cursor is null || all.Count == limit)
+                return new Report(
+                    all, Note: cursor is not null || rows.Count > left ? $"more follow: --limit is {limit}" : null);
+
+            next = $"{first}&after={Uri.EscapeDataString(cursor)}";
+        }
+    }
 }

@@ -17,17 +17,11 @@ internal static class MigrateVerb
     // Nobody waits for it, as for a start, and a large table may need it.
     private const int CommandSeconds = 3_600;
 
-    private static readonly Option<string> Ledger = new("--ledger")
-    {
-        Description = "The connection string; the setting ConnectionStrings__Ledger.",
-        HelpName = "string",
-    };
+    private static readonly Option<string> Ledger = GatewayVerb.Text(
+        "--ledger", "The connection string; the setting ConnectionStrings__Ledger.", "string");
 
-    private static readonly Option<string> Profile = new("--profile")
-    {
-        Description = "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.",
-        HelpName = "profile",
-    };
+    private static readonly Option<string> Profile = GatewayVerb.Text(
+        "--profile", "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.", "profile");
 
     public static Command Create()
     {

@@ -7,9 +7,6 @@ namespace PaymentGateway.Cli;
 /// <summary>`payments show` and `payments list`: what became of payments.</summary>
 internal static class PaymentsVerb
 {
-    // The most that the gateway gives at once.
-    private const int PageMax = 200;
-
     private static readonly Argument<Guid?> Id = new("id")
     {
         Description = "The correlationId.",
@@ -20,10 +17,12 @@ internal static class PaymentsVerb
     // The gateway checks these and says what they may be.
     private static readonly Option<string>[] Filters =
     [
-        Filter("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
-        Filter("--processor", "Only those settled by default or fallback.", "processor"),
-        Filter("--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
-        Filter("--to", "Only those accepted then or earlier.", "time"),
+        GatewayVerb.Text("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
+        GatewayVerb.Text("--processor", "Only those settled by default or fallback.", "processor"),
+        OperatorVerbs.Reason,
+        GatewayVerb.Text(
+            "--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
+        GatewayVerb.Text("--to", "Only those accepted then or earlier.", "time"),
     ];
 
     public static Command Create()
@@ -34,7 +33,10 @@ internal static class PaymentsVerb
                 $"{PaymentEndpoints.Path}/{parsed.GetValue(Id)}", "correlationId", "state")));
         show.Add(Id);
 
-        var list = GatewayVerb.Create("list", "Lists payments, the newest first.", ListAsync);
+        var list = GatewayVerb.Create(
+            "list", "Lists payments, the newest first.",
+            static (gateway, parsed) => Listing.FollowAsync(
+                gateway, parsed, "payments", PaymentEndpoints.Path, Filters));
         foreach (var filter in Filters)
             list.Add(filter);
         list.Add(Listing.Limit);
@@ -51,17 +53,4 @@ internal static class PaymentsVerb
         given.AddError($"'{token.Value}' is not a correlationId, which is a UUID");
         return null;
     }
-
-    private static Task<Report> ListAsync(GatewayClient gateway, ParseResult parsed)
-    {
-        var limit = parsed.GetValue(Listing.Limit);
-        var query = string.Concat(Filters.Select(filter => parsed.GetValue(filter) is { } value
-            ? $"&{filter.Name.TrimStart('-')}={Uri.EscapeDataString(value)}"
-            : ""));
-        return Listing.FollowAsync(
-            gateway, "payments", $"{PaymentEndpoints.Path}?limit={Math.Min(limit, PageMax)}{query}", limit);
-    }
-
-    private static Option<string> Filter(string name, string description, string value) =>
-        new(name) { Description = description, HelpName = value };
 }

@@ -8,17 +8,11 @@ namespace PaymentGateway.Cli;
 /// <summary>`reconcile`: compares the ledger with what the processors hold, and repairs it where told to.</summary>
 internal static class ReconcileVerb
 {
-    private static readonly Option<string> From = new("--from")
-    {
-        Description = "The first requestedAt; ISO 8601, UTC unless a zone is given. The oldest, where not given.",
-        HelpName = "time",
-    };
+    private static readonly Option<string> From = GatewayVerb.Text(
+        "--from", "The first requestedAt; ISO 8601, UTC unless a zone is given. The oldest, where not given.", "time");
 
-    private static readonly Option<string> To = new("--to")
-    {
-        Description = "The last requestedAt. The latest that nothing is in flight of, where not given.",
-        HelpName = "time",
-    };
+    private static readonly Option<string> To = GatewayVerb.Text(
+        "--to", "The last requestedAt. The latest that nothing is in flight of, where not given.", "time");
 
     private static readonly Option<bool> Repair = new("--repair")
     {
@@ -37,8 +31,8 @@ internal static class ReconcileVerb
 
     private static async Task<Report> AskAsync(GatewayClient gateway, ParseResult parsed)
     {
-        var path = $"{ReconciliationEndpoint.Path}?repair={(parsed.GetValue(Repair) ? "true" : "false")}"
-            + Bound("from", parsed.GetValue(From)) + Bound("to", parsed.GetValue(To));
+        var path = parsed.Query(
+            $"{ReconciliationEndpoint.Path}?repair={(parsed.GetValue(Repair) ? "true" : "false")}", From, To);
         var error = parsed.InvocationConfiguration.Error;
         var answer = await gateway.PostLongAsync(path, line => TellAsync(error, line));
         if (answer?["report"] is not JsonObject report || (string?)report["outcome"] is not { } outcome)
@@ -85,7 +79,4 @@ internal static class ReconcileVerb
     private static async Task TellAsync(TextWriter error, JsonNode progress) =>
         await error.WriteLineAsync(string.Create(
             CultureInfo.InvariantCulture, $"{progress["phase"]}, {progress["calls"]} calls, at {progress["at"]}"));
-
-    private static string Bound(string name, string? time) =>
-        time is null ? "" : $"&{name}={Uri.EscapeDataString(time)}";
 }

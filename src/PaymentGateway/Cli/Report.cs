@@ -37,26 +37,16 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
     private string ToText() => Content switch
     {
         JsonArray { Count: 0 } => "none",
-        JsonArray rows => Table(rows),
-        _ => Aligned(Cells(Content).ConvertAll(static cell => new[] { cell.Name, cell.Text })),
+        JsonArray rows => Table(rows.Select(Flat).ToList()),
+        _ => Aligned(Flat(Content).Select(static member => new[] { member.Key, member.Value }).ToList()),
     };
 
     // Members that only some rows have, such as a processor, are columns too.
-    private static string Table(JsonArray rows)
+    private static string Table(List<Dictionary<string, string>> rows)
     {
-        var columns = new List<string>();
-        var cells = new List<List<Cell>>(rows.Count);
-        foreach (var row in rows)
-        {
-            cells.Add(Cells(row));
-            foreach (var cell in cells[^1])
-                if (!columns.Contains(cell.Name))
-                    columns.Add(cell.Name);
-        }
-
-        var lines = cells.ConvertAll(row => columns
-            .ConvertAll(column => row.Find(cell => cell.Name == column)?.Text ?? "-").ToArray());
-        lines.Insert(0, columns.ToArray());
+        var columns = rows.SelectMany(row => row.Keys).Distinct().ToArray();
+        var lines = rows.ConvertAll(row => Array.ConvertAll(columns, column => row.GetValueOrDefault(column, "-")));
+        lines.Insert(0, columns);
         return Aligned(lines);
     }
 
@@ -68,27 +58,21 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
                 widths[at] = Math.Max(widths[at], line[at].Length);
 
         return string.Join(Environment.NewLine, lines.ConvertAll(line =>
-        {
-            var text = new StringBuilder();
-            for (var at = 0; at < widths.Length; at++)
-                text.Append(line[at].PadRight(widths[at] + 2));
-            return text.ToString().TrimEnd();
-        }));
+            string.Concat(line.Select((cell, at) => cell.PadRight(widths[at] + 2))).TrimEnd()));
     }
 
-    private static List<Cell> Cells(JsonNode? node)
+    // The members of inner objects too, as outer.inner, in their order.
+    private static Dictionary<string, string> Flat(JsonNode? node)
     {
-        var cells = new List<Cell>();
-        if (node is JsonObject members)
-            foreach (var (name, value) in members)
-            {
-                if (value is JsonObject)
-                    cells.AddRange(Cells(value).ConvertAll(inner => new Cell($"{name}.{inner.Name}", inner.Text)));
-                else
-                    cells.Add(new Cell(name, TextOf(value)));
-            }
+        var members = new Dictionary<string, string>();
+        foreach (var (name, value) in node as JsonObject ?? [])
+            if (value is JsonObject)
+                foreach (var (inner, text) in Flat(value))
+                    members[$"{name}.{inner}"] = text;
+            else
+                members[name] = TextOf(value);
 
-        return cells;
+        return members;
     }
 
     private static string TextOf(JsonNode? value) => value switch
@@ -97,7 +81,4 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
         JsonArray items => string.Join(" ", (IEnumerable<JsonNode?>)items),
         _ => value.ToString(),
     };
-
-    // A class: LINQ and lists over structs are compiled once more for each, and make the binary larger.
-    private sealed record Cell(string Name, string Text);
 }

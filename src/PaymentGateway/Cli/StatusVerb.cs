@@ -1,6 +1,6 @@
 using System.CommandLine;
 using System.Text.Json.Nodes;
-using PaymentGateway.Admin;
+using PaymentGateway.Accepting;
 using PaymentGateway.Hosting;
 using PaymentGateway.Summarising;
 
@@ -9,8 +9,6 @@ namespace PaymentGateway.Cli;
 /// <summary>`status`: whether the gateway takes payments, what is settled, and what waits for an operator.</summary>
 internal static class StatusVerb
 {
-    private const int ParkedMax = 1_000;
-
     public static Command Create() => GatewayVerb.Create(
         "status", "Says whether the gateway takes payments, what is settled and what is parked.",
         static (gateway, _) => AskAsync(gateway), asksNext: true);
@@ -19,13 +17,16 @@ internal static class StatusVerb
     private static async Task<Report> AskAsync(GatewayClient gateway)
     {
         var status = new JsonObject { ["ready"] = true };
-        Add(status, await gateway.GetAsync(HealthEndpoints.ReadyPath));
-        Add(status, await gateway.GetAsync(AuditEndpoints.SummaryPath, "default", "fallback"));
+        foreach (var (name, value) in await gateway.GetAsync(HealthEndpoints.ReadyPath))
+            status[name] = value?.DeepClone();
+        foreach (var (name, value) in await gateway.GetAsync(AuditEndpoints.SummaryPath, "default", "fallback"))
+            status[name] = value?.DeepClone();
         try
         {
-            var (parked, next) = await gateway.GetRowsAsync($"{ParkedEndpoints.ListPath}?limit={ParkedMax}");
-            status["parked"] = parked.Count;
-            status["moreParked"] = next is not null;
+            var parked = await gateway.GetAsync(
+                $"{PaymentEndpoints.Path}?state=parked&limit={Listing.PageMax}", "payments", "next");
+            status["parked"] = (parked["payments"] as JsonArray)?.Count;
+            status["moreParked"] = parked["next"] is not null;
         }
         catch (VerbException refused) when (refused.ExitCode == ExitCodes.NotPermitted)
         {
@@ -39,11 +40,5 @@ internal static class StatusVerb
         }
 
         return new Report(status);
-    }
-
-    private static void Add(JsonObject status, JsonObject answer)
-    {
-        foreach (var (name, value) in answer)
-            status[name] = value?.DeepClone();
     }
 }

@@ -6,9 +6,8 @@ namespace PaymentGateway.Configuration;
 /// <param name="Tokens">For an operator's calls; none: those calls are open.</param>
 /// <param name="Purger">Who may empty the ledger; where there is a token, it is needed in any case.</param>
 /// <param name="LookUp">Who may look a payment up by its id.</param>
-/// <param name="DefaultFee">What the default processor charges of an amount, for the metrics alone.</param>
-/// <param name="FallbackFee">The same of fallback.</param>
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
+/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at both processors.</param>
 internal sealed record GatewayOptions(
     string Ledger,
     string InstanceName,
@@ -19,19 +18,20 @@ internal sealed record GatewayOptions(
     LogFormat LogFormat,
     bool Durable,
     TimeSpan? Retention,
-    Uri DefaultUrl,
-    Uri FallbackUrl,
-    decimal DefaultFee,
-    decimal FallbackFee,
+    ProcessorOptions Default,
+    ProcessorOptions Fallback,
     IntakeOptions Intake,
     RoutingOptions Routing,
     SettlingOptions Settling,
     RecordingOptions Recording,
     LeasingOptions Leasing,
-    ReconciliationOptions Reconciling)
+    int ReconciliationRate)
 {
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
+
+    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    public bool CanReconcile => Default.AdminToken is not null;
 
     /// <summary>Reads and validates all settings.</summary>
     /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
@@ -50,16 +50,24 @@ internal sealed record GatewayOptions(
             settings.Choice("Gateway:Logging:Format", LogFormat.Text),
             durable,
             settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),
-            settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
-            settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
-            settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
-            settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
+            new ProcessorOptions(
+                settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
+                settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
+                settings.HeaderValue("Gateway:Processors:Default:AdminToken")),
+            new ProcessorOptions(
+                settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
+                settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
+                settings.HeaderValue("Gateway:Processors:Fallback:AdminToken")),
             IntakeOptions.Read(settings),
             RoutingOptions.Read(settings),
             SettlingOptions.Read(settings),
             RecordingOptions.Read(settings),
             LeasingOptions.Read(settings),
-            ReconciliationOptions.Read(settings));
+            settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
+        if (options.Default.AdminToken is null != options.Fallback.AdminToken is null)
+            throw SettingsReader.Wrong(
+                $"Gateway:Processors:{(options.CanReconcile ? Processor.Fallback : Processor.Default)}:AdminToken",
+                "is required beside the other processor's");
         var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
         if (options.Tokens.Count == 0 && tokenless == Tokenless.Loopback)
             urls.RequireLoopback();
@@ -78,11 +86,14 @@ internal sealed record GatewayOptions(
     public static string? ReadSecretsDirectory(SettingsReader settings) =>
         settings.OptionalText("Gateway:Secrets:Directory");
 
-    /// <summary>Where <paramref name="processor"/> listens.</summary>
-    public Uri UrlOf(Processor processor) => processor == Processor.Default ? DefaultUrl : FallbackUrl;
-
-    public decimal FeeOf(Processor processor) => processor == Processor.Default ? DefaultFee : FallbackFee;
+    public ProcessorOptions Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
 }
+
+/// <summary>How a processor is reached.</summary>
+/// <param name="Url">Where it listens.</param>
+/// <param name="Fee">What it charges of an amount, for the metrics alone.</param>
+/// <param name="AdminToken">Of its administration; null where reconciliation is off.</param>
+internal sealed record ProcessorOptions(Uri Url, decimal Fee, string? AdminToken);
 
 /// <summary>What PostgreSQL keeps over its own crash.</summary>
 internal enum StorageProfile
@@ -209,46 +220,6 @@ internal sealed record SettlingOptions(
 
         return options;
     }
-}
-
-/// <summary>How ledgers are reconciled; without the processors' tokens they are not.</summary>
-/// <param name="DefaultToken">Of default's administration; null where reconciliation is off.</param>
-/// <param name="FallbackToken">The same of fallback.</param>
-/// <param name="MaxRate">How many calls a reconciliation may begin in a second, at both processors together.</param>
-internal sealed record ReconciliationOptions(string? DefaultToken, string? FallbackToken, int MaxRate)
-{
-    private const string DefaultKey = "Gateway:Processors:Default:AdminToken";
-    private const string FallbackKey = "Gateway:Processors:Fallback:AdminToken";
-
-    /// <summary>False: not one call of an administrator leaves this instance.</summary>
-    public bool IsOn => DefaultToken is not null;
-
-    /// <summary>Reads both tokens, or none.</summary>
-    /// <exception cref="ConfigurationException">One of them is missing, or cannot be sent in a header.</exception>
-    public static ReconciliationOptions Read(SettingsReader settings)
-    {
-        var options = new ReconciliationOptions(
-            settings.Secret("Gateway:Processors:Default:AdminToken"),
-            settings.Secret("Gateway:Processors:Fallback:AdminToken"),
-            settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
-        if (options.DefaultToken is null != options.FallbackToken is null)
-            throw SettingsReader.Wrong(
-                options.DefaultToken is null ? DefaultKey : FallbackKey, "is required beside the other processor's");
-        if (!CanBeSent(options.DefaultToken))
-            throw SettingsReader.Wrong(DefaultKey, "has characters that a header cannot have");
-        if (!CanBeSent(options.FallbackToken))
-            throw SettingsReader.Wrong(FallbackKey, "has characters that a header cannot have");
-
-        return options;
-    }
-
-    /// <summary>The token of <paramref name="processor"/>.</summary>
-    public string TokenOf(Processor processor) =>
-        (processor == Processor.Default ? DefaultToken : FallbackToken)
-        ?? throw new InvalidOperationException("Reconciliation is off.");
-
-    private static bool CanBeSent(string? token) =>
-        token is null || token.All(one => char.IsAscii(one) && !char.IsControl(one));
 }
 
 /// <summary>A token for an operator's calls. No record: its text must not have the secret.</summary>

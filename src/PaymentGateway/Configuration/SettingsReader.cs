@@ -19,6 +19,15 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
     public string? Secret(string key) =>
         OptionalText(key) ?? (configuration[key] is null ? null : throw Wrong(key, "is empty"));
 
+    /// <summary>A secret that a header can have.</summary>
+    public string? HeaderValue(string key)
+    {
+        var value = Secret(key);
+        return value is null || value.All(one => char.IsAscii(one) && !char.IsControl(one))
+            ? value
+            : throw Wrong(key, "has characters that a header cannot have");
+    }
+
     public string Text(string key, string fallback) => OptionalText(key) ?? fallback;
 
     public string Required(string key) => OptionalText(key) ?? throw Wrong(key, "is required");

@@ -37,7 +37,8 @@ internal static class OpsPage
 
         var calls = routes.MapSessionGroup(Path);
         calls.MapGet("/events", routes.ServiceProvider.GetRequiredService<OpsEvents>().AnswerAsync);
-        calls.MapParked("/parked");
+        calls.MapPaymentList();
+        calls.MapReplays("/parked");
     }
 
     /// <summary>What the page is made with, for every instance.</summary>

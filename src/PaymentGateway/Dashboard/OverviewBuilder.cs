@@ -69,7 +69,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         var row = totals.Find(one => one.Processor == (short)processor);
         var amount = Money.FromCents(row?.AmountCents ?? 0);
-        var rate = Options.FeeOf(processor);
+        var rate = Options.Of(processor).Fee;
         return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
     }
 

@@ -53,7 +53,7 @@ internal static partial class GatewayApp
         var admin = app.MapAdminGroup();
         app.MapAudit(
             options.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
-        admin.MapParked();
+        admin.MapReplays();
         admin.MapReconciliations();
         MapMetrics(admin);
         admin.MapActions();

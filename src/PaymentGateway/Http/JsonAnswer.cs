@@ -33,3 +33,24 @@ internal sealed class InstantConverter : JsonConverter<DateTime>
     public override void Write(Utf8JsonWriter writer, DateTime value, JsonSerializerOptions options) =>
         writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
 }
+
+/// <summary>Members of an enum in answers, such as in_doubt.</summary>
+internal sealed class WordConverter<T>() : JsonStringEnumConverter<T>(JsonNamingPolicy.SnakeCaseLower)
+    where T : struct, Enum;
+
+/// <summary>The same words in parameters, metrics and the log.</summary>
+internal static class Words
+{
+    public static string Of<T>(T value) where T : struct, Enum =>
+        JsonNamingPolicy.SnakeCaseLower.ConvertName(value.ToString());
+
+    /// <returns>Null for the word of no member.</returns>
+    public static T? Find<T>(string word) where T : struct, Enum
+    {
+        foreach (var value in Enum.GetValues<T>())
+            if (Of(value) == word)
+                return value;
+
+        return null;
+    }
+}

@@ -18,7 +18,7 @@ internal sealed class ProcessorAdminClient(
         processor, options, ProcessorClient.Connect(options.Settling, most: 1),
         new ProcessorHealth(clock, options.Routing), lease, metrics, clock, log);
 
-    private readonly Uri _summary = new(options.UrlOf(processor), "admin/payments-summary");
+    private readonly Uri _summary = new(options.Of(processor).Url, "admin/payments-summary");
 
     public Processor Processor => processor;
 
@@ -28,7 +28,7 @@ internal sealed class ProcessorAdminClient(
         var window = string.Create(
             CultureInfo.InvariantCulture,
             $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
-        var answer = await _client.GetAsync(new Uri(_summary, window), options.Reconciling.TokenOf(processor));
+        var answer = await _client.GetAsync(new Uri(_summary, window), options.Of(processor).AdminToken);
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
         metrics.Calls.Add(1, Tags.Of(processor), Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
         if (summary is not null)

@@ -1,4 +1,4 @@
-using PaymentGateway.Configuration;
+using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Settling;
@@ -12,7 +12,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal sealed class BothSides(
     ReconciliationStore ledger, ProcessorAdminClient atDefault, ProcessorAdminClient atFallback,
-    ReconciliationOptions options, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
+    int callsPerSecond, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
 {
     private const int Tries = 3;
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
@@ -22,7 +22,7 @@ internal sealed class BothSides(
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
-    private readonly SettlementRateLimiter _rate = new(clock, options.MaxRate);
+    private readonly SettlementRateLimiter _rate = new(clock, callsPerSecond);
 
     /// <summary>Sums a window at one processor and in the ledger.</summary>
     /// <exception cref="StoppedException">The processor does not answer, or does not take the token.</exception>
@@ -33,11 +33,11 @@ internal sealed class BothSides(
             answer => (answer.Result != SummaryResult.Unknown, null), "how much it holds");
         if (outcome.Result == SummaryResult.Refused)
             throw new StoppedException(
-                StopReason.TokenRefused,
-                $"{processor} refused the token: see Gateway__Processors__{processor}__AdminToken.");
+                $"{processor} refused the token: see Gateway__Processors__{processor}__AdminToken.",
+                Problems.ProcessorTokenWrong);
 
         var rows = await ledger.SumAsync(window.From, window.Last);
-        progress.Reached(window.From);
+        progress.Now = progress.Now with { At = window.From };
         var totals = rows.Find(row => row.Processor == (short)processor);
         return new Comparison(
             totals is null ? default : new Sums(totals.Requests, totals.AmountCents),
@@ -83,13 +83,14 @@ internal sealed class BothSides(
         {
             await _rate.AcquireAsync(cancellation);
             var answer = await ask(client).WaitAsync(cancellation);
-            progress.Asked();
+            progress.Now = progress.Now with { Calls = progress.Now.Calls + 1 };
             var (isKnown, retryAfter) = judge(answer);
             if (isKnown)
                 return answer;
 
             if (attempt == Tries)
-                throw new StoppedException(StopReason.ProcessorUnavailable, $"{processor} does not say {question}.");
+                throw new StoppedException(
+                    $"{processor} does not say {question}.", Problems.ProcessorUnavailable, retryAfterSeconds: 5);
 
             await Task.Delay(retryAfter ?? backoff.Next(RetryMaximum), clock, cancellation);
         }

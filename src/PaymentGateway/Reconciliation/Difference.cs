@@ -1,10 +1,12 @@
-using PaymentGateway.Admin;
+using System.Text.Json.Serialization;
+using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>How ledger and processors differ about a payment, or about a window.</summary>
+[JsonConverter(typeof(WordConverter<DifferenceKind>))]
 internal enum DifferenceKind
 {
     /// <summary>A processor holds it, and in the ledger it is not settled.</summary>
@@ -33,9 +35,10 @@ internal enum DifferenceKind
 }
 
 /// <summary>What became of a difference.</summary>
+[JsonConverter(typeof(WordConverter<RepairResult>))]
 internal enum RepairResult
 {
-    /// <summary>No repair was asked for, or none is possible.</summary>
+    /// <summary>It differs still.</summary>
     Left,
 
     /// <summary>The ledger has it as settled now.</summary>
@@ -87,52 +90,53 @@ internal sealed record PaymentSides(PaymentRow Row, LookupOutcome AtDefault, Loo
     }
 }
 
-/// <summary>A difference of one payment, or of a window.</summary>
+/// <summary>
+/// A difference, as it is answered: of one payment, with what each side has of it; or of a window at one processor,
+/// with how many payments the processor has beyond the ledger, and their sum. What does not apply is null.
+/// </summary>
 /// <param name="Payment">Null for a window.</param>
 /// <param name="Window">Null for a payment.</param>
-internal sealed record Difference(DifferenceKind Kind, PaymentSides? Payment, DifferingWindow? Window)
+internal sealed record Difference(
+    DifferenceKind Kind, [property: JsonIgnore] PaymentSides? Payment, [property: JsonIgnore] DifferingWindow? Window)
 {
-    /// <summary>Of a window: what the processor holds beyond the ledger.</summary>
-    public Sums Excess { get; init; }
+    public Guid? CorrelationId => Payment?.Row.CorrelationId;
 
-    /// <summary>It was another kind of difference when it was named.</summary>
-    public bool HasChanged { get; init; }
-
-    public RepairResult Repair { get; init; }
-
-    /// <summary>Why it is left, where a repair was asked for.</summary>
-    public string? Why { get; init; }
-}
-
-/// <summary>The words of answers and metrics.</summary>
-internal static class DifferenceWords
-{
-    /// <summary>The sides that lack it; null where none does.</summary>
-    public static string? LackedBy(Difference difference) => difference.Kind switch
+    /// <summary>The side that lacks it; null where none does.</summary>
+    public string? Lacks => Kind switch
     {
         DifferenceKind.Unrecorded or DifferenceKind.Unknown => "ledger",
         DifferenceKind.Absent => "processors",
-        DifferenceKind.Misplaced => PaymentWords.Of(difference.Payment!.SettledAt!.Value),
+        DifferenceKind.Misplaced => Words.Of(Payment!.SettledAt!.Value),
         _ => null,
     };
 
-    public static string Of(DifferenceKind kind) => kind switch
-    {
-        DifferenceKind.Unrecorded => "unrecorded",
-        DifferenceKind.Absent => "absent",
-        DifferenceKind.Misplaced => "misplaced",
-        DifferenceKind.ChargedTwice => "charged_twice",
-        DifferenceKind.Amount => "amount",
-        DifferenceKind.RequestedAt => "requested_at",
-        DifferenceKind.Unknown => "unknown",
-        _ => "sums",
-    };
+    public LedgerSide? Ledger => Payment is null ? null : LedgerSide.Of(Payment);
 
-    public static string Of(RepairResult repair) => repair switch
-    {
-        RepairResult.Recorded => "recorded",
-        RepairResult.Corrected => "corrected",
-        RepairResult.PutBack => "put_back",
-        _ => "left",
-    };
+    public ProcessorSide? Default => ProcessorSide.Of(Payment?.AtDefault);
+
+    public ProcessorSide? Fallback => ProcessorSide.Of(Payment?.AtFallback);
+
+    public Processor? Processor => Window?.Processor;
+
+    public DateTime? From => Window?.Window.From;
+
+    public DateTime? To => Window?.Window.Last;
+
+    public long? Payments => Window is null ? null : Excess.Payments;
+
+    public decimal? Amount => Window is null ? null : Excess.Amount;
+
+    /// <summary>Null where no repair was asked for.</summary>
+    public RepairResult? Repair { get; init; }
+
+    /// <summary>Why it is left, where a repair was asked for.</summary>
+    public string? Why { get; init; }
+
+    /// <summary>Of a window: what the processor holds beyond the ledger.</summary>
+    [JsonIgnore]
+    public Sums Excess { get; init; }
+
+    /// <summary>It was another kind of difference when it was named.</summary>
+    [JsonIgnore]
+    public bool HasChanged { get; init; }
 }

@@ -1,5 +1,6 @@
 using System.Data.Common;
 using Npgsql;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;
@@ -51,67 +52,63 @@ internal sealed partial class DifferenceRepair(
 
     private async Task<Difference> RepairAsync(Difference difference)
     {
-        if (difference.Payment is not { } payment)
-            return Left(difference, "Only the processor can say which payments these are.");
-        if (difference.HasChanged)
-            return Left(difference, "It changed meanwhile.");
-
-        var row = payment.Row;
-        var repaired = difference.Kind switch
-        {
-            DifferenceKind.ChargedTwice => Left(difference, "One of the processors has to refund it."),
-            DifferenceKind.Absent => await PutBackAsync(difference, row),
-            DifferenceKind.Unrecorded => await RecordAsync(difference, row, payment),
-            _ => await CorrectAsync(difference, row, payment),
-        };
-        if (repaired.Repair != RepairResult.Left)
-            Log.Repaired(
-                log, row.CorrelationId, DifferenceWords.Of(repaired.Repair), DifferenceWords.Of(difference.Kind));
-        return repaired;
-    }
-
-    private async Task<Difference> PutBackAsync(Difference difference, PaymentRow row)
-    {
-        if (WhyNotAbsent(row) is { } why)
+        if (WhyLeft(difference) is { } why)
             return Left(difference, why);
 
-        return await ledger.PutBackAsync(new PutBackArgs(
-                row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!.Value, row.AmountCents,
-                row.RequestedAt!.Value, generation))
-            ? difference with { Repair = RepairResult.PutBack }
-            : Left(difference, "It changed meanwhile, or its instance has older payments unsettled: try again later.");
+        var payment = difference.Payment!;
+        var (repair, isDone, whyNot) = difference.Kind switch
+        {
+            DifferenceKind.Absent => (
+                RepairResult.PutBack, await PutBackAsync(payment.Row),
+                "It changed meanwhile, or its instance has older payments unsettled: try again later."),
+            DifferenceKind.Unrecorded => (
+                RepairResult.Recorded, await RecordAsync(payment),
+                "It was settled or purged meanwhile."),
+            _ => (
+                RepairResult.Corrected, await CorrectAsync(payment),
+                "It changed meanwhile."),
+        };
+        if (!isDone)
+            return Left(difference, whyNot);
+
+        Log.Repaired(log, payment.Row.CorrelationId, Words.Of(repair), Words.Of(difference.Kind));
+        return difference with { Repair = repair };
     }
 
-    private async Task<Difference> RecordAsync(Difference difference, PaymentRow row, PaymentSides payment)
+    private string? WhyLeft(Difference difference) => difference switch
     {
-        if (!lease.IsHeld)
-            return Left(difference, "This instance has no lease now.");
+        { Payment: null } => "Only the processor can say which payments these are.",
+        { HasChanged: true } => "It changed meanwhile.",
+        { Kind: DifferenceKind.ChargedTwice } => "One of the processors has to refund it.",
+        { Kind: DifferenceKind.Unrecorded } when !lease.IsHeld => "This instance has no lease now.",
+        { Kind: DifferenceKind.Absent } => WhyNotAbsent(difference.Payment.Row),
+        _ => null,
+    };
 
-        var by = payment.HeldBy!.Value;
-        var held = payment.At(by);
-        return await ledger.RecordAsync(new RecordHeldArgs(
-                row.CorrelationId, row.AcceptedAt, (int)by, held.AmountCents, held.RequestedAt, generation,
-                lease.Epoch))
-            ? difference with { Repair = RepairResult.Recorded }
-            : Left(difference, "It was settled or purged meanwhile.");
+    private Task<bool> PutBackAsync(PaymentRow row) => ledger.PutBackAsync(new PutBackArgs(
+        row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!.Value, row.AmountCents,
+        row.RequestedAt!.Value, generation));
+
+    private Task<bool> RecordAsync(PaymentSides payment)
+    {
+        var (row, by, held) = (payment.Row, payment.HeldBy!.Value, payment.At(payment.HeldBy.Value));
+        return ledger.RecordAsync(new RecordHeldArgs(
+            row.CorrelationId, row.AcceptedAt, (int)by, held.AmountCents, held.RequestedAt, generation, lease.Epoch));
     }
 
-    private async Task<Difference> CorrectAsync(Difference difference, PaymentRow row, PaymentSides payment)
+    private Task<bool> CorrectAsync(PaymentSides payment)
     {
-        var by = payment.HeldBy!.Value;
-        var held = payment.At(by);
-        return await ledger.CorrectAsync(new CorrectArgs(
-                row.CorrelationId, row.AcceptedAt, row.Processor!.Value, row.AmountCents, row.RequestedAt!.Value,
-                (int)by, held.AmountCents, held.RequestedAt, generation))
-            ? difference with { Repair = RepairResult.Corrected }
-            : Left(difference, "It changed meanwhile.");
+        var (row, by, held) = (payment.Row, payment.HeldBy!.Value, payment.At(payment.HeldBy.Value));
+        return ledger.CorrectAsync(new CorrectArgs(
+            row.CorrelationId, row.AcceptedAt, row.Processor!.Value, row.AmountCents, row.RequestedAt!.Value,
+            (int)by, held.AmountCents, held.RequestedAt, generation));
     }
 
     // A payment that is put back is charged anew, so a 404 must be beyond doubt. How long ago the processors were asked
     // does not matter: whoever adopts the payment asks both again.
     private string? WhyNotAbsent(PaymentRow row)
     {
-        if (report.IsTruncated)
+        if (report.Truncated)
             return "Too much differs to charge anything anew: find out why.";
         if (HasLostMuch(_now.Default) || HasLostMuch(_now.Fallback))
             return "A processor has less than half of the payments: is it the right one?";

@@ -6,90 +6,54 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Reconciliation;
 
-/// <summary>What a reconciliation has found so far.</summary>
-internal sealed class ReconciliationReport(ReconciliationQuery query)
+/// <summary>
+/// What a reconciliation has found so far, and its answer. From and To are the bounds of what was compared, both
+/// inclusive, UTC; null where there was nothing to compare.
+/// </summary>
+internal sealed class ReconciliationReport(bool repair)
 {
-    /// <summary>Null where there was nothing to compare.</summary>
-    public TimeWindow? Window { get; set; }
+    /// <summary>stopped; or agrees, repaired or differs.</summary>
+    public string Outcome =>
+        Stop is not null ? "stopped"
+        : Differences.Count == Repaired && !Truncated ? Repaired > 0 ? "repaired" : "agrees"
+        : "differs";
+
+    /// <summary>Why it did not come to its end.</summary>
+    public string? Stopped => Stop?.Message;
+
+    public DateTime? From => Window?.From;
+
+    public DateTime? To => Window?.Last;
 
     public Comparison? Default { get; set; }
 
     public Comparison? Fallback { get; set; }
 
-    public List<Difference> Differences { get; } = [];
-
-    /// <summary>Calls to both processors.</summary>
+    /// <summary>To both processors.</summary>
     public int Calls { get; set; }
 
+    public bool Repair => repair;
+
     /// <summary>There may be more differences than were looked for, or than were confirmed.</summary>
-    public bool IsTruncated { get; set; }
+    public bool Truncated { get; set; }
 
-    /// <summary>Why it did not come to its end.</summary>
-    public StoppedException? Stopped { get; set; }
+    public int Repaired => Differences.Count(one => one.Repair is not (null or RepairResult.Left));
 
-    public int Repaired => Differences.Count(one => one.Repair != RepairResult.Left);
+    public List<Difference> Differences { get; } = [];
 
-    /// <summary>stopped; or agrees, repaired or differs.</summary>
-    public string Outcome =>
-        Stopped is not null ? "stopped"
-        : Differences.Count == Repaired && !IsTruncated ? Repaired > 0 ? "repaired" : "agrees"
-        : "differs";
+    [JsonIgnore]
+    public TimeWindow? Window { get; set; }
 
-    /// <summary>As an operator sees it.</summary>
-    public ReconciliationAnswer ToAnswer() => new(
-        Outcome, Stopped?.Message, Window?.From, Window?.Last, SidesOf(Default), SidesOf(Fallback), Calls, query.Repair,
-        IsTruncated || Stopped is not null, Repaired,
-        Differences.ConvertAll(one => DifferenceAnswer.Of(one, query.Repair)));
-
-    private static ComparedTotals? SidesOf(Comparison? compared) => compared is { } both
-        ? new ComparedTotals(Totals(both.Ledger), Totals(both.Held))
-        : null;
-
-    private static WindowTotals Totals(Sums sums) => new(sums.Payments, Money.FromCents(sums.Cents));
-}
-
-/// <summary>
-/// The report of a reconciliation. From and To are the bounds of what was compared, both inclusive, UTC; Stopped says
-/// why it did not come to its end.
-/// </summary>
-internal sealed record ReconciliationAnswer(
-    string Outcome, string? Stopped, DateTime? From, DateTime? To, ComparedTotals? Default, ComparedTotals? Fallback,
-    int Calls, bool Repair, bool Truncated, int Repaired, List<DifferenceAnswer> Differences);
-
-/// <summary>The whole window at one processor.</summary>
-internal sealed record ComparedTotals(WindowTotals Ledger, WindowTotals Processor);
-
-/// <summary>How many payments, and the exact sum of their amounts, two places.</summary>
-internal sealed record WindowTotals(long Payments, decimal Amount);
-
-/// <summary>
-/// A difference: of one payment, with what each side has of it; or of a window at one processor, with how many payments
-/// the processor has beyond the ledger, and their sum. What does not apply is left out.
-/// </summary>
-internal sealed record DifferenceAnswer(
-    string Kind, Guid? CorrelationId, string? Lacks, LedgerSide? Ledger, ProcessorSide? Default,
-    ProcessorSide? Fallback, string? Processor, DateTime? From, DateTime? To, long? Payments, decimal? Amount,
-    string? Repair, string? Why)
-{
-    public static DifferenceAnswer Of(Difference difference, bool repair)
-    {
-        var (payment, window) = (difference.Payment, difference.Window);
-        return new DifferenceAnswer(
-            DifferenceWords.Of(difference.Kind), payment?.Row.CorrelationId, DifferenceWords.LackedBy(difference),
-            payment is null ? null : LedgerSide.Of(payment), ProcessorSide.Of(payment?.AtDefault),
-            ProcessorSide.Of(payment?.AtFallback), window is null ? null : PaymentWords.Of(window.Processor),
-            window?.Window.From, window?.Window.Last, window is null ? null : difference.Excess.Payments,
-            window is null ? null : Money.FromCents(difference.Excess.Cents),
-            repair ? DifferenceWords.Of(difference.Repair) : null, difference.Why);
-    }
+    [JsonIgnore]
+    public StoppedException? Stop { get; set; }
 }
 
 /// <summary>A payment in the ledger; processor and requestedAt (UTC) where it is settled.</summary>
-internal sealed record LedgerSide(string State, decimal Amount, string? Processor, DateTime? RequestedAt)
+internal sealed record LedgerSide(PaymentState State, decimal Amount, Processor? Processor, DateTime? RequestedAt)
 {
     public static LedgerSide Of(PaymentSides payment) => new(
-        PaymentWords.Of(PaymentAnswer.StateOf(payment.Row)), Money.FromCents(payment.Row.AmountCents),
-        payment.SettledAt is { } processor ? PaymentWords.Of(processor) : null, payment.Row.RequestedAt);
+        PaymentAnswer.StateOf(payment.Row), Money.FromCents(payment.Row.AmountCents), payment.SettledAt,
+        payment.Row.RequestedAt);
 }
 
 /// <summary>A payment that a processor holds; requestedAt is UTC.</summary>
@@ -100,46 +64,28 @@ internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt)
         : null;
 }
 
-/// <summary>How far a reconciliation has come: its phase, calls to processors, and where the comparison is.</summary>
+/// <summary>
+/// How far a reconciliation has come: comparing, naming, confirming or repairing; its calls to processors; and where
+/// the comparison is, UTC.
+/// </summary>
 internal sealed record ProgressAnswer(string Phase, int Calls, DateTime At);
 
-/// <summary>How far a reconciliation has come. One writes, any thread may read.</summary>
+/// <summary>Keeps how far a reconciliation has come. One thread writes, any may read.</summary>
 internal sealed class ReconciliationProgress
 {
-    private int _calls;
-    private long _reached;
-    private volatile bool _begun;
-    private volatile string _phase = "comparing";
+    private volatile ProgressAnswer _now = new("comparing", 0, DateTime.MinValue);
 
-    /// <summary>What it does: comparing, naming, confirming or repairing.</summary>
-    public string Phase
+    public ProgressAnswer Now
     {
-        get => _phase;
-        set => _phase = value;
+        get => _now;
+        set => _now = value;
     }
-
-    /// <summary>Calls to processors so far.</summary>
-    public int Calls => Volatile.Read(ref _calls);
-
-    /// <summary>UTC; where the comparison is.</summary>
-    public DateTime At => new(Volatile.Read(ref _reached), DateTimeKind.Utc);
-
-    /// <summary>Both processors have answered once.</summary>
-    public bool HasBegun
-    {
-        get => _begun;
-        set => _begun = value;
-    }
-
-    public void Asked() => Interlocked.Increment(ref _calls);
-
-    public void Reached(DateTime at) => Volatile.Write(ref _reached, at.Ticks);
 }
 
 /// <summary>The answers of a reconciliation, for the serializer.</summary>
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-    Converters = [typeof(InstantConverter)])]
-[JsonSerializable(typeof(ReconciliationAnswer))]
+    Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
+[JsonSerializable(typeof(ReconciliationReport))]
 [JsonSerializable(typeof(ProgressAnswer))]
 internal sealed partial class ReconciliationJsonContext : JsonSerializerContext;

@@ -1,5 +1,6 @@
 using System.Data.Common;
 using PaymentGateway.Configuration;
+using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Storage;
@@ -32,14 +33,18 @@ internal sealed partial class ReconciliationRun(
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
         - options.Settling.CallTimeout - options.Settling.InDoubtHorizon - options.Leasing.LeaseDuration);
 
-    /// <summary>Reconciles. Whatever stops it is in the report, beside what was confirmed until then.</summary>
+    /// <summary>
+    /// Reconciles, then ends the lock of the ledger: whoever has the report may ask for the next one. Whatever stops it
+    /// is in the report, beside what was confirmed until then.
+    /// </summary>
     public async Task<ReconciliationReport> RunAsync(
         ReconciliationStore ledger, ReconciliationQuery query, ReconciliationProgress progress,
         CancellationToken cancellation)
     {
+        await using var locked = ledger;
         using var limit = new CancellationTokenSource(RunWithin, clock);
         using var over = CancellationTokenSource.CreateLinkedTokenSource(cancellation, limit.Token);
-        var report = new ReconciliationReport(query);
+        var report = new ReconciliationReport(query.Repair);
         try
         {
             await FindAsync(ledger, query, report, progress, over.Token);
@@ -47,29 +52,36 @@ internal sealed partial class ReconciliationRun(
         catch (Exception failed)
         {
             // Whatever it was: differences that were confirmed and repaired until then are reported.
-            report.Stopped = Reason(failed, cancellation.IsCancellationRequested);
-            if (report.Stopped.Reason == StopReason.Failed)
-                Log.Failed(log, failed);
+            report.Stop = Reason(failed, cancellation.IsCancellationRequested);
+            report.Truncated = true;
         }
 
-        report.Calls = progress.Calls;
+        report.Calls = progress.Now.Calls;
         Count(report);
         Log.Ended(log, report.Outcome, report.Differences.Count, report.Repaired);
         return report;
     }
 
-    private static StoppedException Reason(Exception failed, bool isCancelled) => failed switch
+    private StoppedException Reason(Exception failed, bool isCancelled)
     {
-        StoppedException stopped => stopped,
-        OperationCanceledException when isCancelled =>
-            new StoppedException(StopReason.Stopping, "The instance stops, or nobody waits any more."),
-        OperationCanceledException => new StoppedException(
-            StopReason.TimeOver, $"Not within {RunWithin.TotalMinutes:0} minutes: choose a smaller window."),
-        NotKeptException => new StoppedException(StopReason.LedgerChanged, LeftMeanwhile),
-        DbException or TimeoutException =>
-            new StoppedException(StopReason.LedgerUnavailable, "PostgreSQL does not answer. Try again."),
-        _ => new StoppedException(StopReason.Failed, "It failed, and the instance's log says how."),
-    };
+        switch (failed)
+        {
+            case StoppedException stopped:
+                return stopped;
+            case OperationCanceledException when isCancelled:
+                return new StoppedException("The instance stops, or nobody waits any more.");
+            case OperationCanceledException:
+                return new StoppedException($"Not within {RunWithin.TotalMinutes:0} minutes: choose a smaller window.");
+            case NotKeptException:
+                return new StoppedException(LeftMeanwhile);
+            case DbException or TimeoutException:
+                return new StoppedException(
+                    "PostgreSQL does not answer. Try again.", Problems.LedgerUnavailable, retryAfterSeconds: 1);
+            default:
+                Log.Failed(log, failed);
+                return new StoppedException("It failed, and the instance's log says how.");
+        }
+    }
 
     private async Task FindAsync(
         ReconciliationStore ledger, ReconciliationQuery query, ReconciliationReport report,
@@ -91,25 +103,18 @@ internal sealed partial class ReconciliationRun(
         using var atDefault = Client(Processor.Default);
         using var atFallback = Client(Processor.Fallback);
         var sides = new BothSides(
-            ledger, atDefault, atFallback, options.Reconciling, progress, clock, cancellation);
+            ledger, atDefault, atFallback, options.ReconciliationRate, progress, clock, cancellation);
         var found = new List<DifferingWindow>();
         report.Default = await sides.CompareAsync(Processor.Default, all);
         report.Fallback = await sides.CompareAsync(Processor.Fallback, all);
-        progress.HasBegun = true;
-        foreach (var (processor, compared) in new[]
-        {
-            (Processor.Default, report.Default.Value), (Processor.Fallback, report.Fallback.Value),
-        })
-        {
-            var search = new WindowSearch(processor, window => sides.CompareAsync(processor, window));
-            found.AddRange(await search.FindAsync(all, compared, DifferencesMax - found.Count));
-        }
+        await SearchAsync(Processor.Default, report.Default.Value);
+        await SearchAsync(Processor.Fallback, report.Fallback.Value);
 
-        progress.Phase = "naming";
+        progress.Now = progress.Now with { Phase = "naming" };
         var naming = new DifferenceFinder(ledger, sides);
         var named = found.Count > 0 ? await naming.NameAsync(found) : [];
-        report.IsTruncated = found.Count >= DifferencesMax || naming.IsCutShort;
-        progress.Phase = "confirming";
+        report.Truncated = found.Count >= DifferencesMax || naming.IsCutShort;
+        progress.Now = progress.Now with { Phase = "confirming" };
         if (named.Count > 0)
             await Task.Delay(ConfirmAfter, clock, cancellation);
         await CheckAsync(ledger, state, all);
@@ -117,12 +122,18 @@ internal sealed partial class ReconciliationRun(
             await ConfirmAsync(sides, difference, report);
         if (query.Repair)
         {
-            progress.Phase = "repairing";
+            progress.Now = progress.Now with { Phase = "repairing" };
             var repair = new DifferenceRepair(ledger, sides, lanes, lease, state.Generation, report, log);
             await repair.RepairAllAsync(cancellation);
         }
 
         await CheckAsync(ledger, state, all);
+
+        async Task SearchAsync(Processor processor, Comparison compared)
+        {
+            var search = new WindowSearch(processor, window => sides.CompareAsync(processor, window));
+            found.AddRange(await search.FindAsync(all, compared, DifferencesMax - found.Count));
+        }
     }
 
     private ProcessorAdminClient Client(Processor processor) => new(processor, options, lease, metrics, clock, calls);
@@ -137,36 +148,32 @@ internal sealed partial class ReconciliationRun(
                 return;
 
             // It differs in another way by now, and nobody has looked into that.
-            report.IsTruncated |= again != differing.Compared;
-            report.Differences.Add(difference);
+            report.Truncated |= again != differing.Compared;
+            Add(difference);
         }
         else if (await sides.FindAsync(difference.Payment!.Row.CorrelationId) is { } again
             && again.Compare() is { } kind)
-            report.Differences.Add(difference with
-            {
-                Kind = kind,
-                Payment = again,
-                HasChanged = kind != difference.Kind,
-            });
+            Add(difference with { Kind = kind, Payment = again, HasChanged = kind != difference.Kind });
+
+        void Add(Difference confirmed) =>
+            report.Differences.Add(confirmed with { Repair = report.Repair ? RepairResult.Left : null });
     }
 
     private static void RefuseWhatLeft(string field, DateTime? bound, DateTime keptFrom)
     {
         if (bound < keptFrom)
             throw new StoppedException(
-                StopReason.NotKept,
                 $"{field} may be {keptFrom:yyyy-MM-dd'T'HH:mm:ss'Z'} at the earliest: older payments have left.",
-                field);
+                Problems.InvalidWindow, field);
     }
 
     private static async Task CheckAsync(ReconciliationStore ledger, LedgerState before, TimeWindow window)
     {
         var now = await ledger.StateAsync();
         if ((now.Generation, now.Resets, now.Intact) != (before.Generation, before.Resets, before.Intact))
-            throw new StoppedException(
-                StopReason.LedgerChanged, "The ledger was purged, or emptied by a crash, meanwhile.");
+            throw new StoppedException("The ledger was purged, or emptied by a crash, meanwhile.");
         if (now.KeptFrom > window.From)
-            throw new StoppedException(StopReason.LedgerChanged, LeftMeanwhile);
+            throw new StoppedException(LeftMeanwhile);
     }
 
     private void Count(ReconciliationReport report)
@@ -174,8 +181,8 @@ internal sealed partial class ReconciliationRun(
         metrics.Reconciliations.Add(1, new KeyValuePair<string, object?>("outcome", report.Outcome));
         foreach (var difference in report.Differences)
             metrics.Differences.Add(
-                1, DifferenceTags.Kind(DifferenceWords.Of(difference.Kind)),
-                DifferenceTags.Repair(DifferenceWords.Of(difference.Repair)));
+                1, DifferenceTags.Kind(Words.Of(difference.Kind)),
+                DifferenceTags.Repair(Words.Of(difference.Repair ?? RepairResult.Left)));
     }
 
     private static partial class Log
@@ -189,39 +196,16 @@ internal sealed partial class ReconciliationRun(
     }
 }
 
-/// <summary>Why a reconciliation did not come to its end.</summary>
-internal enum StopReason
-{
-    /// <summary>A processor does not answer.</summary>
-    ProcessorUnavailable,
-
-    /// <summary>A processor does not take its token.</summary>
-    TokenRefused,
-
-    /// <summary>PostgreSQL does not answer, or the connection with the lock broke.</summary>
-    LedgerUnavailable,
-
-    /// <summary>The ledger was purged or reset meanwhile, or payments of the window have left it.</summary>
-    LedgerChanged,
-
-    /// <summary>Payments of the window had left the ledger before.</summary>
-    NotKept,
-
-    /// <summary>It took too long.</summary>
-    TimeOver,
-
-    /// <summary>The instance stops.</summary>
-    Stopping,
-
-    /// <summary>A fault of ours.</summary>
-    Failed,
-}
-
 /// <summary>A reconciliation cannot go on; the message is for an operator.</summary>
-internal sealed class StoppedException(StopReason reason, string message, string? parameter = null) : Exception(message)
+internal sealed class StoppedException(
+    string message, Problem? problem = null, string? parameter = null, int? retryAfterSeconds = null)
+    : Exception(message)
 {
-    public StopReason Reason => reason;
+    /// <summary>The answer, where nothing was compared before; null: a report says it in any case.</summary>
+    public Problem? Problem => problem;
 
     /// <summary>The parameter that is wrong, where one is.</summary>
     public string? Parameter => parameter;
+
+    public int? RetryAfterSeconds => retryAfterSeconds;
 }

@@ -1,3 +1,5 @@
+using System.Text.Json.Serialization;
+
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
@@ -87,9 +89,12 @@ internal readonly record struct TimeWindow(DateTime From, DateTime Before)
     }
 }
 
-/// <summary>How many payments, and their sum in cents.</summary>
-internal readonly record struct Sums(long Payments, decimal Cents)
+/// <summary>How many payments, and their exact sum.</summary>
+internal readonly record struct Sums(long Payments, [property: JsonIgnore] decimal Cents)
 {
+    public decimal Amount => Money.FromCents(Cents);
+
+    [JsonIgnore]
     public bool AreZero => Payments == 0 && Cents == 0;
 
     public static Sums operator +(Sums one, Sums other) =>
@@ -103,10 +108,12 @@ internal readonly record struct Sums(long Payments, decimal Cents)
 }
 
 /// <summary>A window at one processor: what the ledger has of it, and what the processor holds.</summary>
-internal readonly record struct Comparison(Sums Ledger, Sums Held)
+internal readonly record struct Comparison(Sums Ledger, [property: JsonPropertyName("processor")] Sums Held)
 {
+    [JsonIgnore]
     public bool Agrees => Ledger == Held;
 
+    [JsonIgnore]
     public bool IsEmpty => Ledger.AreZero && Held.AreZero;
 }
 

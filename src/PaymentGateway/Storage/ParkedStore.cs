@@ -12,16 +12,6 @@ internal sealed class ParkedStore(SharedConnections connections)
         WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
         """;
 
-    private const string Page = $"""
-        FROM payments
-        WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
-          AND (@Reason::text IS NULL OR parked_reason = @Reason)
-        ORDER BY accepted_at, correlation_id LIMIT @Limit
-        """;
-
-    private const string PageSql =
-        $"SELECT correlation_id, amount_cents, accepted_at, parked_at, parked_reason AS reason {Page}";
-
     // Bounded, so that a second of it costs the same however many wait.
     private const string CountSql = $"""
         SELECT reason, count(*) AS payments FROM (
@@ -43,7 +33,11 @@ internal sealed class ParkedStore(SharedConnections connections)
 
     // Two that replay the same page lock it in the same order; the second finds nothing parked in it.
     private const string ReplayPageSql = $"""
-        WITH page AS (SELECT correlation_id {Page} FOR UPDATE)
+        WITH page AS (
+            SELECT correlation_id FROM payments
+            WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
+              AND (@Reason::text IS NULL OR parked_reason = @Reason)
+            ORDER BY accepted_at, correlation_id LIMIT @Limit FOR UPDATE)
         {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
         RETURNING accepted_at, correlation_id AS id
         """;
@@ -52,12 +46,6 @@ internal sealed class ParkedStore(SharedConnections connections)
     public Task ParkAsync(ParkArgs parking) =>
         connections.RunAsync(connection => connection.ExecuteAsync(
             ParkSql, parking, commandTimeout: connection.CommandTimeout));
-
-    /// <summary>A page of what is parked after a cursor, for one reason or for any, oldest first.</summary>
-    public Task<List<ParkedRow>> PageAsync(PaymentCursor after, string? reason, int limit) =>
-        connections.ListAsync(connection => connection.QueryAsync<ParkedRow>(
-            PageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
-            commandTimeout: connection.CommandTimeout));
 
     /// <summary>How many are parked for each reason, of the oldest <paramref name="limit"/>.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
@@ -83,10 +71,3 @@ internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, st
 
 /// <summary>How many are parked for a reason.</summary>
 internal sealed record ParkedCountRow(string Reason, long Payments);
-
-/// <summary>A parked payment; without ParkedAt where a version before migration 2 parked it.</summary>
-internal sealed record ParkedRow(
-    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, DateTime? ParkedAt, string Reason)
-{
-    public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
-}

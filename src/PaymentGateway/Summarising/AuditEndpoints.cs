@@ -31,28 +31,12 @@ internal static class AuditEndpoints
     private static async Task SummariseAsync(
         HttpContext context, SummaryQueries summaries, GatewayMetrics metrics, TimeProvider clock)
     {
-        // A misspelt bound would mean all.
-        if (context.Request.Query.Keys.FirstOrDefault(name => name is not ("from" or "to")) is { } unknown)
-        {
-            await ProblemAnswer.WriteAsync(
-                context, Problems.InvalidQuery, $"{unknown} is no parameter of this call.", unknown);
-            return;
-        }
-
-        if (!TryReadBound(context, "from", out var from) || !TryReadBound(context, "to", out var to))
-        {
-            var wrong = TryReadBound(context, "from", out _) ? "to" : "from";
-            await ProblemAnswer.WriteAsync(
-                context, Problems.InvalidWindow,
-                $"{wrong} must be an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z.", wrong);
-            return;
-        }
-
+        var reader = new QueryReader(context, Problems.InvalidWindow);
+        var (from, to) = (reader.Time("from"), reader.Time("to"));
         if (from > to)
-        {
-            await ProblemAnswer.WriteAsync(context, Problems.InvalidWindow, "from is later than to.", "from");
+            reader.Refuse("from", "is later than to.");
+        if (await reader.RefusesAsync())
             return;
-        }
 
         var askedAt = clock.GetTimestamp();
         var window = new SummaryWindow(
@@ -93,18 +77,6 @@ internal static class AuditEndpoints
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;
         context.Response.ContentLength = 0;
-    }
-
-    /// <returns>False when the parameter is there and no timestamp; without a zone it is UTC.</returns>
-    private static bool TryReadBound(HttpContext context, string name, out DateTime? bound)
-    {
-        bound = null;
-        if (!context.Request.Query.TryGetValue(name, out var values))
-            return true;
-
-        var valid = Timestamps.TryParse(values.Count == 1 ? values[0] : null, out var utc);
-        bound = utc;
-        return valid;
     }
 }
 

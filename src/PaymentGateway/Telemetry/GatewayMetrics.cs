@@ -107,8 +107,8 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
         var amount = Money.FromCents(cents);
         Settled.Add(payments, tag);
         SettledAmount.Add((double)amount, tag);
-        FeePaid.Add((double)(amount * options.FeeOf(processor)), tag);
-        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (options.FallbackFee - options.DefaultFee)));
+        FeePaid.Add((double)(amount * options.Of(processor).Fee), tag);
+        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (options.Fallback.Fee - options.Default.Fee)));
     }
 
     /// <summary>Adds a gauge of a stage. It has no value while it reads null.</summary>

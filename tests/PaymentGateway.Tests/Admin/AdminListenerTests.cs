@@ -25,26 +25,21 @@ public sealed class AdminListenerTests : IAsyncLifetime
         _directory.Delete(recursive: true);
     }
 
-    [PostgresFact]
-    public async Task With_a_socket_of_its_own_an_operators_calls_are_answered_there_only()
-    {
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
-        using var admin = UnixHttp.To(AdminSocket);
-
-        await AreHiddenAsync(gateway);
-        await AreAnsweredAsync(admin);
-        await gateway.PayAsync();
-    }
-
-    [PostgresFact]
-    public async Task With_a_port_of_its_own_an_operators_calls_are_answered_there_only()
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task With_a_listener_of_its_own_an_operators_calls_are_answered_there_only(bool isSocket)
     {
         var port = FreePort();
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
-        using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
+        var gateway = await _rig.StartGatewayAsync(
+            $"Admin:Urls=http://{(isSocket ? "unix:" + AdminSocket : $"127.0.0.1:{port}")}");
+        using var admin = isSocket
+            ? UnixHttp.To(AdminSocket)
+            : new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
-        await AreHiddenAsync(gateway);
+        await AreHiddenAsync(gateway, ("Host", $"127.0.0.1:{port}"), ("X-Forwarded-Host", $"127.0.0.1:{port}"));
         await AreAnsweredAsync(admin);
+        await gateway.PayAsync();
     }
 
     [PostgresFact]
@@ -54,31 +49,6 @@ public sealed class AdminListenerTests : IAsyncLifetime
 
         await AreHiddenAsync(gateway);
         await gateway.PayAsync();
-    }
-
-    [PostgresFact]
-    public async Task On_a_shared_listener_they_are_answered_beside_the_payments()
-    {
-        var gateway = await _rig.StartGatewayAsync();
-        using var client = UnixHttp.To(gateway.Socket);
-
-        await AreAnsweredAsync(client);
-        await gateway.PayAsync();
-    }
-
-    [PostgresFact]
-    public async Task A_Host_header_opens_nothing()
-    {
-        var port = FreePort();
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}");
-        using var client = UnixHttp.To(gateway.Socket);
-        using var request = new HttpRequestMessage(HttpMethod.Get, "admin/parked");
-        request.Headers.Host = $"127.0.0.1:{port}";
-        request.Headers.Add("X-Forwarded-Host", $"127.0.0.1:{port}");
-
-        using var answer = await client.SendAsync(request);
-
-        Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
     }
 
     [PostgresTheory]
@@ -97,7 +67,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
         var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
 
-        foreach (var path in new[] { "ops", "admin/parked", "payments", $"payments/{id}", "metrics" })
+        foreach (var path in new[] { "ops", "admin/actions", "payments", $"payments/{id}", "metrics" })
             Assert.Equal((path, expected), (path, await StatusAsync(admin, HttpMethod.Get, path, host)));
         Assert.Equal(expected, await StatusAsync(admin, HttpMethod.Post, "purge-payments", host));
         // By the payments' socket nginx asks, and names itself.
@@ -113,9 +83,9 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
-            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", $"Gateway.example:{port}"));
+            HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/actions", $"Gateway.example:{port}"));
         Assert.Equal(
-            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "other.example"));
+            HttpStatusCode.Forbidden, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "other.example"));
     }
 
     [PostgresFact]
@@ -126,9 +96,9 @@ public sealed class AdminListenerTests : IAsyncLifetime
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
-            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+            HttpStatusCode.Unauthorized, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "gateway.example"));
         admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
-        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/parked", "gateway.example"));
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync(admin, HttpMethod.Get, "admin/actions", "gateway.example"));
     }
 
     [PostgresTheory]
@@ -154,20 +124,6 @@ public sealed class AdminListenerTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task The_token_is_asked_for_there_too()
-    {
-        await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}", "Admin:Token=secret");
-        using var admin = UnixHttp.To(AdminSocket);
-
-        using var without = await admin.GetAsync("admin/parked");
-        admin.DefaultRequestHeaders.Add("X-Rinha-Token", "secret");
-        using var with = await admin.GetAsync("admin/parked");
-
-        Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
-        Assert.Equal(HttpStatusCode.OK, with.StatusCode);
-    }
-
-    [PostgresFact]
     public async Task Everyone_may_connect_to_the_payments_socket_and_only_owner_and_group_to_the_other()
     {
         var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
@@ -178,24 +134,24 @@ public sealed class AdminListenerTests : IAsyncLifetime
         Assert.Equal(Group | UnixFileMode.OtherRead | UnixFileMode.OtherWrite, File.GetUnixFileMode(gateway.Socket));
     }
 
-    // Each path by every method, just as a path that never was.
-    private static async Task AreHiddenAsync(GatewayHost gateway)
+    // Each path by every method, just as a path that never was, whatever the headers say.
+    private static async Task AreHiddenAsync(GatewayHost gateway, params (string Name, string Value)[] headers)
     {
         var paths = PathsOf(gateway);
         Assert.Superset(
-            new HashSet<string> { "/purge-payments", "/admin/parked", "/ops/events" }, paths);
+            new HashSet<string> { "/purge-payments", "/admin/actions", "/ops/events" }, paths);
         foreach (var method in Methods)
         {
-            var unknown = await AnswerAsync(gateway, method, "/no-such-path");
+            var unknown = await AnswerAsync(gateway, method, "/no-such-path", headers);
             foreach (var path in paths)
-                Assert.Equal((path, unknown), (path, await AnswerAsync(gateway, method, path)));
+                Assert.Equal((path, unknown), (path, await AnswerAsync(gateway, method, path, headers)));
         }
     }
 
     private static async Task<(HttpStatusCode Status, string Body, string? Allow)> AnswerAsync(
-        GatewayHost gateway, HttpMethod method, string path)
+        GatewayHost gateway, HttpMethod method, string path, params (string Name, string Value)[] headers)
     {
-        using var answer = await gateway.SendAsync(method, path);
+        using var answer = await gateway.SendAsync(method, path, headers);
         return (
             answer.StatusCode, await answer.Content.ReadAsStringAsync(),
             string.Join(",", answer.Content.Headers.Allow));
@@ -215,7 +171,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
 
     private static async Task AreAnsweredAsync(HttpClient admin)
     {
-        Assert.Equal("[]", await admin.GetStringAsync("admin/parked"));
+        Assert.Contains("\"actions\":[", await admin.GetStringAsync("admin/actions"), StringComparison.Ordinal);
         using var purged = await admin.PostAsync("purge-payments", null);
         Assert.Equal(HttpStatusCode.OK, purged.StatusCode);
         using var wrong = await admin.GetAsync("purge-payments");

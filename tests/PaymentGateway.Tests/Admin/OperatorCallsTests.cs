@@ -44,6 +44,26 @@ public sealed class OperatorCallsTests() : OneGateway(
             .Order());
     }
 
+    [PostgresTheory]
+    [InlineData("Origin", "http://evil.example")]
+    [InlineData("Origin", "null")]
+    [InlineData("Sec-Fetch-Site", "cross-site")]
+    public async Task Posts_by_a_page_of_another_host_are_refused(string header, string value)
+    {
+        foreach (var call in AllCalls().Where(call => call.StartsWith("POST", StringComparison.Ordinal)))
+            if (call != "POST /payments")
+                Assert.Equal((call, HttpStatusCode.Forbidden), (call, await StatusAsync(call, Boss, (header, value))));
+
+        Assert.Empty(await ActionsAsync());
+        Assert.Equal(HttpStatusCode.OK, await StatusAsync("GET /metrics", Reader, (header, value)));
+    }
+
+    [PostgresFact]
+    public async Task A_page_of_the_same_host_may_purge() => Assert.Equal(
+        HttpStatusCode.OK, await StatusAsync(
+            "POST /purge-payments", Boss, ("Host", "gateway.example:9999"),
+            ("Origin", "http://gateway.example:9999"), ("Sec-Fetch-Site", "same-origin")));
+
     [PostgresFact]
     public async Task A_record_says_when_who_did_what_where_with_which_outcome_and_from_which_address()
     {
@@ -110,7 +130,7 @@ public sealed class OperatorCallsTests() : OneGateway(
         using var signedIn = await client.PostAsync("ops/sign-in", new FormUrlEncodedContent([new("token", Reader)]));
         var cookie = Assert.Single(signedIn.Headers.GetValues("Set-Cookie")).Split(';')[0];
 
-        using var listed = await Gateway.AskAsync("ops/parked", ("Cookie", cookie));
+        using var listed = await Gateway.AskAsync("ops/payments", ("Cookie", cookie));
         using var replayed = await Gateway.SendAsync(
             HttpMethod.Post, "ops/parked/replay", ("Cookie", cookie), ("Sec-Fetch-Site", "same-origin"));
 
@@ -202,12 +222,14 @@ public sealed class OperatorCallsTests() : OneGateway(
         Assert.Equal("failed: OperationCanceledException", Text((await ActionsAsync()).Single(), "outcome"));
     }
 
-    private List<string> Calls() => Gateway.Part<EndpointDataSource>().Endpoints.OfType<RouteEndpoint>()
+    private IEnumerable<string> Calls() => AllCalls().Except(Open);
+
+    private List<string> AllCalls() => Gateway.Part<EndpointDataSource>().Endpoints.OfType<RouteEndpoint>()
         .Where(endpoint => Path.GetExtension(endpoint.RoutePattern.RawText) is "" or null)
         .SelectMany(endpoint => endpoint.Metadata.GetMetadata<HttpMethodMetadata>()!.HttpMethods
             .Where(method => method != "HEAD")
             .Select(method => $"{method} {endpoint.RoutePattern.RawText!.TrimEnd('/')}"))
-        .Except(Open).ToList();
+        .ToList();
 
     private GatheredLines Gather()
     {
@@ -219,10 +241,11 @@ public sealed class OperatorCallsTests() : OneGateway(
     private static List<JsonElement> Read(GatheredLines lines) =>
         lines.Lines.Select(line => JsonDocument.Parse(line).RootElement).ToList();
 
-    private async Task<HttpStatusCode> StatusAsync(string call, string token)
+    private async Task<HttpStatusCode> StatusAsync(
+        string call, string token, params (string Name, string Value)[] headers)
     {
         var (method, path) = (call.Split(' ')[0], call.Split(' ')[1].Replace("{id}", Id, StringComparison.Ordinal));
-        using var answer = await SendAsync(method, path, token);
+        using var answer = await SendAsync(method, path, token, headers);
         return answer.StatusCode;
     }
 

@@ -3,6 +3,11 @@ namespace PaymentGateway.Tests.Admin;
 /// <summary>What GET /payments/{id} and GET /payments say, for tests.</summary>
 internal static class PaymentViews
 {
+    public const string ParkedPath = "payments?state=parked";
+
+    /// <summary>The answer where no payment is listed.</summary>
+    public const string NoPayments = """{"payments":[],"next":null}""";
+
     /// <summary>What is known of a payment.</summary>
     public static async Task<JsonElement> ShowAsync(this GatewayHost gateway, Guid id) =>
         Parse(await gateway.GetAsync($"payments/{id}"));

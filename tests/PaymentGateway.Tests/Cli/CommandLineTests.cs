@@ -71,11 +71,11 @@ public sealed partial class CommandLineTests
     [Fact]
     public async Task A_shell_is_told_what_may_follow()
     {
-        const string Line = "PaymentGateway parked ";
+        const string Line = "PaymentGateway payments ";
 
         var suggested = await Verb.RunAsync($"[suggest:{Line.Length}]", Line);
 
-        Assert.Equal(["list", "replay"], suggested.Output.Split(Environment.NewLine).Intersect(["list", "replay"]));
+        Assert.Equal(["list", "show"], suggested.Output.Split(Environment.NewLine).Intersect(["list", "show"]));
     }
 
     [Fact]

@@ -53,37 +53,18 @@ public sealed class GatewayVerbTests() : OneGateway(
     }
 
     [PostgresFact]
-    public async Task The_parked_list_follows_its_pages_up_to_the_limit()
-    {
-        await ParkAsync(1_005, Refused);
-        await ParkAsync(3, "another reason");
-
-        var few = await AskAsync("parked", "list", "--limit", "2");
-        var all = await AskAsync("parked", "list", "--limit", "2000", "--json");
-        var exactly = await AskAsync("parked", "list", "--limit", "1008", "--json");
-        var others = await AskAsync("parked", "list", "--reason", "another reason", "--json");
-
-        Assert.Equal(3, few.Output.Split('\n').Length);
-        Assert.StartsWith("correlationId ", few.Output, StringComparison.Ordinal);
-        Assert.Contains("more follow", few.Error, StringComparison.Ordinal);
-        Assert.Equal((1_008, ""), (all.ReadJson().GetArrayLength(), all.Error));
-        Assert.Equal((1_008, ""), (exactly.ReadJson().GetArrayLength(), exactly.Error));
-        Assert.Equal(3, others.ReadJson().GetArrayLength());
-    }
-
-    [PostgresFact]
     public async Task An_empty_list_is_none_and_in_JSON_an_empty_array()
     {
-        Assert.Equal(new Verb(0, "none", ""), await AskAsync("parked", "list"));
-        Assert.Equal(new Verb(0, "[]", ""), await AskAsync("parked", "list", "--json"));
+        Assert.Equal(new Verb(0, "none", ""), await AskAsync("payments", "list"));
+        Assert.Equal(new Verb(0, "[]", ""), await AskAsync("payments", "list", "--json"));
     }
 
     [PostgresFact]
     public async Task One_parked_payment_is_replayed_and_then_the_rest()
     {
-        await ParkAsync(1_200, Refused);
         await ParkAsync(2, "another reason");
-        var first = (await AskAsync("parked", "list", "--limit", "1", "--json")).ReadJson()[0];
+        await ParkAsync(1_200, Refused);
+        var first = (await AskAsync("payments", "list", "--state", "parked", "--limit", "1", "--json")).ReadJson()[0];
         var id = first.GetProperty("correlationId").GetString()!;
 
         var one = await AskAsync("parked", "replay", id);
@@ -114,7 +95,7 @@ public sealed class GatewayVerbTests() : OneGateway(
     }
 
     [PostgresTheory]
-    [InlineData("parked list")]
+    [InlineData("payments list")]
     [InlineData("parked replay --all")]
     [InlineData("parked replay 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3")]
     [InlineData("purge --yes")]

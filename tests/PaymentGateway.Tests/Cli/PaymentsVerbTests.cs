@@ -11,25 +11,28 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     private const string Known = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";
     private const string Unknown = "00000000-0000-4000-8000-000000000000";
     private const string Foreign = "00000000-0000-4000-8000-000000000001";
+    private const string Moved = "00000000-0000-4000-8000-000000000002";
 
     private readonly WebApplication _gateway = Create();
     private readonly List<string> _asked = [];
+    private int _redirected;
 
     public Task InitializeAsync()
     {
         _gateway.MapGet("/payments/{id}", (string id) => id == Known
             ? Results.Json(new { correlationId = id, amount = 19.90m, state = "settled", processor = "default" })
             : id == Foreign ? Results.Json(new { id, state = "shipped" })
+            : id == Moved ? Results.Redirect("/elsewhere")
             : Results.Problem(
                 "No accepted payment has this correlationId.", statusCode: 404,
                 type: "urn:problem:payment-gateway:payment-not-found"));
-        _gateway.MapGet("/admin/parked", () => Results.Json(new { error = false }));
         _gateway.MapPost("/admin/parked/{id}/replay", (string id) => id switch
         {
             Known => Results.Problem("There is no such order.", statusCode: 404),
             Unknown => Results.Problem("It was changed meanwhile.", statusCode: 409, type: "urn:problem:shop:changed"),
             _ => Results.Problem("Come back later.", statusCode: 503),
         });
+        _gateway.MapGet("/admin/actions", () => Results.Json(new { error = false }));
         _gateway.MapPost("/admin/parked/replay", () => Results.Json(new { accepted = true }));
         _gateway.MapPost("/admin/reconciliations", () => Results.Problem(
             "There is nothing at this path.", statusCode: 404, type: "urn:problem:payment-gateway:not-found"));
@@ -47,6 +50,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
                 next,
             });
         });
+        _gateway.MapGet("/elsewhere", () => Interlocked.Increment(ref _redirected));
         _gateway.MapGet("/readyz", () => Results.Text("<html>welcome</html>"));
         return _gateway.StartAsync();
     }
@@ -83,11 +87,13 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     {
         var all = await AskAsync("payments", "list", "--limit", "1000", "--json", "--state", "in_doubt");
         var some = await AskAsync("payments", "list", "--limit", "201", "--json");
+        var exactly = await AskAsync("payments", "list", "--limit", "450", "--json");
 
         Assert.Equal(
             Enumerable.Range(0, 450),
             all.ReadJson().EnumerateArray().Select(row => row.GetProperty("at").GetInt32()));
         Assert.Equal((201, "more follow: --limit is 201"), (some.ReadJson().GetArrayLength(), some.Error));
+        Assert.Equal((450, ""), (exactly.ReadJson().GetArrayLength(), exactly.Error));
         Assert.Equal(
             ["?limit=200&state=in_doubt", "?limit=200&state=in_doubt&after=200", "?limit=200&state=in_doubt&after=400"],
             _asked.Take(3));
@@ -105,12 +111,20 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
     [InlineData("status")]
     [InlineData("purge --yes")] // A 404 without a problem.
     [InlineData($"payments show {Foreign}")] // An order, perhaps.
-    [InlineData("parked list")]
+    [InlineData("actions")]
     [InlineData("parked replay --all")]
     [InlineData($"parked replay {Known}")] // A problem that is not ours.
     [InlineData($"parked replay {Unknown}")]
     public async Task An_answer_of_something_else_than_the_gateway_ends_with_70(string verb) =>
         (await AskAsync(verb.Split(' '))).AssertFailed(70, "is this the gateway?");
+
+    [Fact]
+    public async Task Redirections_are_not_followed_because_the_token_would_go_with_them()
+    {
+        (await AskAsync("payments", "show", Moved, "--token", "secret")).AssertFailed(70, "answered 302");
+
+        Assert.Equal(0, _redirected);
+    }
 
     [Fact]
     public async Task A_503_of_a_proxy_before_the_gateway_ends_with_69_and_its_detail() =>

@@ -52,11 +52,11 @@ public sealed class ComposeSettingsTests
     public void The_processors_addresses_are_the_official_ones_and_the_simulators_listen_there()
     {
         var options = GatewayOptions.Read(Configuration(ComposeProject.Challenge["api1"]));
-        Assert.Equal("http://payment-processor-default:8080/", options.DefaultUrl.AbsoluteUri);
-        Assert.Equal("http://payment-processor-fallback:8080/", options.FallbackUrl.AbsoluteUri);
+        Assert.Equal("http://payment-processor-default:8080/", options.Default.Url.AbsoluteUri);
+        Assert.Equal("http://payment-processor-fallback:8080/", options.Fallback.Url.AbsoluteUri);
 
-        Assert.Contains(options.DefaultUrl.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
-        Assert.Contains(options.FallbackUrl.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
+        Assert.Contains(options.Default.Url.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
+        Assert.Contains(options.Fallback.Url.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
         Assert.Equal(
             "ASPNETCORE_URLS=http://0.0.0.0:8080", DockerfileText.OfRepository["simulator"].All("ENV").Single());
     }

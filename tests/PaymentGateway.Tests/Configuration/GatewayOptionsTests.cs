@@ -48,6 +48,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
+    [InlineData("Gateway:Processors:Default:AdminToken", "ü")]
     [InlineData("Gateway:Admin:Token", "  ")]
     [InlineData("Gateway:Admin:LookUp", "Nobody")]
     [InlineData("Gateway:Storage:Profile", "logged")]
@@ -86,6 +87,17 @@ public sealed class GatewayOptionsTests
     }
 
     [Theory]
+    [InlineData("Default", "Fallback")]
+    [InlineData("Fallback", "Default")]
+    public void The_administrators_token_of_one_processor_requires_that_of_the_other(string given, string lacking)
+    {
+        var wrong = Assert.Throws<ConfigurationException>(
+            () => TestSettings.Read(($"Gateway:Processors:{given}:AdminToken", "x")));
+
+        Assert.StartsWith($"Gateway__Processors__{lacking}__AdminToken: is", wrong.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData("Gateway:FallbackAfter")]
     [InlineData("Gateway:Routing:FallbackAfte")]
     [InlineData("Gateway:Processors:Third:BaseUrl")]
@@ -119,9 +131,9 @@ public sealed class GatewayOptionsTests
     {
         var options = TestSettings.Read(("Gateway:Processors:Default:BaseUrl", url));
 
-        Assert.Equal(new Uri(expected), options.DefaultUrl);
-        Assert.Equal(options.DefaultUrl, options.UrlOf(Processor.Default));
-        Assert.Equal(options.FallbackUrl, options.UrlOf(Processor.Fallback));
+        Assert.Equal(new Uri(expected), options.Default.Url);
+        Assert.Equal(options.Default, options.Of(Processor.Default));
+        Assert.Equal(options.Fallback, options.Of(Processor.Fallback));
     }
 
     [Fact]

@@ -24,8 +24,8 @@ public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
         var cookie = CookieOf(right);
         using var page = await SendAsync(HttpMethod.Get, "ops", ("Cookie", cookie));
         Assert.Contains("<h1>", await page.Content.ReadAsStringAsync(), StringComparison.Ordinal);
-        using var parked = await SendAsync(HttpMethod.Get, "ops/parked", ("Cookie", cookie));
-        Assert.Equal("[]", await parked.Content.ReadAsStringAsync());
+        using var parked = await SendAsync(HttpMethod.Get, "ops/" + PaymentViews.ParkedPath, ("Cookie", cookie));
+        Assert.Equal(PaymentViews.NoPayments, await parked.Content.ReadAsStringAsync());
 
         using var leaving = await SendAsync(
             HttpMethod.Post, "ops/sign-out", ("Cookie", cookie), ("Origin", $"http://{Host}"));
@@ -34,7 +34,7 @@ public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
 
     [PostgresTheory]
     [InlineData("GET", "ops/events")]
-    [InlineData("GET", "ops/parked")]
+    [InlineData("GET", "ops/payments")]
     [InlineData("POST", "ops/parked/replay")]
     [InlineData("POST", "ops/parked/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3/replay")]
     public async Task Without_token_and_session_its_calls_are_refused(string method, string path)
@@ -54,7 +54,7 @@ public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
         using var signedIn = await SignInAsync(Token);
         var cookie = CookieOf(signedIn);
 
-        (string, string)[] others = [("GET", "admin/parked"), ("GET", "metrics"), ("POST", "purge-payments")];
+        (string, string)[] others = [("GET", "payments"), ("GET", "metrics"), ("POST", "purge-payments")];
         foreach (var (method, path) in others)
         {
             using var answer = await SendAsync(

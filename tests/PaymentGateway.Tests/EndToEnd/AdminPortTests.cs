@@ -22,7 +22,7 @@ public sealed class AdminPortTests
         foreach (var port in new[] { first, first + 1 })
         {
             using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
-            Assert.Equal("[]", await admin.GetStringAsync("admin/parked"));
+            Assert.Equal(PaymentViews.NoPayments, await admin.GetStringAsync(PaymentViews.ParkedPath));
             Assert.Contains(
                 "payment_gateway_lease_held 1", await admin.GetStringAsync("metrics"), StringComparison.Ordinal);
             Assert.Contains("correlationId", await admin.GetStringAsync("payments"), StringComparison.Ordinal);
@@ -30,7 +30,7 @@ public sealed class AdminPortTests
 
         foreach (var client in new[] { system.Client, system.Api1, system.Api2 })
         {
-            foreach (var path in new[] { "admin/parked", "metrics", "payments", "ops", "ops/events" })
+            foreach (var path in new[] { "admin/actions", "metrics", "payments", "ops", "ops/events" })
                 Assert.Equal((path, HttpStatusCode.NotFound), (path, await StatusAsync(client.GetAsync(path))));
             foreach (var path in new[] { "admin/reconciliations", "admin/parked/replay", "ops/parked/replay" })
                 Assert.Equal((path, HttpStatusCode.NotFound), (path, await StatusAsync(client.PostAsync(path, null))));

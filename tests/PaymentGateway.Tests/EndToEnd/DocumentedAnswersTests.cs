@@ -95,9 +95,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await PayExamplesAsync("in_doubt");
         await StateAsync("settled");
         await ParkExamplesAsync();
-        await SeeAsync(_admin, New("listParked", takesQuery: name => name is "reason" or "limit"), 200);
-        await SeeAsync(_admin, New("listParked", suffix: "?limit=1"), 200);
-        await SeeAsync(_admin, New("listParkedForPage", suffix: "?limit=1"), 200);
+        await SeeAsync(_admin, New("listPayments", suffix: "?state=parked&limit=1"), 200);
+        await SeeAsync(_admin, New("listPaymentsForPage", suffix: "?state=parked"), 200);
         await SeeAsync(_admin, New("replayParked"), 202);
         await SeeAsync(_admin, New("replayAllParked", takesQuery: _ => true), 202);
         await StateAsync("settled");
@@ -135,7 +134,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         _faults.AddRange(Document.FaultsOf(Document.Schemas["MethodNotAllowed"]!, other.Json()));
         foreach (var list in new[]
         {
-            "listParked", "listParkedForPage", "replayAllParked", "pageReplaysAllParked", "listActions",
+            "listPayments", "listPaymentsForPage", "replayAllParked", "pageReplaysAllParked", "listActions",
         })
             await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
         await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);

@@ -65,16 +65,16 @@ public sealed class ProcessorFaultTests(ProcessorFaultTests.FallingBackSystem fa
         }
 
         await load;
-        Assert.Equal("[]", await ParkedAsync());
+        Assert.Equal(PaymentViews.NoPayments, await ParkedAsync());
 
         await System.Default.ClearFaultsAsync();
         await LedgerCheck.AgreesAsync(System, Ledger);
 
         Ledger.NoClientSawAnError();
-        Assert.Equal("[]", await ParkedAsync());
+        Assert.Equal(PaymentViews.NoPayments, await ParkedAsync());
     }
 
-    private Task<string> ParkedAsync() => System.Client.GetStringAsync("admin/parked");
+    private Task<string> ParkedAsync() => System.Client.GetStringAsync(PaymentViews.ParkedPath);
 
     /// <summary>Gives a call up after 1 s, so that a hang is in doubt soon, and doubt ends soon.</summary>
     public sealed class FallingBackSystem : RunningSystem

@@ -25,7 +25,7 @@ public sealed class PublishedVerbTests(RunningSystem running)
         Assert.Equal(first.ToString(), shown.RootElement.ToString());
         Assert.Equal("none\n", await RunAsync(0, "payments", "list", "--state", "in_doubt"));
         Assert.Equal("", await RunAsync(1, "payments", "show", $"{Guid.NewGuid()}"));
-        Assert.Equal("none\n", await RunAsync(0, "parked", "list"));
+        Assert.Equal("none\n", await RunAsync(0, "payments", "list", "--state", "parked"));
         Assert.Equal("replayed  0\n", await RunAsync(0, "parked", "replay", "--all"));
         Assert.Equal("", await RunAsync(1, "parked", "replay", $"{Guid.NewGuid()}"));
         Assert.StartsWith("version  ", await RunAsync(0, "migrate"), StringComparison.Ordinal);

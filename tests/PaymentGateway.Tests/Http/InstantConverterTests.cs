@@ -22,9 +22,9 @@ public sealed class InstantConverterTests
             new[]
             {
                 Write(
-                    new PaymentAnswer(Guid.NewGuid(), 1, "settled", "default", at, at, null, null, null, 1),
+                    new PaymentAnswer(
+                        Guid.NewGuid(), 1, PaymentState.Settled, Processor.Default, at, at, null, null, null, 1),
                     QueryJsonContext.Default.PaymentAnswer),
-                Write([new ParkedPayment(Guid.NewGuid(), 1, at, at, "")], ParkedJsonContext.Default.ListParkedPayment),
                 Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
                 Write(new ProgressAnswer("comparing", 1, at), ReconciliationJsonContext.Default.ProgressAnswer),
             },

@@ -7,7 +7,7 @@ public sealed class JsonAnswerTests() : OneGateway
     [InlineData("GET", "payments-summary")]
     [InlineData("GET", "payments")]
     [InlineData("GET", "payments/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3")] // 404.
-    [InlineData("GET", "admin/parked")]
+    [InlineData("GET", "admin/actions")]
     [InlineData("GET", "readyz")]
     [InlineData("GET", "nowhere")]
     [InlineData("PUT", "payments")]

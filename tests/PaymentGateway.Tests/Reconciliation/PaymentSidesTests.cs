@@ -1,3 +1,4 @@
+using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Reconciliation;
 using Difference = PaymentGateway.Reconciliation.Difference;
@@ -37,13 +38,13 @@ public sealed class PaymentSidesTests
         var kind = sides.Compare();
 
         Assert.Equal(expected, kind is { } one
-            ? $"{DifferenceWords.Of(one)} {DifferenceWords.LackedBy(new Difference(one, sides, null))}".TrimEnd()
+            ? $"{Words.Of(one)} {new Difference(one, sides, null).Lacks}".TrimEnd()
             : null);
     }
 
     [Fact]
     public void Metrics_have_every_kind() =>
-        Assert.Equal(DifferenceTags.Kinds, Enum.GetValues<DifferenceKind>().Select(DifferenceWords.Of));
+        Assert.Equal(DifferenceTags.Kinds, Enum.GetValues<DifferenceKind>().Select(Words.Of));
 
     private static LookupOutcome Held(string how) => how == "-"
         ? new LookupOutcome(LookupResult.NotFound)

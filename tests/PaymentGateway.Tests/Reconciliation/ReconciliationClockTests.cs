@@ -1,6 +1,5 @@
 using PaymentGateway.Processors;
 using PaymentGateway.Reconciliation;
-using Difference = PaymentGateway.Reconciliation.Difference;
 
 namespace PaymentGateway.Tests.Reconciliation;
 
@@ -24,11 +23,11 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
 
         var running = reconciliation.RunAsync(ledger!, Everything, progress, CancellationToken.None);
-        await Eventually.HoldsAsync(() => progress.Phase == "confirming", "it waits for its second look");
+        await Eventually.HoldsAsync(() => progress.Now.Phase == "confirming", "it waits for its second look");
         _clock.Advance(TimeSpan.FromMinutes(10));
         var report = await running;
 
-        Assert.StartsWith("Not within 10 minutes", report.Stopped?.Message, StringComparison.Ordinal);
+        Assert.StartsWith("Not within 10 minutes", report.Stopped, StringComparison.Ordinal);
         Assert.Equal(20, await Rig.CountSettledAsync());
     }
 
@@ -41,7 +40,8 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
         var report = await reconciliation.RunAsync(
             ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
 
-        Assert.Equal(("stopped", StopReason.Failed), (report.Outcome, report.Stopped?.Reason));
+        Assert.Equal("stopped", report.Outcome);
+        Assert.StartsWith("It failed", report.Stopped, StringComparison.Ordinal);
         Assert.Contains("A reconciliation failed", _log.Lines);
     }
 
@@ -66,46 +66,20 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
     {
         _planted.Agreeing(20);
         _planted.Unrecorded(Processor.Default);
+        await _planted.WriteAsync(Rig);
+        var unheld = new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing);
+        var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
 
-        var left = await RepairAsync(new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing));
+        var report = await New(TimeProvider.System, lease: unheld).RunAsync(
+            ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
 
-        Assert.Equal(
-            (RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
+        var left = Assert.Single(report.Differences);
+        Assert.Equal((RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
         Assert.Equal(20, await Rig.CountSettledAsync());
     }
 
-    // The difference that was planted.
-    private async Task<Difference> RepairAsync(Lease lease)
-    {
-        await _planted.WriteAsync(Rig);
-        var options = Gateway.Part<GatewayOptions>();
-        await using var ledger = (await ReconciliationStore.OpenAsync(options))!;
-        using var atDefault = Client(Processor.Default);
-        using var atFallback = Client(Processor.Fallback);
-        var sides = new BothSides(
-            ledger, atDefault, atFallback, options.Reconciling, new ReconciliationProgress(), _clock,
-            CancellationToken.None);
-        var all = TimeWindow.Outward(Start, _planted.Last);
-        var report = new ReconciliationReport(Everything)
-        {
-            Window = all,
-            Default = await sides.CompareAsync(Processor.Default, all),
-            Fallback = await sides.CompareAsync(Processor.Fallback, all),
-        };
-        var payment = (await sides.FindAsync(_planted.Kinds.Keys.Single()))!;
-        report.Differences.Add(new Difference(payment.Compare()!.Value, payment, null));
-        var repair = new DifferenceRepair(
-            ledger, sides, Gateway.Part<ProcessorLanes>(), lease, (await ledger.StateAsync()).Generation, report, _log);
-        await repair.RepairAllAsync(CancellationToken.None);
-        return report.Differences.Single();
-    }
-
-    private ProcessorAdminClient Client(Processor processor) => new(
-        processor, Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<GatewayMetrics>(), _clock,
-        Gateway.Part<ILogger<ProcessorClient>>());
-
-    private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null) => new(
-        options ?? Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
+    private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null, Lease? lease = null) => new(
+        options ?? Gateway.Part<GatewayOptions>(), lease ?? Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
         Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<ProcessorClient>>());
 
     private sealed class BrokenClock : TimeProvider

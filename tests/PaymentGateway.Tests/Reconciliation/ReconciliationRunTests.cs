@@ -28,7 +28,7 @@ public sealed class ReconciliationTests() : OneGateway(ReconciliationRuns.Settin
         await AssertTotalsAgreeAsync();
         Assert.Equal((absent, 0L), await Rig.PostsAsync());
         Assert.Equal("agrees", (await Gateway.ReconcileAsync()).Text("outcome"));
-        Assert.Equal("[]", await Gateway.GetAsync("admin/parked"));
+        Assert.Equal(PaymentViews.NoPayments, await Gateway.GetAsync(PaymentViews.ParkedPath));
         var metrics = await Gateway.GetAsync("metrics");
         Assert.Contains("reconciliations_total{outcome=\"repaired\"} 1\n", metrics, StringComparison.Ordinal);
         Assert.Contains(

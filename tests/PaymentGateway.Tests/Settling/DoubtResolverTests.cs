@@ -196,7 +196,7 @@ public sealed class DoubtResolverTests : OwnRig
         await Rig.Default.ClearFaultsAsync();
         await Rig.LedgersReachAsync(byDefault: 50);
         await Rig.AssertLedgersAgreeAsync();
-        Assert.Equal("[]", await gateway.GetAsync("admin/parked"));
+        Assert.Equal(PaymentViews.NoPayments, await gateway.GetAsync(PaymentViews.ParkedPath));
         Assert.Equal(0, (await Rig.Fallback.CallsAsync()).Posts);
     }
 

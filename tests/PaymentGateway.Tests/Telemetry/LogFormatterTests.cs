@@ -156,7 +156,7 @@ public sealed partial class LogFormatterTests
             "Logging:LogLevel:Default=Trace", "Logging:LogLevel:Microsoft=Trace", "Logging:LogLevel:System=Trace");
         gateway.Part<ILoggerFactory>().AddProvider(_text.NewProvider());
 
-        foreach (var path in new[] { "nowhere", "payments", "admin/parked" })
+        foreach (var path in new[] { "nowhere", "payments", "admin/actions" })
         {
             using var answer = await gateway.AskAsync(
                 $"{path}/%0D%0A2026-11-23%20fail:%20forged%1B%5B2J%E2%80%A8?forged=%0A%1B",

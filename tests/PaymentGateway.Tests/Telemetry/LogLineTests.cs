@@ -89,9 +89,9 @@ public sealed partial class LogLineTests : OwnRig
     {
         using var operated = UnixHttp.To(gateway.Socket);
         operated.DefaultRequestHeaders.Add("X-Rinha-Token", Token);
-        Assert.Equal("[]", await operated.GetStringAsync("admin/parked"));
+        Assert.Equal(PaymentViews.NoPayments, await operated.GetStringAsync(PaymentViews.ParkedPath));
         operated.DefaultRequestHeaders.Add("X-Rinha-Token", "and another one");
-        using var refused = await operated.GetAsync("admin/parked");
+        using var refused = await operated.GetAsync(PaymentViews.ParkedPath);
         Assert.Equal(HttpStatusCode.Unauthorized, refused.StatusCode);
     }
 

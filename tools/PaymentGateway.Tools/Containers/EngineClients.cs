@@ -48,7 +48,7 @@ internal sealed class EngineClients : IDisposable
         var statuses = new List<HttpStatusCode>();
         foreach (var client in _operators.Append(_patient))
         {
-            using var answer = await client.GetAsync("admin/parked");
+            using var answer = await client.GetAsync("payments?state=parked");
             statuses.Add(answer.StatusCode);
         }
 

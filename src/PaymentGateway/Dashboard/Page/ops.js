@@ -299,14 +299,15 @@ async function showParked(parked) {
     one("parked-rows").replaceChildren();
     return;
   }
-  const rows = await fetch("ops/parked?limit=50").then(answer => answer.ok ? answer.json() : null).catch(() => null);
+  const page = await fetch("ops/payments?state=parked").then(answer => answer.ok ? answer.json() : null)
+    .catch(() => null);
   if (mine !== asked) return; // Counted anew meanwhile: that one's list is the newer.
-  if (!rows) {
+  if (!page) {
     listed = ""; // The next event asks again.
     return;
   }
   const focused = document.activeElement && document.activeElement.dataset.id;
-  one("parked-rows").replaceChildren(...rows.map(payment => {
+  one("parked-rows").replaceChildren(...page.payments.map(payment => {
     const row = make("tr");
     const head = make("th");
     head.scope = "row";
@@ -318,7 +319,7 @@ async function showParked(parked) {
     const action = make("td");
     action.append(button);
     row.append(action, head, make("td", money(payment.amount.toFixed(2)), "number"),
-      make("td", moment(payment.acceptedAt)), make("td", moment(payment.parkedAt)), make("td", payment.reason));
+      make("td", moment(payment.acceptedAt)), make("td", moment(payment.parkedAt)), make("td", payment.parkedReason));
     return row;
   }));
   if (focused) {

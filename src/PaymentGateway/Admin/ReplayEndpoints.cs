@@ -1,0 +1,83 @@
+using System.Text.Json.Serialization;
+using Microsoft.AspNetCore.Http.Features;
+using PaymentGateway.Http;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Admin;
+
+/// <summary>
+/// An operator's calls that give parked payments back to be settled: POST /admin/parked/{id}/replay for one, and
+/// POST /admin/parked/replay for all of them.
+/// </summary>
+internal static class ReplayEndpoints
+{
+    public const string ParkedPath = "/admin/parked";
+    public const string AllPath = ParkedPath + "/replay";
+
+    private const int PageMax = 1_000;
+
+    // nginx waits 3 s for an answer, and then asks the other instance.
+    private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
+
+    /// <param name="admin">The group of an operator's calls, or of their page's.</param>
+    /// <param name="path">What both calls are below.</param>
+    public static void MapReplays(this IEndpointRouteBuilder admin, string path = ParkedPath)
+    {
+        var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();
+        var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        admin.MapPost(path + "/replay", context => ReplayAllAsync(context, parked, clock));
+        admin.MapPost(path + "/{id}/replay", context => ReplayAsync(context, parked));
+    }
+
+    // A reason in a body would be ignored, and everything replayed, so a body is refused.
+    // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
+    private static async Task ReplayAllAsync(HttpContext context, ParkedStore parked, TimeProvider clock)
+    {
+        if (context.Features.GetRequiredFeature<IHttpRequestBodyDetectionFeature>().CanHaveBody)
+        {
+            await ProblemAnswer.WriteAsync(
+                context, Problems.InvalidQuery, "This call takes no body; reason is a parameter of the query.");
+            return;
+        }
+
+        var reader = new QueryReader(context);
+        var reason = reader.Text("reason");
+        if (await reader.RefusesAsync())
+            return;
+
+        var began = clock.GetTimestamp();
+        var (after, replayed, complete) = (PaymentCursor.Start, 0, false);
+        while (!complete && clock.GetElapsedTime(began) < ReplayWithin)
+        {
+            var page = await parked.ReplayPageAsync(after, reason, PageMax);
+            replayed += page.Count;
+            OperatorCalls.Tell(context, $"{replayed} replayed");
+            complete = page.Count < PageMax;
+            if (!complete)
+                after = page.MaxBy(cursor => (cursor.AcceptedAt, cursor.Id))!;
+        }
+
+        context.Response.StatusCode = 202;
+        await JsonAnswer.WriteAsync(
+            context, new ReplayAnswer(replayed, complete), ReplayJsonContext.Default.ReplayAnswer);
+    }
+
+    private static async Task ReplayAsync(HttpContext context, ParkedStore parked)
+    {
+        if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
+            await ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
+        else if (await parked.ReplayAsync(id))
+            context.Response.StatusCode = 202;
+        else
+            await ProblemAnswer.WriteAsync(
+                context, Problems.NotParked, "No parked payment has this correlationId.", "id");
+    }
+}
+
+/// <summary>How many were given back; not complete when the time was over before the last one.</summary>
+internal sealed record ReplayAnswer(int Replayed, bool Complete);
+
+/// <summary>The answer to a replay of all, for the serializer.</summary>
+[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+[JsonSerializable(typeof(ReplayAnswer))]
+internal sealed partial class ReplayJsonContext : JsonSerializerContext;

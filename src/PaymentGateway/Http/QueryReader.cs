@@ -1,0 +1,86 @@
+using System.Globalization;
+
+namespace PaymentGateway.Http;
+
+/// <summary>
+/// Reads the parameters of one request. After the last one, an unknown, repeated, empty or wrong parameter is answered
+/// with 400: a misspelt one would otherwise mean all.
+/// </summary>
+/// <param name="context">The request.</param>
+/// <param name="wrongValue">The problem of a wrong value; <see cref="Problems.InvalidQuery"/> where it is null.</param>
+internal sealed class QueryReader(HttpContext context, Problem? wrongValue = null)
+{
+    private const int LimitMax = 200;
+    private const int LimitDefault = 50;
+
+    private readonly HashSet<string> _known = [];
+    private (Problem Problem, string Name, string Reason)? _fault;
+
+    /// <summary>A text; null when the parameter is absent or wrong.</summary>
+    public string? Text(string name)
+    {
+        _known.Add(name);
+        if (!context.Request.Query.TryGetValue(name, out var values))
+            return null;
+
+        // PostgreSQL has no text with NUL.
+        if (values is [{ Length: > 0 } text] && !text.Contains('\0', StringComparison.Ordinal))
+            return text;
+
+        Refuse(name, "must be given once, not empty and without NUL.");
+        return null;
+    }
+
+    /// <summary>A value; null when the parameter is absent or wrong.</summary>
+    /// <param name="name">Of the parameter.</param>
+    /// <param name="expected">What it must be.</param>
+    /// <param name="parse">Returns null for a wrong text.</param>
+    public T? Value<T>(string name, string expected, Func<string, T?> parse)
+    {
+        if (Text(name) is not { } text)
+            return default;
+
+        var value = parse(text);
+        if (value is null)
+            Refuse(name, $"must be {expected}.");
+        return value;
+    }
+
+    /// <summary>An instant, UTC.</summary>
+    public DateTime? Time(string name) => Value(
+        name, "an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z",
+        static text => Timestamps.TryParse(text, out var utc) ? utc : (DateTime?)null);
+
+    /// <summary>A member of an enum, as <see cref="Words"/> has it.</summary>
+    public T? Word<T>(string name) where T : struct, Enum =>
+        Value(name, $"one of {string.Join(", ", Enum.GetValues<T>().Select(Words.Of))}", Words.Find<T>);
+
+    /// <summary>The length of a page.</summary>
+    public int Limit() => Value(
+        "limit", $"a whole number from 1 to {LimitMax}",
+        static text => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var limit)
+            && limit is >= 1 and <= LimitMax ? limit : (int?)null) ?? LimitDefault;
+
+    /// <summary>Where the next page begins.</summary>
+    public T? After<T>(Func<string, T?> parse) =>
+        Value("after", "the next of an earlier page, as it was", parse);
+
+    /// <summary>Notes a fault that a value alone does not have; the first fault is answered.</summary>
+    public void Refuse(string name, string reason, Problem? problem = null) =>
+        _fault ??= (problem ?? wrongValue ?? Problems.InvalidQuery, name, reason);
+
+    /// <summary>Answers the first fault.</summary>
+    /// <returns>False when there is none.</returns>
+    public async ValueTask<bool> RefusesAsync()
+    {
+        foreach (var name in context.Request.Query.Keys)
+            if (!_known.Contains(name))
+                _fault = (Problems.InvalidQuery, name, "is no parameter of this call.");
+
+        if (_fault is not var (problem, field, reason))
+            return false;
+
+        await ProblemAnswer.WriteAsync(context, problem, $"{field} {reason}", field);
+        return true;
+    }
+}
