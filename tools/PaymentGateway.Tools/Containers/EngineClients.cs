@@ -1,7 +1,4 @@
-using System.Globalization;
-using System.Net;
 using System.Net.Http.Json;
-using System.Net.Sockets;
 using PaymentGateway.Tools.Comparing;
 
 namespace PaymentGateway.Tools.Containers;
@@ -19,12 +16,12 @@ internal sealed class EngineClients : IDisposable
 
     public static IReadOnlyList<int> Ports => [Gateway, .. Processors, .. Operators];
 
-    public EngineClients(IEngine engine)
+    public EngineClients()
     {
-        Clients = To(engine, Gateway, TimeSpan.FromSeconds(3));
-        _patient = To(engine, Gateway, TimeSpan.FromSeconds(10));
-        _processors = Processors.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
-        _operators = Operators.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
+        Clients = To(Gateway, TimeSpan.FromSeconds(3));
+        _patient = To(Gateway, TimeSpan.FromSeconds(10));
+        _processors = Processors.Select(port => To(port, TimeSpan.FromSeconds(10))).ToArray();
+        _operators = Operators.Select(port => To(port, TimeSpan.FromSeconds(10))).ToArray();
         foreach (var processor in _processors)
             processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
     }
@@ -32,11 +29,19 @@ internal sealed class EngineClients : IDisposable
     /// <summary>The gateway as payers see it: they wait for 3 s.</summary>
     public HttpClient Clients { get; }
 
-    public async Task<bool> IsReadyAsync() => await TryAsync(async () =>
+    public async Task<bool> IsReadyAsync()
     {
-        using var answer = await Clients.GetAsync("readyz");
-        return answer.IsSuccessStatusCode;
-    });
+        try
+        {
+            using var answer = await Clients.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
+        }
+        catch (Exception unavailable) when (
+            unavailable is HttpRequestException or OperationCanceledException or IOException)
+        {
+            return false;
+        }
+    }
 
     public Task<string> SayReadyAsync() => _patient.GetStringAsync("readyz");
 
@@ -91,38 +96,7 @@ internal sealed class EngineClients : IDisposable
     private static async Task<List<ProcessorPayment>> StoredAsync(HttpClient processor) =>
         (await processor.GetFromJsonAsync<List<ProcessorPayment>>("admin/payments"))!;
 
-    private static async Task<bool> TryAsync(Func<Task<bool>> ask)
-    {
-        try
-        {
-            return await ask();
-        }
-        catch (Exception unavailable) when (
-            unavailable is HttpRequestException or OperationCanceledException or IOException)
-        {
-            return false;
-        }
-    }
-
-    private static HttpClient To(IEngine engine, int port, TimeSpan limit) => new(new SocketsHttpHandler
-    {
-        UseProxy = false,
-        ConnectCallback = async (_, cancellation) =>
-        {
-            var socket = engine.NewSocket();
-            try
-            {
-                socket.NoDelay = true;
-                await socket.ConnectAsync(new IPEndPoint(IPAddress.Loopback, port), cancellation);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        },
-    })
+    private static HttpClient To(int port, TimeSpan limit) => new(new SocketsHttpHandler { UseProxy = false })
     {
         BaseAddress = new Uri(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}")),
         Timeout = limit,

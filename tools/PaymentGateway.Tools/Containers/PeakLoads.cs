@@ -1,32 +1,23 @@
-using System.Diagnostics;
+using CliWrap;
+using PaymentGateway.Tools.Paying;
 
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>The peak memory of each container under four loads, read twice a second.</summary>
+/// <summary>The peak memory of each container under four loads, read once a second.</summary>
 internal sealed class PeakLoads(Rig rig, MemoryKills kills)
 {
-    private static readonly string[] Watched = ["nginx", "api1", "api2", "postgres", "payment-processor-default"];
     private static readonly string[] Results = ["result", "| 2", "Requests/sec"];
     private static readonly string Gateway = $"http://127.0.0.1:{EngineClients.Ports[0]}";
-    private static readonly TimeSpan Between = TimeSpan.FromMilliseconds(500);
     private static readonly TimeSpan SettleLimit = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan DrainLimit = TimeSpan.FromMinutes(2);
 
-    private readonly Dictionary<string, string> _containers = [];
-
     public async Task<int> MeasureAsync()
     {
-        if (!rig.Docker.Engine.IsOwn || !Directory.Exists("/sys/fs/cgroup/memory"))
-            throw new ToolException("peaks needs an engine of its own and version 1 of the cgroups");
-        if (!Programs.Has("wrk"))
-            await EngineCache.SetUpAsync(["wrk"], rig.Docker.Cancellation);
+        Programs.Demand("wrk");
         if (!await rig.UpAsync(new ContainerStep()))
             throw new ToolException("the stack did not start");
-        foreach (var service in Watched)
-            _containers[service] = await rig.Stack.IdOfAsync(service);
-
-        Console.WriteLine("| container | own and kernel, MiB | own | kernel | page cache | CPU s |");
-        Console.WriteLine("| --- | --- | --- | --- | --- | --- |");
+        Console.WriteLine("| container | MiB |");
+        Console.WriteLine("| --- | --- |");
         await MeasureAsync("the preview", PreviewAsync);
         await MeasureAsync("256 connections for 60 s", () => BurstAsync(9001, 256));
         await SettleAsync(SettleLimit);
@@ -40,62 +31,84 @@ internal sealed class PeakLoads(Rig rig, MemoryKills kills)
 
     private async Task MeasureAsync(string name, Func<Task<string>> loadAsync)
     {
-        var peaks = new MemoryPeaks();
-        using var over = new CancellationTokenSource();
+        var peaks = new SortedDictionary<string, double>(StringComparer.Ordinal);
+        using var over = CancellationTokenSource.CreateLinkedTokenSource(rig.Docker.Cancellation);
         var watching = WatchAsync(peaks, over.Token);
         var said = await loadAsync();
         await over.CancelAsync();
         await watching;
         Console.WriteLine($"### {name}: {said}");
-        foreach (var row in peaks.Rows())
-            Console.WriteLine(row);
+        foreach (var (service, megabytes) in peaks)
+            Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"| {service} | {megabytes:0.0} |"));
     }
 
-    private async Task WatchAsync(MemoryPeaks peaks, CancellationToken over)
+    // Once a second: own and kernel memory, without page cache that the kernel takes back.
+    private static async Task WatchAsync(SortedDictionary<string, double> peaks, CancellationToken over)
     {
-        using var timer = new PeriodicTimer(Between);
         try
         {
-            do
-            {
-                foreach (var (service, container) in _containers)
-                    peaks.Add(service, MemorySample.Read(rig.Docker.Engine.Group, container));
-            }
-            while (await timer.WaitForNextTickAsync(over));
+            await (Docker.Command("stats", "--format", "{{.Name}} {{.MemUsage}}") | Note).ExecuteAsync(over);
         }
         catch (OperationCanceledException)
         {
             // The load is over.
+        }
+
+        void Note(string line)
+        {
+            if (MemoryUse.Parse(line) is { } use)
+                peaks[use.Service] = Math.Max(use.Mebibytes, peaks.GetValueOrDefault(use.Service));
         }
     }
 
     private Task<string> PreviewAsync() =>
         LoadAsync("env", $"URL={Gateway}", Repository.PathOf("eng", "tool"), "load", "preview");
 
-    private Task<string> BurstAsync(int run, int connections, int? count = null) => LoadAsync(
-        "env", $"BENCH_RUN={run}", $"BENCH_COUNT={count}", "wrk", "-t2", $"-c{connections}", "-d60s",
-        "-s", Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "Load", "bench.lua"),
+    private Task<string> BurstAsync(int run, int connections) => LoadAsync(
+        "env", $"BENCH_RUN={run}", "wrk", "-t2", $"-c{connections}", "-d60s",
+        "-s", Repository.PathOf("tools", "PaymentGateway.Tools", "Measuring", "bench.lua"),
         $"{Gateway}/payments");
 
     private async Task<string> DrainAsync()
     {
         await rig.Http.SetFailureAsync(true);
-        var said = await BurstAsync(9003, 128, 50_000);
+        await LoadDriver.RunClientsAsync(rig.Http.Clients, new LoadLedger(), 128, 50_000, TimeSpan.Zero);
         var took = Stopwatch.StartNew();
         await rig.Http.SetFailureAsync(false);
         var settled = await SettleAsync(DrainLimit);
-        return settled
-            ? $"{said} drained in {(int)took.Elapsed.TotalSeconds} s"
-            : $"{said} not drained in {(int)took.Elapsed.TotalSeconds} s";
+        return $"{(settled ? "drained" : "not drained")} in {(int)took.Elapsed.TotalSeconds} s";
     }
 
     private Task<bool> SettleAsync(TimeSpan limit) => rig.WaitAsync(limit, rig.Ledger.NothingIsUnsettledAsync);
 
     private async Task<string> LoadAsync(params string[] command)
     {
-        var ended = await rig.Docker.RunInsideAsync(command);
+        var ended = await Shell.RunAsync(command, cancellation: rig.Docker.Cancellation);
         var lines = $"{ended.Output}{ended.Errors}".Trim().Split('\n');
         var said = string.Join(' ', lines.Where(line => Array.Exists(Results, line.StartsWith)));
         return ended.Succeeded ? said : $"{said} (the load ended with {ended.Status}: {lines[^1]})";
     }
+}
+
+/// <summary>A container's memory in a line of `docker stats`.</summary>
+public sealed partial record MemoryUse(string Service, double Mebibytes)
+{
+    /// <summary>Null for other lines; escapes that clear the screen may stand before the name.</summary>
+    public static MemoryUse? Parse(string line)
+    {
+        var match = Pattern().Match(line);
+        if (!match.Success)
+            return null;
+
+        var size = double.Parse(match.Groups[2].ValueSpan, CultureInfo.InvariantCulture);
+        return new MemoryUse(match.Groups[1].Value, match.Groups[3].Value switch
+        {
+            "GiB" => size * 1024,
+            "KiB" => size / 1024,
+            _ => size,
+        });
+    }
+
+    [GeneratedRegex(Docker.Project + @"-(\S+)-1 ([0-9.]+)([KMG]iB) /")]
+    private static partial Regex Pattern();
 }

@@ -1,4 +1,3 @@
-using System.Globalization;
 using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Measuring;
@@ -21,7 +20,27 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
 
     /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
     public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
-        : _limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
+        : _limits?.CpuMilliseconds(part) ?? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0));
 
     public void Dispose() => _limits?.Dispose();
+}
+
+/// <summary>CPU time of the parts that the budget is for, in milliseconds, or per payment.</summary>
+public readonly record struct CpuUse(double Nginx, double Instances, double PostgreSql)
+{
+    public double All => Nginx + Instances + PostgreSql;
+
+    public static CpuUse operator -(CpuUse after, CpuUse before) => new(
+        after.Nginx - before.Nginx, after.Instances - before.Instances, after.PostgreSql - before.PostgreSql);
+
+    /// <summary>Milliseconds per payment, which is seconds per 1,000.</summary>
+    public CpuUse Per(int payments)
+    {
+        var count = Math.Max(1, payments);
+        return new CpuUse(Nginx / count, Instances / count, PostgreSql / count);
+    }
+
+    /// <summary>From what each part used by itself.</summary>
+    public static CpuUse Of(Func<string, double> msOf) => new(
+        msOf(PartNames.Nginx), PartNames.Instances.Sum(msOf), msOf(PartNames.Postgres));
 }

@@ -1,5 +1,3 @@
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>What a measurement needs of tests/, published unless NO_PUBLISH=1 and it is there.</summary>

@@ -1,7 +1,6 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Limiting;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Testing;
 
@@ -64,24 +63,16 @@ internal static class TestVerb
                 "dotnet", "test", "PaymentGateway.sln", "-c", "Release", "-tl:off", "--logger", "trx",
                 "--results-directory", results, .. arguments,
             ],
-            variables: new Dictionary<string, string?>
-            {
-                // Little may be skipped for want of a part, and every system uses what was just published.
-                ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
-                ["NO_PUBLISH"] = "1",
-                ["GATEWAY_BIN"] = settings.GatewayBinary,
-                ["SIMULATOR_BIN"] = settings.SimulatorBinary,
-                ["PG_BIN"] = settings.PostgresBinaries,
-            },
+            variables: Publishing.TestVariables(settings),
             cancellation: cancellation);
         cancellation.ThrowIfCancellationRequested();
 
-        var counted = TestCounts.Read(results);
-        var notRun = TestCounts.ReadNotRun(results);
+        var written = TestResults.In(results);
+        var notRun = written.NotRun;
         foreach (var line in notRun)
             Console.WriteLine(line);
-        Console.WriteLine(counted.Summary);
-        if (!counted.AnyRan)
+        Console.WriteLine(written.Summary);
+        if (!written.AnyRan)
             throw new ToolException("no test ran" + (notRun.Count > 0 ? "" : ": nothing matches the filter"));
 
         return status == 0 && notRun.Count > 0 && settings["PAYMENTGATEWAY_REQUIRE_PARTS"] == "1" ? 1 : status;

@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Containers;
 
 namespace PaymentGateway.Tests.Tools.Containers;
 
-/// <summary>What is read from Docker's answers, from psql's rows and from the files that pin images.</summary>
+/// <summary>What is read from Docker's answers, and from psql's rows.</summary>
 public sealed class ContainerReadingTests
 {
     private const string Running = """
@@ -32,7 +32,7 @@ public sealed class ContainerReadingTests
     [Fact]
     public void Rows_of_the_ledger_are_read_to_the_microsecond()
     {
-        var rows = SettlementRows.Parse(["2 11111111-1111-4111-8111-111111111111 1990 1763877600000001"]);
+        var rows = ComposeStack.ParseSettlements(["2 11111111-1111-4111-8111-111111111111 1990 1763877600000001"]);
 
         var (id, entry) = Assert.Single(rows);
         Assert.Equal(Guid.Parse("11111111-1111-4111-8111-111111111111"), id);
@@ -58,25 +58,16 @@ public sealed class ContainerReadingTests
         Assert.Equal((2, 1), (stores.Default.Count, stores.Fallback.Count));
     }
 
-    [Fact]
-    public void The_pinned_images_are_those_of_the_repository()
-    {
-        var images = PinnedImages.Read();
-
-        Assert.StartsWith("mcr.microsoft.com/dotnet/sdk:", images.Sdk, StringComparison.Ordinal);
-        Assert.StartsWith("mcr.microsoft.com/dotnet/runtime-deps:", images.Runtime, StringComparison.Ordinal);
-        Assert.StartsWith("nginx:", images.Nginx, StringComparison.Ordinal);
-        Assert.StartsWith("postgres:", images.Postgres, StringComparison.Ordinal);
-    }
+    [Theory]
+    [InlineData("payment-gateway-test-api1-1 42.5MiB / 85MiB", "api1", 42.5)]
+    [InlineData("\x1b[2J\x1b[Hpayment-gateway-test-nginx-1 512KiB / 30MiB", "nginx", 0.5)]
+    [InlineData("payment-gateway-test-postgres-1 1.5GiB / 2GiB", "postgres", 1536)]
+    public void The_memory_of_a_container_is_read(string line, string service, double mebibytes) =>
+        Assert.Equal(new MemoryUse(service, mebibytes), MemoryUse.Parse(line));
 
     [Fact]
-    public void An_image_without_a_pin_is_found()
-    {
-        var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "    image: ${NGINX_IMAGE:-nginx:2}\n");
-
-        Assert.Equal(("some/sdk:1", "nginx:2"), (images.Sdk, images.Nginx));
-        Assert.Throws<ToolException>(() => images.Postgres);
-    }
+    public void The_memory_of_a_container_that_does_not_run_is_left_out() =>
+        Assert.Null(MemoryUse.Parse("payment-gateway-test-api1-1 -- / --"));
 
     private static ProcessorPayment Stored(decimal amount) => new(Guid.NewGuid(), amount, DateTimeOffset.UtcNow);
 }
