@@ -67,10 +67,19 @@ public sealed class LeaseKeeperTests : OwnRig
     }
 
     // Longer than a lease, which is 3 s.
-    private static async Task IsHeldForAsync(Lease lease, TimeSpan time)
+    private async Task IsHeldForAsync(Lease lease, TimeSpan time)
     {
         using var next = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
         for (var passed = Stopwatch.StartNew(); passed.Elapsed < time; await next.WaitForNextTickAsync())
-            Assert.True(lease.IsHeld, $"the lease was lost after {passed.Elapsed}");
+        {
+            if (!lease.IsHeld)
+                Assert.Fail($"the lease was lost after {passed.Elapsed}; PostgreSQL:\n{await ActivityAsync()}");
+        }
     }
+
+    private Task<string> ActivityAsync() => Rig.Database.ScalarAsync<string>("""
+        SELECT string_agg(concat_ws(' | ', pid, pg_blocking_pids(pid)::text, state, wait_event,
+                                    clock_timestamp() - query_start, left(query, 60)), E'\n')
+        FROM pg_stat_activity WHERE datname = current_database()
+        """);
 }
