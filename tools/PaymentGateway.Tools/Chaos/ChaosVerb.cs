@@ -77,15 +77,17 @@ public static class ChaosVerb
         return false;
     }
 
-    // One build at a time; what is up to date stays as it is, under a run of another seed, too.
     private static async Task<Dictionary<string, string?>> BuildAsync(CancellationToken cancellation)
     {
-        using var held = await FileLock.TakeAsync(Path.Combine(Folder, "build.lock"), cancellation);
         // The profile is one of the arguments: what a caller set for a system of their own does not reach the tests.
         var settings = SystemSettings.FromEnvironment().With(("PROFILE", null));
         await Publishing.PrepareAsync(settings, cancellation);
+        // One build at a time; what is up to date stays as it is, under a run of another seed, too.
         var built = await Shell.RunAsync(
-            ["dotnet", "build", Tests, "-c", "Release", "-tl:off", "-v", "q"], cancellation: cancellation);
+            [
+                "flock", "-o", $"{Folder}/build.lock", "dotnet", "build", Tests, "-c", "Release", "-tl:off", "-v", "q",
+            ],
+            cancellation: cancellation);
         if (!built.Succeeded)
         {
             await Console.Error.WriteLineAsync(built.Output + built.Errors);

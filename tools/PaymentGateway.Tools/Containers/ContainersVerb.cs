@@ -9,17 +9,16 @@ namespace PaymentGateway.Tools.Containers;
 public static class ContainersVerb
 {
     private const string Steps = "steps";
-    private const string Peaks = "peaks";
     private const string Look = "shell";
 
     public static Command Create()
     {
         var what = new Argument<string>("what")
         {
-            Description = "the steps; memory of each container under each load; a shell beside the built images",
+            Description = "the steps, or a shell beside the built images",
             DefaultValueFactory = _ => Steps,
         };
-        what.AcceptOnlyFromAmong(Steps, Peaks, Look);
+        what.AcceptOnlyFromAmong(Steps, Look);
         var verb = new Command("compose-test", "The containers on a real engine, everything killed and restarted.")
         {
             what,
@@ -45,9 +44,6 @@ public static class ContainersVerb
         {
             if (what == Look)
                 return await Shell.ShowAsync(["bash"], cancellation: cancellation);
-            if (what == Peaks)
-                return await new PeakLoads(rig, kills).MeasureAsync();
-
             await new ContainerSteps(rig, kills).PlayAsync();
             table.WriteEnd(took.Elapsed);
             return table.Succeeded ? 0 : 1;
@@ -56,7 +52,7 @@ public static class ContainersVerb
         {
             // An engine of our own ends with all that it has.
             if (!Docker.IsOwn)
-                await rig.RemoveAsync();
+                await Rig.RemoveAsync();
         }
     }
 

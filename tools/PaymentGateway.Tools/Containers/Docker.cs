@@ -1,5 +1,3 @@
-using CliWrap;
-
 namespace PaymentGateway.Tools.Containers;
 
 /// <summary>
@@ -17,17 +15,10 @@ internal sealed class Docker(CancellationToken cancellation)
 
     public static bool IsOwn => Folder is not null;
 
-    /// <summary>Of the cgroups in which an engine of our own runs containers.</summary>
-    public static string Group => Path.GetFileName(Folder)!;
-
     public CancellationToken Cancellation => cancellation;
 
     public Task<ShellResult> RunAsync(params string[] arguments) =>
         Shell.RunAsync(["docker", .. arguments], cancellation: cancellation);
-
-    /// <summary>The same command with streams of the caller's.</summary>
-    public static Command Command(params string[] arguments) => Cli.Wrap("docker").WithArguments(arguments)
-        .WithWorkingDirectory(Repository.Root).WithValidation(CommandResultValidation.None);
 
     /// <summary>Null when there is no such container.</summary>
     public async Task<ContainerState?> InspectAsync(string container)

@@ -7,27 +7,24 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class EngineClients : IDisposable
 {
     private const int Gateway = 9999;
-    private static readonly int[] Processors = [8001, 8002];
+    private const int Default = 8001;
+    private const int Fallback = 8002;
     private static readonly int[] Operators = [9101, 9102];
 
-    private readonly HttpClient _patient;
-    private readonly HttpClient[] _processors;
-    private readonly HttpClient[] _operators;
-
-    public static IReadOnlyList<int> Ports => [Gateway, .. Processors, .. Operators];
-
-    public EngineClients()
+    private readonly HttpClient _patient = new(new SocketsHttpHandler { UseProxy = false })
     {
-        Clients = To(Gateway, TimeSpan.FromSeconds(3));
-        _patient = To(Gateway, TimeSpan.FromSeconds(10));
-        _processors = Processors.Select(port => To(port, TimeSpan.FromSeconds(10))).ToArray();
-        _operators = Operators.Select(port => To(port, TimeSpan.FromSeconds(10))).ToArray();
-        foreach (var processor in _processors)
-            processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
-    }
+        Timeout = TimeSpan.FromSeconds(10),
+        DefaultRequestHeaders = { { "X-Rinha-Token", "123" } }, // The processors ask for it.
+    };
+
+    public static IReadOnlyList<int> Ports => [Gateway, Default, Fallback, .. Operators];
 
     /// <summary>The gateway as payers see it: they wait for 3 s.</summary>
-    public HttpClient Clients { get; }
+    public HttpClient Clients { get; } = new(new SocketsHttpHandler { UseProxy = false })
+    {
+        BaseAddress = At(Gateway, ""),
+        Timeout = TimeSpan.FromSeconds(3),
+    };
 
     public async Task<bool> IsReadyAsync()
     {
@@ -43,17 +40,17 @@ internal sealed class EngineClients : IDisposable
         }
     }
 
-    public Task<string> SayReadyAsync() => _patient.GetStringAsync("readyz");
+    public Task<string> SayReadyAsync() => _patient.GetStringAsync(At(Gateway, "readyz"));
 
-    public Task<string> SummariseAsync() => _patient.GetStringAsync("payments-summary");
+    public Task<string> SummariseAsync() => _patient.GetStringAsync(At(Gateway, "payments-summary"));
 
     /// <summary>The statuses of an operator's call at both instances' ports, and where everybody pays.</summary>
     public async Task<HttpStatusCode[]> OperatorStatusesAsync()
     {
         var statuses = new List<HttpStatusCode>();
-        foreach (var client in _operators.Append(_patient))
+        foreach (var port in Operators.Append(Gateway))
         {
-            using var answer = await client.GetAsync("admin/parked");
+            using var answer = await _patient.GetAsync(At(port, "admin/actions"));
             statuses.Add(answer.StatusCode);
         }
 
@@ -61,27 +58,17 @@ internal sealed class EngineClients : IDisposable
     }
 
     /// <summary>What both processors have stored.</summary>
-    public async Task<ProcessorStores> StoresAsync() =>
-        new(await StoredAsync(_processors[0]), await StoredAsync(_processors[1]));
+    public async Task<ProcessorStores> StoresAsync() => new(await StoredAsync(Default), await StoredAsync(Fallback));
 
     /// <summary>Empties all three.</summary>
     public async Task PurgeAsync()
     {
-        using var purged = await _patient.PostAsync("purge-payments", null);
-        purged.EnsureSuccessStatusCode();
-        foreach (var processor in _processors)
+        Uri[] purges =
+            [At(Gateway, "purge-payments"), At(Default, "admin/purge-payments"), At(Fallback, "admin/purge-payments")];
+        foreach (var purge in purges)
         {
-            using var forgotten = await processor.PostAsync("admin/purge-payments", null);
-            forgotten.EnsureSuccessStatusCode();
-        }
-    }
-
-    public async Task SetFailureAsync(bool failure)
-    {
-        foreach (var processor in _processors)
-        {
-            using var set = await processor.PutAsJsonAsync("admin/configurations/failure", new { failure });
-            set.EnsureSuccessStatusCode();
+            using var purged = await _patient.PostAsync(purge, null);
+            purged.EnsureSuccessStatusCode();
         }
     }
 
@@ -89,16 +76,11 @@ internal sealed class EngineClients : IDisposable
     {
         Clients.Dispose();
         _patient.Dispose();
-        foreach (var client in _processors.Concat(_operators))
-            client.Dispose();
     }
 
-    private static async Task<List<ProcessorPayment>> StoredAsync(HttpClient processor) =>
-        (await processor.GetFromJsonAsync<List<ProcessorPayment>>("admin/payments"))!;
+    private async Task<List<ProcessorPayment>> StoredAsync(int processor) =>
+        (await _patient.GetFromJsonAsync<List<ProcessorPayment>>(At(processor, "admin/payments")))!;
 
-    private static HttpClient To(int port, TimeSpan limit) => new(new SocketsHttpHandler { UseProxy = false })
-    {
-        BaseAddress = new Uri(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}")),
-        Timeout = limit,
-    };
+    private static Uri At(int port, string path) =>
+        new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}/{path}"));
 }

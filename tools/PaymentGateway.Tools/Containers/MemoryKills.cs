@@ -37,9 +37,11 @@ internal sealed class MemoryKills(Docker docker) : IDisposable
 
     private async Task WatchAsync(CancellationToken cancellation)
     {
-        var events = Docker.Command(
+        var events = Cli.Wrap("docker").WithValidation(CommandResultValidation.None).WithArguments(
+        [
             "events", "--filter", "event=oom", "--filter", $"label={Docker.ProjectLabel}",
-            "--format", "{{.Actor.Attributes.name}}");
+            "--format", "{{.Actor.Attributes.name}}",
+        ]);
         try
         {
             await (events | _killed.Enqueue).ExecuteAsync(cancellation);

@@ -129,7 +129,7 @@ internal sealed class Rig : IDisposable
     }
 
     /// <summary>Removes what this run has made, on an engine that others use.</summary>
-    public async Task RemoveAsync()
+    public static async Task RemoveAsync()
     {
         var docker = new Docker(CancellationToken.None);
         await ComposeStack.Challenge(docker).RunAsync("down", "-v");

@@ -15,25 +15,15 @@ public sealed class PartLimits : IDisposable
     private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
 
     private readonly string _tag = $"payment-gateway.{Guid.NewGuid().ToString("N")[..12]}";
-    private readonly string _cpu;
-    private readonly string _accounting;
-    private readonly List<string> _made = [];
-    private readonly List<string> _parts = [];
+    private readonly string _root;
+    private readonly List<string> _groups = [];
     private readonly List<string> _lines = [];
 
     /// <param name="mounts">Lines of /proc/mounts.</param>
     /// <exception cref="ToolException">This machine has no such cgroups.</exception>
-    internal PartLimits(IEnumerable<string> mounts)
-    {
-        var groups = mounts.Select(line => line.Split(' ')).Where(fields => fields is [_, _, "cgroup", ..]).ToList();
-        (_cpu, _accounting) = (RootOf("cpu"), RootOf("cpuacct"));
-
-        string RootOf(string controller) => groups.Find(fields => fields[3].Split(',').Contains(controller))?[1]
-            ?? throw new ToolException($"LIMITS: this machine has no {controller} controller of cgroups version 1");
-    }
-
-    /// <summary>Where each part's CPU time is counted, as the load tests take it: nginx=/sys/…,api1=/sys/…</summary>
-    public string CpuFiles => string.Join(',', _parts.Select(part => $"{part}={CpuFile(part)}"));
+    internal PartLimits(IEnumerable<string> mounts) => _root = mounts.Select(line => line.Split(' '))
+        .FirstOrDefault(fields => fields is [_, _, "cgroup", ..] && fields[3].Split(',').Contains("cpu"))?[1]
+        ?? throw new ToolException("LIMITS: this machine has no cpu controller of cgroups version 1");
 
     /// <summary>A line for each part and what it got.</summary>
     public IReadOnlyList<string> Lines => _lines;
@@ -49,11 +39,7 @@ public sealed class PartLimits : IDisposable
         try
         {
             foreach (var part in Order.Where(pids.ContainsKey))
-            {
-                limits.Make(part, shares.GetValueOrDefault(part));
-                limits.MoveIn(part, pids[part]);
-            }
-
+                MoveIn(part, pids[part], limits.Make(part, shares.GetValueOrDefault(part)));
             return limits;
         }
         catch
@@ -63,17 +49,13 @@ public sealed class PartLimits : IDisposable
         }
     }
 
-    /// <summary>The CPU time a part has used since it was put here.</summary>
-    public long CpuMilliseconds(string part) =>
-        long.Parse(File.ReadAllText(CpuFile(part)), CultureInfo.InvariantCulture) / 1_000_000;
-
     /// <summary>The last group first. What still runs goes back to the root: a group with members stays.</summary>
     public void Dispose()
     {
-        foreach (var group in Enumerable.Reverse(_made))
+        foreach (var group in Enumerable.Reverse(_groups))
         {
             foreach (var pid in File.ReadAllLines(Path.Combine(group, "cgroup.procs")))
-                Move(pid, Path.GetDirectoryName(group)!);
+                Move(pid, _root);
             try
             {
                 Directory.Delete(group);
@@ -84,55 +66,46 @@ public sealed class PartLimits : IDisposable
             }
         }
 
-        _made.Clear();
+        _groups.Clear();
     }
 
     /// <summary>Makes a part's group and gives it its share; a part without one comes after all others.</summary>
-    internal void Make(string part, PartShare? share)
+    internal string Make(string part, PartShare? share)
     {
-        _parts.Add(part);
-        // The two may be one mount.
-        foreach (var group in GroupsOf(part))
+        var group = Path.Combine(_root, $"{_tag}.{part}");
+        try
         {
-            try
-            {
-                Directory.CreateDirectory(group);
-            }
-            catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
-            {
-                throw new ToolException($"LIMITS: no group {group} can be made. {OnlyHere}");
-            }
-
-            _made.Add(group);
+            Directory.CreateDirectory(group);
+        }
+        catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
+        {
+            throw new ToolException($"LIMITS: no group {group} can be made. {OnlyHere}");
         }
 
-        var limited = GroupsOf(part).First();
+        _groups.Add(group);
         if (share is null)
         {
-            Write(limited, "cpu.shares", 256);
+            Write(group, "cpu.shares", 256);
             _lines.Add($"{part}: low weight");
-            return;
+        }
+        else
+        {
+            Write(group, "cpu.cfs_period_us", Period);
+            Write(group, "cpu.cfs_quota_us", (int)(share.Cpus * Period));
+            _lines.Add(FormattableString.Invariant($"{part}: {share.Cpus} CPU"));
         }
 
-        Write(limited, "cpu.cfs_period_us", Period);
-        Write(limited, "cpu.cfs_quota_us", (int)(share.Cpus * Period));
-        _lines.Add(FormattableString.Invariant($"{part}: {share.Cpus} CPU"));
+        return group;
     }
 
-    internal string CpuFile(string part) => Path.Combine(GroupsOf(part).Last(), "cpuacct.usage");
-
     // A second pass catches what was forked during the first; what is forked afterwards starts inside.
-    private void MoveIn(string part, int first)
+    private static void MoveIn(string part, int first, string group)
     {
         for (var round = 0; round < 2; round++)
             foreach (var pid in ProcessTree.Of(first))
-                foreach (var group in GroupsOf(part))
-                    if (!Move(pid.ToString(CultureInfo.InvariantCulture), group) && ProcessStatus.Read(pid) is not null)
-                        throw new ToolException($"LIMITS: process {pid} of {part} cannot be put into {group}. {OnlyHere}");
+                if (!Move(pid.ToString(CultureInfo.InvariantCulture), group) && ProcessStatus.Read(pid) is not null)
+                    throw new ToolException($"LIMITS: process {pid} of {part} cannot be put into {group}. {OnlyHere}");
     }
-
-    private IEnumerable<string> GroupsOf(string part) =>
-        new[] { _cpu, _accounting }.Distinct().Select(root => Path.Combine(root, $"{_tag}.{part}"));
 
     private static bool Move(string pid, string group)
     {

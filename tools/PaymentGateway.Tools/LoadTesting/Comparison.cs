@@ -118,8 +118,7 @@ public static class ComparisonReport
     private static IEnumerable<string> Table(
         string name, IReadOnlyCollection<string> head, IEnumerable<(string Side, IEnumerable<string> Cells)> rows) =>
     [
-        Figure.Row([name, .. head]),
-        Figure.Row(Enumerable.Repeat("---", head.Count + 1)),
+        .. Figure.Head([name, .. head]),
         .. rows.Select(row => Figure.Row([row.Side, .. row.Cells])),
     ];
 }

@@ -6,8 +6,10 @@ namespace PaymentGateway.Tools.LoadTesting;
 /// <summary>One run of a simulation: its figures, Gatling's report and a picture in a folder.</summary>
 internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder, TextWriter output)
 {
-    private const string RowHead =
-        "| date | commit | mode | p50 / p99 ms | lag | inconsistencies | score | CPU s / 1,000 | peak memory |";
+    private static readonly string[] RowHead =
+    [
+        "date", "commit", "mode", "p50 / p99 ms", "lag", "inconsistencies", "score", "CPU s / 1,000", "peak memory",
+    ];
 
     private readonly SystemSettings _settings = given.With(plan.Settings);
 
@@ -45,7 +47,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
             $"-DdefaultUrl={target.Settings.DefaultUrl}", $"-DfallbackUrl={target.Settings.FallbackUrl}",
             $"-Dtoken={_settings.Token ?? "123"}", $"-Dresults={folder}",
             $"-Dcommit={await Commit.ReadAsync(cancellation)}", $"-Dmode={Mode}",
-            $"-DsystemEnv={target.EnvironmentFile}", $"-DcpuFiles={target.Meter?.CpuFiles}",
+            $"-DsystemEnv={target.EnvironmentFile}",
         ];
         // Cancelled it is killed with its children: Maven by itself does not take Gatling along.
         var maven = await Cli.Wrap(Maven.Command[0])
@@ -75,8 +77,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
     private async Task ShowAsync(RunResult result)
     {
         await output.WriteLineAsync($"\n{result.Json}");
-        await output.WriteLineAsync(RowHead);
-        await output.WriteLineAsync(Figure.Row(RowHead.Split('|')[1..^1].Select(_ => "---")));
+        await output.WriteLineAsync(string.Join('\n', Figure.Head(RowHead)));
         await output.WriteLineAsync(await File.ReadAllTextAsync(Path.Combine(folder, "row.md")));
         await output.WriteLineAsync($"figures  {folder}/result.json");
         if (Directory.Exists(Path.Combine(folder, "report")))

@@ -60,7 +60,7 @@ public static class LoadVerb
             await DemandBuildAsync(cancellation);
             await Publishing.PrepareAsync(settings, cancellation);
             if (sides.Any(side => Loads.Of(side, given, settings).Side == SideKind.Stub))
-                await TestPrograms.PublishStubAsync(settings, cancellation);
+                await StubProgram.PublishAsync(settings, cancellation);
             settings = settings.With(("NO_PUBLISH", "1"));
             return await new Comparison(sides, rounds, given, settings).RunAsync(cancellation);
         });

@@ -1,5 +1,3 @@
-using PaymentGateway.Tools.Measuring;
-
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>Builds the simulations of gatling/, and says how Maven is called.</summary>

@@ -1,6 +1,5 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Limiting;
-using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Paying;
 
 namespace PaymentGateway.Tools.Measuring;
@@ -189,8 +188,8 @@ public static class AbTable
     /// <param name="variants">In the order of the table: the first one is what all are compared with.</param>
     public static IEnumerable<string> Of(IReadOnlyList<string> variants, IReadOnlyList<AbBurst> bursts)
     {
-        yield return Figure.Row(Head);
-        yield return Figure.Row(Head.Select(_ => "---"));
+        foreach (var line in Figure.Head(Head))
+            yield return line;
         var first = bursts.Where(burst => burst.Variant == variants[0]).ToDictionary(burst => burst.Round);
         foreach (var variant in variants)
         {

@@ -10,4 +10,7 @@ public static class Figure
 
     /// <summary>A table's row.</summary>
     public static string Row(IEnumerable<string> cells) => $"| {string.Join(" | ", cells)} |";
+
+    /// <summary>A table's first two rows.</summary>
+    public static string[] Head(IReadOnlyCollection<string> names) => [Row(names), Row(names.Select(_ => "---"))];
 }

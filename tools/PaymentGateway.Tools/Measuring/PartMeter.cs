@@ -7,9 +7,6 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
 {
     private readonly PartLimits? _limits = limited ? PartLimits.Put(pids) : null;
 
-    /// <summary>Where CPU time is counted under limits; else nothing.</summary>
-    public string CpuFiles => _limits?.CpuFiles ?? "";
-
     /// <summary>What each part may use; nothing without limits.</summary>
     public IReadOnlyList<string> Limits => _limits?.Lines ?? [];
 
@@ -18,9 +15,10 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
         .Select(line => line.Split("_pid=")).Where(pair => pair is [_, { Length: > 0 }])
         .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture));
 
-    /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
-    public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
-        : _limits?.CpuMilliseconds(part) ?? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0));
+    /// <summary>By the processes, ended children included.</summary>
+    public CpuUse Cpu() => CpuUse.Of(part => pids.TryGetValue(part, out var pid)
+        ? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0)
+        : 0);
 
     public void Dispose() => _limits?.Dispose();
 }

@@ -49,7 +49,7 @@ internal sealed class Side : IAsyncDisposable
         if (settings.Limits)
             settings = settings.With(("HEAP_LIMIT", ComposeSplit.HeapLimit()));
         if (kind == SideKind.Stub)
-            settings = settings.With(("GATEWAY_BIN", TestPrograms.Stub(settings)));
+            settings = settings.With(("GATEWAY_BIN", StubProgram.Path(settings)));
         if (kind == SideKind.NginxAlone)
             settings = settings.With(("NGINX_ALONE", "1"));
         return new Side(settings, log);

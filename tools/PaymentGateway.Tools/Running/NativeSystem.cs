@@ -19,18 +19,11 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public string Url => Settings.Url;
 
-    public string AdminUrl => Settings.AdminUrl;
-
     public string DefaultUrl => Settings.DefaultUrl;
 
     public string FallbackUrl => Settings.FallbackUrl;
 
     public string ConnectionString => Layout.ConnectionString;
-
-    /// <summary>Of the server's own socket.</summary>
-    public string PostgresSocketDirectory => Layout.PostgresSocketDirectory;
-
-    public string DataDirectory => Layout.DataDirectory;
 
     public string RunDirectory => _folder.Path;
 

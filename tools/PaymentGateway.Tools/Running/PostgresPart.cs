@@ -97,9 +97,7 @@ internal static class PostgresData
 
     /// <summary>Not to be broken off: what initdb has begun is removed by itself alone.</summary>
     public static async Task MakeAsync(
-        SystemLayout system,
-        IReadOnlyList<string> initdb,
-        IEnumerable<KeyValuePair<string, string?>> variables)
+        SystemLayout system, IReadOnlyList<string> initdb, IReadOnlyDictionary<string, string?> variables)
     {
         await PostgresUser.MakeDirectoryAsync(system.DataDirectory);
         var made = await Shell.RunAsync(
@@ -107,7 +105,7 @@ internal static class PostgresData
                 .. initdb, "-D", system.DataDirectory, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C",
                 .. system.Settings.Durable ? Array.Empty<string>() : ["--no-sync"],
             ],
-            "/", Changes(system.Settings, variables));
+            "/", variables);
         await File.AppendAllTextAsync(system.Folder.LogOf(PartNames.Postgres), made.Output + made.Errors);
         if (!made.Succeeded)
             throw Part.Failure(system.Folder, PartNames.Postgres, "could not make its data directory");
@@ -129,17 +127,6 @@ internal static class PostgresData
         var target = Path.Combine(directory, name);
         File.Copy(Repository.PathOf("postgres", name), target, overwrite: true);
         File.SetUnixFileMode(target, Readable);
-    }
-
-    // From this process's environment to the system's.
-    private static Dictionary<string, string?> Changes(
-        SystemSettings settings, IEnumerable<KeyValuePair<string, string?>> variables)
-    {
-        var environment = new Dictionary<string, string?>();
-        SystemEnvironment.Fill(environment, settings, variables);
-        foreach (var name in Environment.GetEnvironmentVariables().Keys.Cast<string>())
-            environment.TryAdd(name, null);
-        return environment;
     }
 }
 

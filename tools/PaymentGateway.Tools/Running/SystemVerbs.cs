@@ -76,7 +76,7 @@ internal static class SystemVerbs
             $"  curl -i -H '{Json}' -d '{{\"correlationId\":\"{Guid.NewGuid()}\",\"amount\":19.90}}' "
                 + $"{system.Url}/payments",
             $"  curl {system.Url}/payments-summary",
-            $"  in a browser: {system.AdminUrl}/ops and {system.Url}/docs",
+            $"  in a browser: {system.Settings.AdminUrl}/ops and {system.Url}/docs",
         ];
         foreach (var line in lines)
             Console.WriteLine(line);
