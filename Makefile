@@ -49,7 +49,8 @@ BENCHMARKS = dotnet run --project tests/PaymentGateway.Benchmarks -c Release -r 
 bench-inner: publish ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
 	@$(BENCHMARKS) inner
 	@eng/tool start postgres default fallback
-	@$(BENCHMARKS) allocations "$${RUN_DIR:-.run}/system.env" $(if $(TYPES),types); status=$$?; eng/tool down; exit $$status
+	@$(BENCHMARKS) allocations "$${RUN_DIR:-.run}/system.env" $(if $(TYPES),types); status=$$?; \
+	eng/tool down; exit $$status
 
 routing: ## the routing policy, simulated over both official loads and 1,000 random ones (docs/routing.md)
 	@$(BENCHMARKS) routing

@@ -1,5 +1,3 @@
-using System.Xml.Linq;
-
 namespace PaymentGateway.Tools;
 
 /// <summary>Where the sources and what was built from them are.</summary>
@@ -12,10 +10,6 @@ public static class Repository
     /// <summary>What is built of this framework; none is the default one, as Directory.Build.props says.</summary>
     public static string ArtifactsOf(string? framework, params string[] parts) =>
         Path.Combine([Root, "artifacts", framework ?? "", .. parts]);
-
-    /// <summary>The framework that is built when none is asked for.</summary>
-    public static string DefaultFramework() => XDocument.Load(PathOf("Directory.Build.props"))
-        .Descendants("TargetFramework").First().Value;
 
     private static string Find()
     {

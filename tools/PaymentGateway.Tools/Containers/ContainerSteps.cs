@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>Which steps there are, in their order; each breaks containers and compares every payment afterwards.</summary>
+/// <summary>The steps in their order; each breaks containers and compares every payment afterwards.</summary>
 internal sealed class ContainerSteps(Rig rig, MemoryKills kills)
 {
     public async Task PlayAsync()

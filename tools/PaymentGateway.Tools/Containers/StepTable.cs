@@ -99,6 +99,7 @@ public sealed class ContainerStep
     public string Row(string name, TimeSpan took)
     {
         var said = _faults.Count == 0 ? Outcome : $"{Outcome}: {string.Join("; ", _faults)}";
-        return $"| {name} | {said} | {Ledgers} | {_whySkipped ?? string.Join(' ', _notes)} | {(int)took.TotalSeconds} |";
+        var notes = _whySkipped ?? string.Join(' ', _notes);
+        return $"| {name} | {said} | {Ledgers} | {notes} | {(int)took.TotalSeconds} |";
     }
 }

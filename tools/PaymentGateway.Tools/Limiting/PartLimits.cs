@@ -1,8 +1,8 @@
 namespace PaymentGateway.Tools.Limiting;
 
 /// <summary>
-/// Running parts under the CPU shares of docker-compose.yml, until it is disposed: by version 1 of the kernel's cgroups,
-/// which limits CPU here; memory is only measured.
+/// Running parts under the CPU shares of docker-compose.yml, until it is disposed: by version 1 of the kernel's
+/// cgroups. Memory is only measured.
 /// </summary>
 public sealed class PartLimits : IDisposable
 {

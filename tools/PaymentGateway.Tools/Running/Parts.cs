@@ -147,7 +147,8 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
                 StringComparison.Ordinal);
         // A measurement of nginx alone: it answers by itself.
         if (system.Settings["NGINX_ALONE"] is not null)
-            configuration = configuration.Replace("proxy_pass http://gateway;", "return 202;", StringComparison.Ordinal);
+            configuration = configuration.Replace(
+                "proxy_pass http://gateway;", "return 202;", StringComparison.Ordinal);
         await File.WriteAllTextAsync(Path.Combine(prefix, "nginx.conf"), configuration, cancellation);
         File.Copy(
             Repository.PathOf("nginx", "upstreams", "one-machine.conf"), Path.Combine(prefix, "upstreams.conf"),

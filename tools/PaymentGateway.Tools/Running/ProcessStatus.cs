@@ -35,7 +35,8 @@ public sealed record ProcessStatus(
         var fields = line[(close + 2)..].Split(' ');
         return new ProcessStatus(
             Number(line[..open]), line[(open + 1)..close], fields[0][0], Number(fields[1]), Number(fields[2]),
-            TickMs * fields[11..15].Sum(Number), Number(fields[17]), ulong.Parse(fields[19], CultureInfo.InvariantCulture));
+            TickMs * fields[11..15].Sum(Number), Number(fields[17]),
+            ulong.Parse(fields[19], CultureInfo.InvariantCulture));
     }
 
     /// <summary>Every process of this machine that was there while we looked.</summary>

@@ -17,7 +17,7 @@ public static class Publishing
         }
     }
 
-    /// <summary>For `dotnet test`: little may be skipped for want of a part, and systems use what is published.</summary>
+    /// <summary>For `dotnet test`: little may be skipped for want of a part; systems use what is published.</summary>
     internal static Dictionary<string, string?> TestVariables(SystemSettings settings) => new()
     {
         ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",

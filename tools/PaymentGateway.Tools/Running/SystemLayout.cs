@@ -20,7 +20,7 @@ internal sealed record SystemLayout(
 
     public string SocketOf(string instance) => Path.Combine(SocketDirectory, $"{instance}.sock");
 
-    /// <summary>The file system.env, for programs and load tests: key=value lines, values to the end of the line.</summary>
+    /// <summary>The file system.env, for programs and load tests: lines of key=value.</summary>
     public void WriteEnvironmentFile()
     {
         string[] lines =

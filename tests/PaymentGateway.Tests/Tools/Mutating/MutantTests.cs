@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Mutating;
 
 namespace PaymentGateway.Tests.Tools.Mutating;
 
-/// <summary>A mutant's patch, the filter that follows from it, and its entry of the list in artifacts/mutants.</summary>
+/// <summary>A mutant's patch, the filter of its tests, and its entry of the list in artifacts/mutants.</summary>
 public sealed class MutantTests
 {
     private const string Patch = """
@@ -54,7 +54,9 @@ public sealed class MutantTests
     [Fact]
     public void Three_failed_tests_are_named_and_the_others_counted()
     {
-        var entry = MutantEntry.CaughtBy(new Mutant("some", "An invariant.", [".SomeTests."]), ["A.B", "C.D", "E.F", "G.H", "I.J"]);
+        var some = new Mutant("some", "An invariant.", [".SomeTests."]);
+
+        var entry = MutantEntry.CaughtBy(some, ["A.B", "C.D", "E.F", "G.H", "I.J"]);
 
         Assert.True(entry.Caught);
         Assert.Equal("- `some`:\n  An invariant.\n  - `A.B`\n  - `C.D`\n  - `E.F`\n  - and 2 more", $"{entry}");

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>What is read from the files that `dotnet test` writes: the last line of `make test`, and caught mutants.</summary>
+/// <summary>What the files of `dotnet test` say: the last line of `make test`, and caught mutants.</summary>
 public sealed class TestResultsTests
 {
     [Fact]
@@ -16,7 +16,8 @@ public sealed class TestResultsTests
     }
 
     [Fact]
-    public void A_run_of_skipped_tests_only_does_not_count() => Assert.False(new TestResults([Counted(3, 0, 0)]).AnyRan);
+    public void A_run_of_skipped_tests_only_does_not_count() =>
+        Assert.False(new TestResults([Counted(3, 0, 0)]).AnyRan);
 
     [Fact]
     public void Without_a_result_file_nothing_ran_and_no_failure_is_known()
