@@ -25,6 +25,9 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public string ConnectionString => Layout.ConnectionString;
 
+    /// <summary>Of the server's own socket.</summary>
+    public string PostgresSocketDirectory => Layout.PostgresSocketDirectory;
+
     public string RunDirectory => _folder.Path;
 
     public string LogDirectory => _folder.Logs;
