@@ -27,8 +27,9 @@ test-fast: ## in two minutes: no binaries, no browser; of the storage tests thos
 test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…', SQL=a file to run after the tables)
 	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/tool test-storage $(ARGS)
 
-compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=peaks: memory)
-	@eng/tool compose-test $(ARGS)
+compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=shell: a shell beside it)
+	@eng/tool --help >/dev/null
+	@tools/PaymentGateway.Tools/Containers/engine eng/tool compose-test $(ARGS)
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup
@@ -46,11 +47,17 @@ ha: ## the database fails over under load, eight minutes, as root; prints gap, l
 bench: ## how fast the gateway, the stub and nginx alone can be, by wrk, 3 minutes; LIMITS=1
 	@eng/tool bench
 
-bench-inner: ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
-	@eng/tool bench inner bytes
+# With the runtime inside: bytes per payment are this framework's, also where only a newer one is installed.
+BENCHMARKS = dotnet run --project tests/PaymentGateway.Benchmarks -c Release -r linux-x64 --self-contained -v q --
+
+bench-inner: publish ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
+	@$(BENCHMARKS) inner
+	@eng/tool start postgres default fallback
+	@$(BENCHMARKS) allocations "$${RUN_DIR:-.run}/system.env" $(if $(TYPES),types); status=$$?; \
+	eng/tool down; exit $$status
 
 routing: ## the routing policy, simulated over both official loads and 1,000 random ones (docs/routing.md)
-	@dotnet run --project tests/PaymentGateway.Benchmarks -c Release -v q -- routing
+	@$(BENCHMARKS) routing
 
 model: ## the protocol's model, searched completely with FAULTS (1: seconds, 2: minutes, 10 GB), and each rule broken
 	@tests/model/run

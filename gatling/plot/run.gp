@@ -1,5 +1,4 @@
-# One picture of a run: gnuplot -e "folder='…'; out='…'; headline='…'; ledger=0|1" run.gp
-# stages.gp, made beside the tables, shades the stages and names them.
+# One picture of a run: gnuplot -e "folder='…'; out='…'; headline='…'; ledger=0|1; plots='the folder of this file'" run.gp
 set terminal pngcairo size 1280,(ledger ? 1060 : 520) font "DejaVu Sans,10.5" background rgb "#ffffff"
 set output out
 set datafile separator comma
@@ -14,7 +13,7 @@ end = ceil(STATS_max + 0.5)
 set xrange [0:end]
 set multiplot
 set label 1 headline at screen 0.012,(ledger ? 0.978 : 0.955) font "DejaVu Sans Bold,12" textcolor rgb "#1f2329"
-load folder.'/stages.gp'
+load '< awk -f '.plots.'/stages.awk '.folder.'/stages.csv'
 
 # Latency, on a logarithmic scale: a millisecond and an outlier of a hundred both stay readable.
 set tmargin at screen (ledger ? 0.93 : 0.86)

@@ -8,7 +8,7 @@ using PaymentGateway.Benchmarks.Routing;
 
 namespace PaymentGateway.Benchmarks;
 
-/// <summary>What is measured inside one process, for `eng/tool bench inner bytes` and `make routing`.</summary>
+/// <summary>What is measured inside one process, for `make bench-inner` and `make routing`.</summary>
 internal static class Program
 {
     private const string Usage = """
@@ -36,9 +36,10 @@ internal static class Program
         }
     }
 
-    // In this process: the runtime that this was published with is the one to measure on, and nothing is built anew.
+    // In this process: the runtime that this was built with is the one to measure on, and nothing is built anew.
     private static ManualConfig Short() => DefaultConfig.Instance
         .AddJob(Job.ShortRun.WithToolchain(InProcessEmitToolchain.Instance))
         .AddDiagnoser(MemoryDiagnoser.Default)
+        .WithArtifactsPath("artifacts/bench")
         .WithOptions(ConfigOptions.DisableLogFile);
 }

@@ -1,12 +1,15 @@
 using System.CommandLine;
+using System.Runtime.InteropServices;
+using System.Runtime.Versioning;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Measuring.AbTesting;
 using PaymentGateway.Tools.Mutating;
-using PaymentGateway.Tools.Running;
 using PaymentGateway.Tools.Testing;
+
+// The system itself runs on Linux only: /proc, Unix sockets between users, setsid.
+[assembly: SupportedOSPlatform("linux")]
 
 namespace PaymentGateway.Tools;
 
@@ -18,7 +21,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            RunVerb.Create(), .. SystemVerbs.Create(), .. TestVerb.Create(),
+            .. SystemVerbs.Create(), .. TestVerb.Create(),
             ContainersVerb.Create(), MutantsVerb.Create(), ChaosVerb.Create(), FailoverVerb.Create(),
             BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
@@ -47,4 +50,47 @@ internal static class Program
             return failure.Status;
         }
     }
+}
+
+/// <summary>Ctrl-C and its like: the first cancels what is done, a second does not cut the clearing up short.</summary>
+internal sealed class Interruption : IDisposable
+{
+    private readonly CancellationTokenSource _cancellation = new();
+    private readonly List<PosixSignalRegistration> _registrations;
+
+    public Interruption() => _registrations =
+    [
+        PosixSignalRegistration.Create(PosixSignal.SIGINT, context => Cancel(context, 130)),
+        PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => Cancel(context, 143)),
+        PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => Cancel(context, 129)),
+    ];
+
+    public CancellationToken Token => _cancellation.Token;
+
+    /// <summary>What a shell's programs exit with after such a signal; null as long as none came.</summary>
+    public int? Status { get; private set; }
+
+    public void Dispose()
+    {
+        foreach (var registration in _registrations)
+            registration.Dispose();
+        _cancellation.Dispose();
+    }
+
+    private void Cancel(PosixSignalContext context, int status)
+    {
+        context.Cancel = true;
+        Status ??= status;
+        _cancellation.Cancel();
+    }
+}
+
+/// <summary>Ends a verb with one line for whoever called it, `payment-gateway: …`, and with a status.</summary>
+public sealed class ToolException : Exception
+{
+    public ToolException(string message, int status = 1)
+        : base(message) => Status = status;
+
+    /// <summary>What the program exits with.</summary>
+    public int Status { get; }
 }

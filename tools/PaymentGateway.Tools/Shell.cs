@@ -1,7 +1,5 @@
-using System.Diagnostics;
 using CliWrap;
 using CliWrap.Buffered;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools;
 
@@ -76,4 +74,53 @@ public static class Shell
             .WithWorkingDirectory(directory ?? Repository.Root)
             .WithEnvironmentVariables(variables ?? new Dictionary<string, string?>())
             .WithValidation(CommandResultValidation.None);
+}
+
+/// <summary>Runs a program whose output goes into a file.</summary>
+public static class LoggedCommand
+{
+    /// <summary>A cancelled one is asked to end, and waited for: it puts away what it has started.</summary>
+    /// <returns>Its status.</returns>
+    public static async Task<int> RunAsync(
+        IReadOnlyList<string> command,
+        string log,
+        string? directory = null,
+        IReadOnlyDictionary<string, string?>? variables = null,
+        CancellationToken cancellation = default)
+    {
+        await using var file = File.CreateText(log);
+        var lines = PipeTarget.ToDelegate(Write);
+        var result = await Cli.Wrap(command[0]).WithArguments(command.Skip(1))
+            .WithWorkingDirectory(directory ?? Repository.Root)
+            .WithEnvironmentVariables(variables ?? new Dictionary<string, string?>())
+            .WithStandardOutputPipe(lines).WithStandardErrorPipe(lines)
+            .WithValidation(CommandResultValidation.None)
+            .ExecuteAsync(CancellationToken.None, cancellation);
+        return result.ExitCode;
+
+        void Write(string line)
+        {
+            lock (file)
+                file.WriteLine(line);
+        }
+    }
+}
+
+/// <summary>Looks for other programs where a shell would.</summary>
+internal static class Programs
+{
+    /// <summary>Our path, and where nginx and what only root uses are, which a plain user's path lacks.</summary>
+    public static string SearchPath { get; } = $"{Environment.GetEnvironmentVariable("PATH")}:/usr/sbin:/sbin";
+
+    /// <summary>Null when it is nowhere.</summary>
+    public static string? Find(string name) => SearchPath.Split(':')
+        .Select(folder => Path.Combine(folder, name)).FirstOrDefault(File.Exists);
+
+    public static bool Has(string name) => Find(name) is not null;
+
+    public static void Demand(string name)
+    {
+        if (!Has(name))
+            throw new ToolException($"{name} is missing (Debian: apt-get install {name})");
+    }
 }

@@ -1,5 +1,4 @@
 using System.CommandLine;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Chaos;
 
@@ -41,14 +40,10 @@ internal static class FailoverVerb
                 "--filter", "FullyQualifiedName~FailoverTests",
             ],
             log,
-            variables: new Dictionary<string, string?>
+            variables: new Dictionary<string, string?>(Publishing.TestVariables(settings))
             {
                 ["HA_TABLE"] = table,
                 ["HA_LOAD"] = load,
-                ["NO_PUBLISH"] = "1",
-                ["GATEWAY_BIN"] = settings.GatewayBinary,
-                ["SIMULATOR_BIN"] = settings.SimulatorBinary,
-                ["PG_BIN"] = settings.PostgresBinaries,
             },
             cancellation: cancellation);
         if (File.Exists(table))

@@ -64,3 +64,23 @@ public sealed class LedgerComparison(
     private static bool IsSame(LedgerEntry row, ProcessorPayment stored) =>
         stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
 }
+
+/// <summary>One way in which the ledger and what happened differ, with every payment that does.</summary>
+/// <param name="What">Such as «charged by both processors».</param>
+/// <param name="Found">A line for each payment.</param>
+public sealed record Difference(string What, IReadOnlyList<string> Found)
+{
+    private const int ShownMax = 10;
+
+    /// <summary>How many, in one line.</summary>
+    public string Count => $"{Found.Count} {What}";
+
+    /// <summary>The first of them, too.</summary>
+    public override string ToString() => $"{Count}:\n  {string.Join("\n  ", Found.Take(ShownMax))}";
+}
+
+/// <summary>A settlement as the gateway's ledger holds it.</summary>
+public sealed record LedgerEntry(short Processor, decimal Amount, DateTime RequestedAt);
+
+/// <summary>A payment as a processor has stored it.</summary>
+public sealed record ProcessorPayment(Guid CorrelationId, decimal Amount, DateTimeOffset RequestedAt);

@@ -1,13 +1,10 @@
-using System.Globalization;
 using PaymentGateway.Tools.Comparing;
 
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>The containers that some of the compose files describe.</summary>
+/// <summary>The containers that some of the compose files describe; none named is what a plain `up` reads.</summary>
 internal sealed class ComposeStack(Docker docker, params string[] files)
 {
-    public const string Main = "docker-compose.yml";
-
     // A payment's time to the microsecond, as PostgreSQL holds it.
     private const string Settlements = "SELECT processor, correlation_id, amount_cents, "
         + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements";
@@ -15,14 +12,11 @@ internal sealed class ComposeStack(Docker docker, params string[] files)
     private const string Counts = "SELECT count(*) FILTER (WHERE s.accepted_at IS NULL), count(s.accepted_at) "
         + "FROM payments p LEFT JOIN settlements s USING (correlation_id)";
 
-    /// <summary>As a plain `docker compose` reads them.</summary>
-    public static ComposeStack WithSimulators(Docker docker) => new(docker);
-
     public static ComposeStack Durable(Docker docker) =>
-        new(docker, Main, "docker-compose.override.yml", "docker-compose.durable.yml");
+        new(docker, "docker-compose.yml", "docker-compose.override.yml", "docker-compose.durable.yml");
 
     /// <summary>What the challenge counts; the processors are elsewhere.</summary>
-    public static ComposeStack Challenge(Docker docker) => new(docker, Main);
+    public static ComposeStack Challenge(Docker docker) => new(docker, "docker-compose.yml");
 
     public Task<ShellResult> RunAsync(params string[] arguments) =>
         docker.RunAsync(["compose", .. files.SelectMany(file => new[] { "-f", file }), .. arguments]);
@@ -42,7 +36,14 @@ internal sealed class ComposeStack(Docker docker, params string[] files)
 
     /// <summary>The gateway's ledger; null when it cannot be read.</summary>
     public async Task<Dictionary<Guid, LedgerEntry>?> SettlementsAsync() =>
-        await AskAsync(Settlements) is { } rows ? SettlementRows.Parse(rows) : null;
+        await AskAsync(Settlements) is { } rows ? ParseSettlements(rows) : null;
+
+    /// <param name="rows">As psql prints them: processor, id, cents, microseconds since 1970.</param>
+    public static Dictionary<Guid, LedgerEntry> ParseSettlements(IEnumerable<string> rows) => rows
+        .Select(row => row.Split(' '))
+        .ToDictionary(fields => Guid.Parse(fields[1]), fields => new LedgerEntry(
+            short.Parse(fields[0], CultureInfo.InvariantCulture), Number(fields[2]) / 100m,
+            DateTime.UnixEpoch.AddTicks(Number(fields[3]) * TimeSpan.TicksPerMicrosecond)));
 
     private async Task<string[]?> AskAsync(string sql)
     {

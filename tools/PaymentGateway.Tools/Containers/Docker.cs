@@ -1,69 +1,84 @@
-using System.Text.Json;
-using CliWrap;
-
 namespace PaymentGateway.Tools.Containers;
 
-/// <summary>The client of one engine. Its calls end with their own status; nothing is thrown for one.</summary>
-internal sealed class Docker(IEngine engine, CancellationToken cancellation)
+/// <summary>
+/// The client of the engine that the script `engine` has chosen. Its calls end with their own status; nothing is thrown
+/// for one.
+/// </summary>
+internal sealed class Docker(CancellationToken cancellation)
 {
     public const string Project = "payment-gateway-test";
 
     public const string ProjectLabel = $"com.docker.compose.project={Project}";
 
-    public IEngine Engine => engine;
+    // The scratch folder of an engine of our own.
+    private static readonly string? Folder = Environment.GetEnvironmentVariable("ENGINE");
+
+    public static bool IsOwn => Folder is not null;
 
     public CancellationToken Cancellation => cancellation;
 
-    /// <summary>The same, for what has to be put away however the run has ended.</summary>
-    public Docker Uncancelled() => new(engine, CancellationToken.None);
-
     public Task<ShellResult> RunAsync(params string[] arguments) =>
-        Shell.RunAsync([engine.Client, .. arguments], variables: engine.Variables, cancellation: cancellation);
-
-    /// <exception cref="ToolException">It failed.</exception>
-    public async Task<string> ReadAsync(params string[] arguments)
-    {
-        var result = await RunAsync(arguments);
-        return result.Succeeded
-            ? result.Output.TrimEnd()
-            : throw new ToolException($"docker {arguments[0]} failed: {result.Errors.Trim()}");
-    }
-
-    /// <summary>The same command with streams of the caller's.</summary>
-    public Command Command(params string[] arguments) => Cli.Wrap(engine.Client).WithArguments(arguments)
-        .WithWorkingDirectory(Repository.Root).WithEnvironmentVariables(engine.Variables);
+        Shell.RunAsync(["docker", .. arguments], cancellation: cancellation);
 
     /// <summary>Null when there is no such container.</summary>
     public async Task<ContainerState?> InspectAsync(string container)
     {
-        var result = await RunAsync("container", "inspect", container);
+        var result = await RunAsync("container", "inspect", "-f", ContainerState.Format, container);
         return result.Succeeded ? ContainerState.Parse(result.Output) : null;
     }
-
-    /// <summary>The bytes of an image.</summary>
-    public async Task<long> SizeAsync(string image)
-    {
-        using var inspected = JsonDocument.Parse(await ReadAsync("image", "inspect", image));
-        return inspected.RootElement[0].GetProperty("Size").GetInt64();
-    }
-
-    /// <summary>A command where the engine's processes are.</summary>
-    public Task<ShellResult> RunInsideAsync(params string[] command) =>
-        Shell.RunAsync(engine.Inside(command), cancellation: cancellation);
 
     /// <summary>
     /// Kills what a container runs from outside, as a crash does. An engine in a machine of its own has other processes
     /// behind the same numbers.
     /// </summary>
     public async Task<bool> KillProcessAsync(ContainerState container) => await CanKillAsync(container)
-        && (await RunInsideAsync("kill", "-KILL", $"{container.State.Pid}")).Succeeded;
+        && (await RunInsideAsync("kill", "-KILL", $"{container.Pid}")).Succeeded;
 
     public async Task<bool> CanKillAsync(ContainerState container)
     {
-        if (container.State.Pid <= 1)
+        if (container.Pid <= 1)
             return false;
-        var groups = await RunInsideAsync("cat", $"/proc/{container.State.Pid}/cgroup");
-        return groups.Succeeded && groups.Output.Contains(container.Id, StringComparison.Ordinal)
-            && (await RunInsideAsync("kill", "-0", $"{container.State.Pid}")).Succeeded;
+        var groups = await RunInsideAsync("cat", $"/proc/{container.Pid}/cgroup");
+        return groups.Succeeded && groups.Output.Contains(container.Id, StringComparison.Ordinal);
+    }
+
+    /// <summary>Ends an engine of our own with all that it runs, and starts it again.</summary>
+    public async Task CutPowerAsync()
+    {
+        await Shell.ReadAsync(["kill", "-KILL", await EnginePidAsync()], cancellation: cancellation);
+        await Shell.ReadAsync(
+            [Repository.PathOf("tools", "PaymentGateway.Tools", "Containers", "start-engine")],
+            cancellation: cancellation);
+    }
+
+    // A command where the engine's processes are.
+    private async Task<ShellResult> RunInsideAsync(params string[] command) => await Shell.RunAsync(
+        IsOwn ? ["nsenter", "--target", await EnginePidAsync(), "--mount", "--pid", "--", .. command] : command,
+        cancellation: cancellation);
+
+    private async Task<string> EnginePidAsync() =>
+        (await File.ReadAllTextAsync(Path.Combine(Folder!, "engine.pid"), cancellation)).Trim();
+}
+
+/// <summary>What `docker inspect` says of a container and of its first process.</summary>
+/// <param name="Pid">In the engine's namespace; 0 when it does not run.</param>
+/// <param name="Health">Empty when it has no health check.</param>
+public sealed record ContainerState(string Id, int RestartCount, int Pid, string Status, string Health)
+{
+    public const string Format =
+        "{{.Id}} {{.RestartCount}} {{.State.Pid}} {{.State.Status}} {{with .State.Health}}{{.Status}}{{end}}";
+
+    public bool IsHealthy => Health == "healthy";
+
+    /// <summary>It ended and nothing starts it again.</summary>
+    public bool IsDown => Status == "exited";
+
+    /// <param name="line">What is printed in this format.</param>
+    public static ContainerState Parse(string line)
+    {
+        var words = line.TrimEnd('\n').Split(' ');
+        return new ContainerState(
+            words[0], int.Parse(words[1], CultureInfo.InvariantCulture),
+            int.Parse(words[2], CultureInfo.InvariantCulture), words[3], words[4]);
     }
 }

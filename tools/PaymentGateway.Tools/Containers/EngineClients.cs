@@ -1,7 +1,4 @@
-using System.Globalization;
-using System.Net;
 using System.Net.Http.Json;
-using System.Net.Sockets;
 using PaymentGateway.Tools.Comparing;
 
 namespace PaymentGateway.Tools.Containers;
@@ -10,92 +7,31 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class EngineClients : IDisposable
 {
     private const int Gateway = 9999;
-    private static readonly int[] Processors = [8001, 8002];
+    private const int Default = 8001;
+    private const int Fallback = 8002;
     private static readonly int[] Operators = [9101, 9102];
 
-    private readonly HttpClient _patient;
-    private readonly HttpClient[] _processors;
-    private readonly HttpClient[] _operators;
-
-    public static IReadOnlyList<int> Ports => [Gateway, .. Processors, .. Operators];
-
-    public EngineClients(IEngine engine)
+    private readonly HttpClient _patient = new(new SocketsHttpHandler { UseProxy = false })
     {
-        Clients = To(engine, Gateway, TimeSpan.FromSeconds(3));
-        _patient = To(engine, Gateway, TimeSpan.FromSeconds(10));
-        _processors = Processors.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
-        _operators = Operators.Select(port => To(engine, port, TimeSpan.FromSeconds(10))).ToArray();
-        foreach (var processor in _processors)
-            processor.DefaultRequestHeaders.Add("X-Rinha-Token", "123");
-    }
+        Timeout = TimeSpan.FromSeconds(10),
+        DefaultRequestHeaders = { { "X-Rinha-Token", "123" } }, // The processors ask for it.
+    };
+
+    public static IReadOnlyList<int> Ports => [Gateway, Default, Fallback, .. Operators];
 
     /// <summary>The gateway as payers see it: they wait for 3 s.</summary>
-    public HttpClient Clients { get; }
-
-    public async Task<bool> IsReadyAsync() => await TryAsync(async () =>
+    public HttpClient Clients { get; } = new(new SocketsHttpHandler { UseProxy = false })
     {
-        using var answer = await Clients.GetAsync("readyz");
-        return answer.IsSuccessStatusCode;
-    });
+        BaseAddress = At(Gateway, ""),
+        Timeout = TimeSpan.FromSeconds(3),
+    };
 
-    public Task<string> SayReadyAsync() => _patient.GetStringAsync("readyz");
-
-    public Task<string> SummariseAsync() => _patient.GetStringAsync("payments-summary");
-
-    /// <summary>The statuses of an operator's call at both instances' ports, and where everybody pays.</summary>
-    public async Task<HttpStatusCode[]> OperatorStatusesAsync()
-    {
-        var statuses = new List<HttpStatusCode>();
-        foreach (var client in _operators.Append(_patient))
-        {
-            using var answer = await client.GetAsync("payments?state=parked");
-            statuses.Add(answer.StatusCode);
-        }
-
-        return [.. statuses];
-    }
-
-    /// <summary>What both processors have stored.</summary>
-    public async Task<ProcessorStores> StoresAsync() =>
-        new(await StoredAsync(_processors[0]), await StoredAsync(_processors[1]));
-
-    /// <summary>Empties all three.</summary>
-    public async Task PurgeAsync()
-    {
-        using var purged = await _patient.PostAsync("purge-payments", null);
-        purged.EnsureSuccessStatusCode();
-        foreach (var processor in _processors)
-        {
-            using var forgotten = await processor.PostAsync("admin/purge-payments", null);
-            forgotten.EnsureSuccessStatusCode();
-        }
-    }
-
-    public async Task SetFailureAsync(bool failure)
-    {
-        foreach (var processor in _processors)
-        {
-            using var set = await processor.PutAsJsonAsync("admin/configurations/failure", new { failure });
-            set.EnsureSuccessStatusCode();
-        }
-    }
-
-    public void Dispose()
-    {
-        Clients.Dispose();
-        _patient.Dispose();
-        foreach (var client in _processors.Concat(_operators))
-            client.Dispose();
-    }
-
-    private static async Task<List<ProcessorPayment>> StoredAsync(HttpClient processor) =>
-        (await processor.GetFromJsonAsync<List<ProcessorPayment>>("admin/payments"))!;
-
-    private static async Task<bool> TryAsync(Func<Task<bool>> ask)
+    public async Task<bool> IsReadyAsync()
     {
         try
         {
-            return await ask();
+            using var answer = await Clients.GetAsync("readyz");
+            return answer.IsSuccessStatusCode;
         }
         catch (Exception unavailable) when (
             unavailable is HttpRequestException or OperationCanceledException or IOException)
@@ -104,27 +40,47 @@ internal sealed class EngineClients : IDisposable
         }
     }
 
-    private static HttpClient To(IEngine engine, int port, TimeSpan limit) => new(new SocketsHttpHandler
+    public Task<string> SayReadyAsync() => _patient.GetStringAsync(At(Gateway, "readyz"));
+
+    public Task<string> SummariseAsync() => _patient.GetStringAsync(At(Gateway, "payments-summary"));
+
+    /// <summary>The statuses of an operator's call at both instances' ports, and where everybody pays.</summary>
+    public async Task<HttpStatusCode[]> OperatorStatusesAsync()
     {
-        UseProxy = false,
-        ConnectCallback = async (_, cancellation) =>
+        var statuses = new List<HttpStatusCode>();
+        foreach (var port in Operators.Append(Gateway))
         {
-            var socket = engine.NewSocket();
-            try
-            {
-                socket.NoDelay = true;
-                await socket.ConnectAsync(new IPEndPoint(IPAddress.Loopback, port), cancellation);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        },
-    })
+            using var answer = await _patient.GetAsync(At(port, "admin/actions"));
+            statuses.Add(answer.StatusCode);
+        }
+
+        return [.. statuses];
+    }
+
+    /// <summary>What both processors have stored.</summary>
+    public async Task<ProcessorStores> StoresAsync() => new(await StoredAsync(Default), await StoredAsync(Fallback));
+
+    /// <summary>Empties all three.</summary>
+    public async Task PurgeAsync()
     {
-        BaseAddress = new Uri(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}")),
-        Timeout = limit,
-    };
+        Uri[] purges =
+            [At(Gateway, "purge-payments"), At(Default, "admin/purge-payments"), At(Fallback, "admin/purge-payments")];
+        foreach (var purge in purges)
+        {
+            using var purged = await _patient.PostAsync(purge, null);
+            purged.EnsureSuccessStatusCode();
+        }
+    }
+
+    public void Dispose()
+    {
+        Clients.Dispose();
+        _patient.Dispose();
+    }
+
+    private async Task<List<ProcessorPayment>> StoredAsync(int processor) =>
+        (await _patient.GetFromJsonAsync<List<ProcessorPayment>>(At(processor, "admin/payments")))!;
+
+    private static Uri At(int port, string path) =>
+        new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}/{path}"));
 }

@@ -1,41 +1,33 @@
-using System.Diagnostics;
-using System.Globalization;
-
 namespace PaymentGateway.Tools.Containers;
 
 /// <summary>What the steps work on: one engine, the containers of one project on it, and their ledgers.</summary>
 internal sealed class Rig : IDisposable
 {
+    public const string Network = "payment-processor";
+
+    // Of what is not the project's.
+    private const string Label = "payment-gateway-test";
+
     public static readonly TimeSpan BackLimit = TimeSpan.FromSeconds(60);
     public static readonly TimeSpan ReadyLimit = TimeSpan.FromSeconds(30);
-
-    private EngineClients _clients;
 
     public Rig(Docker docker, StepTable table)
     {
         (Docker, Table) = (docker, table);
-        _clients = new EngineClients(docker.Engine);
-        Stack = ComposeStack.WithSimulators(docker);
-        Ledger = new StackLedger(() => Stack, () => _clients);
+        Stack = new ComposeStack(docker);
+        Ledger = new StackLedger(() => Stack, Http);
     }
 
     public Docker Docker { get; }
 
     public StepTable Table { get; }
 
-    /// <summary>The files in use.</summary>
-    public ComposeStack Stack { get; private set; }
+    public EngineClients Http { get; } = new();
 
     public StackLedger Ledger { get; }
 
-    public EngineClients Http => _clients;
-
-    /// <summary>Connections to an engine that was killed lead nowhere.</summary>
-    public void Reconnect()
-    {
-        _clients.Dispose();
-        _clients = new EngineClients(Docker.Engine);
-    }
+    /// <summary>The files in use.</summary>
+    public ComposeStack Stack { get; private set; }
 
     /// <summary>Puts away the containers and data of the files in use, and goes on with others.</summary>
     public async Task ChangeAsync(ComposeStack next)
@@ -96,7 +88,7 @@ internal sealed class Rig : IDisposable
     public async Task<bool> KilledComesBackAsync(ContainerStep step, string service)
     {
         var before = await Stack.StateOfAsync(service);
-        if (!Docker.Engine.IsOwn && (before is null || !await Docker.CanKillAsync(before)))
+        if (!Docker.IsOwn && (before is null || !await Docker.CanKillAsync(before)))
         {
             step.Skip("the processes of this engine cannot be killed from here");
             return false;
@@ -112,14 +104,44 @@ internal sealed class Rig : IDisposable
         return true;
     }
 
-    /// <summary>Removes what this run has made; on an engine that others use nothing else.</summary>
-    public async Task RemoveAsync()
+    /// <summary>
+    /// The processors' network as the challenge has it: not of the project, with two simulators. False when it failed.
+    /// </summary>
+    public async Task<bool> MakeProcessorsAsync(ContainerStep step)
     {
-        var docker = Docker.Uncancelled();
+        var network = await Docker.RunAsync("network", "create", "--label", Label, Network);
+        if (!Did(step, network, "docker network create"))
+            return false;
+
+        (string Processor, string Port, string Fee)[] processors =
+            [("default", "8001", "0.05"), ("fallback", "8002", "0.15")];
+        foreach (var (processor, port, fee) in processors)
+        {
+            var started = await Docker.RunAsync(
+                "run", "-d", "--label", Label, "--name", $"{Docker.Project}-{processor}", "--network", Network,
+                "--network-alias", $"payment-processor-{processor}", "--user", "1654:1654", "-p", $"{port}:8080",
+                "-e", $"Simulator__FeePerTransaction={fee}", "payment-processor-simulator:local");
+            if (!Did(step, started, $"docker run of {processor}"))
+                return false;
+        }
+
+        return true;
+    }
+
+    /// <summary>Removes what this run has made, on an engine that others use.</summary>
+    public static async Task RemoveAsync()
+    {
+        var docker = new Docker(CancellationToken.None);
         await ComposeStack.Challenge(docker).RunAsync("down", "-v");
-        await ProcessorNetwork.RemoveAsync(docker);
+        var containers = await docker.RunAsync("ps", "-aq", "--filter", $"label={Label}");
+        if (containers.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries) is { Length: > 0 } ids)
+        {
+            await docker.RunAsync(["rm", "-f", .. ids]);
+            await docker.RunAsync("network", "rm", Network);
+        }
+
         await ComposeStack.Durable(docker).RunAsync("down", "-v");
     }
 
-    public void Dispose() => _clients.Dispose();
+    public void Dispose() => Http.Dispose();
 }

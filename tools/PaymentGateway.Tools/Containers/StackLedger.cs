@@ -7,7 +7,7 @@ namespace PaymentGateway.Tools.Containers;
 /// Loads on the gateway's port, and the comparison of every payment: the clients' answers, the gateway's ledger, the
 /// processors' stores.
 /// </summary>
-internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> http)
+internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
 {
     private const int Clients = 8;
     private const int PerSecond = 400;
@@ -29,7 +29,7 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     public async Task<(int Acknowledged, int Sent)> LoadAsync(int seconds)
     {
         var (acknowledged, count) = (_sent.Acknowledged, PerSecond * seconds);
-        await LoadDriver.RunClientsAsync(http().Clients, _sent, Clients, count, Pause);
+        await LoadDriver.RunClientsAsync(http.Clients, _sent, Clients, count, Pause);
         return (_sent.Acknowledged - acknowledged, count);
     }
 
@@ -43,12 +43,12 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     /// <summary>
     /// Simulators that are about to end forget; what they hold now still counts. Only while nothing is in flight.
     /// </summary>
-    public async Task KeepAsync() => _kept = _kept.With(await http().StoresAsync());
+    public async Task KeepAsync() => _kept = _kept.With(await http.StoresAsync());
 
     /// <summary>Begins new ledgers at all three.</summary>
     public async Task ForgetAsync()
     {
-        await http().PurgeAsync();
+        await http.PurgeAsync();
         Begin();
     }
 
@@ -59,7 +59,7 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
         if (await ReadAsync(step) is not var (ledger, stored))
             return;
         var differences = Comparison(ledger, stored).Differences().ToList();
-        if (await http().SummariseAsync() is var said && said != stored.Summary)
+        if (await http.SummariseAsync() is var said && said != stored.Summary)
             differences.Add(new Difference("summary is wrong", [$"it says {said} for {stored.Summary}"]));
         Report(step, differences);
         if (differences.Count == 0)
@@ -90,11 +90,27 @@ internal sealed class StackLedger(Func<ComposeStack> stack, Func<EngineClients> 
     private async Task<(Dictionary<Guid, LedgerEntry> Ledger, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
     {
         if (await stack().SettlementsAsync() is { } ledger)
-            return (ledger, _kept.With(await http().StoresAsync()));
+            return (ledger, _kept.With(await http.StoresAsync()));
         step.Must(false, "the gateway's ledger cannot be read");
         return null;
     }
 
     private LedgerComparison Comparison(Dictionary<Guid, LedgerEntry> ledger, ProcessorStores stored) =>
         new(_sent, ledger, stored.Default, stored.Fallback);
+}
+
+/// <summary>What both processors have stored, of simulators that have ended as well.</summary>
+public sealed record ProcessorStores(IReadOnlyList<ProcessorPayment> Default, IReadOnlyList<ProcessorPayment> Fallback)
+{
+    public static ProcessorStores Empty { get; } = new([], []);
+
+    /// <summary>The gateway's summary to the letter, if it agrees with them.</summary>
+    public string Summary => $$"""{"default":{{Totals(Default)}},"fallback":{{Totals(Fallback)}}}""";
+
+    public ProcessorStores With(ProcessorStores other) =>
+        new([.. Default, .. other.Default], [.. Fallback, .. other.Fallback]);
+
+    private static string Totals(IReadOnlyList<ProcessorPayment> stored) => string.Create(
+        CultureInfo.InvariantCulture,
+        $$"""{"totalRequests":{{stored.Count}},"totalAmount":{{stored.Sum(payment => payment.Amount):0.00}}}""");
 }

@@ -1,17 +1,14 @@
-using System.Diagnostics;
-
 namespace PaymentGateway.Tools.Containers;
 
 /// <summary>Plays steps one after another, a row for each as it ends.</summary>
 /// <param name="killedForMemory">The containers that were, since the last look: a fault of whatever step it is.</param>
 public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> killedForMemory)
 {
-    private readonly Dictionary<StepOutcome, int> _counts =
-        Enum.GetValues<StepOutcome>().ToDictionary(outcome => outcome, _ => 0);
+    private readonly List<string> _outcomes = [];
 
     private string? _ended;
 
-    public bool Succeeded => _counts[StepOutcome.Failed] == 0;
+    public bool Succeeded => !_outcomes.Contains(ContainerStep.Failed);
 
     /// <summary>The steps that follow are skipped; null lets them be played again.</summary>
     public void End(string? why) => _ended = why;
@@ -34,7 +31,7 @@ public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> kil
 
         var killed = killedForMemory();
         step.Must(killed.Count == 0, $"killed for memory: {string.Join(' ', killed)}");
-        _counts[step.Outcome]++;
+        _outcomes.Add(step.Outcome);
         output.WriteLine(step.Row(name, took.Elapsed));
         foreach (var line in step.Explanations.SelectMany(text => text.Split('\n')))
             output.WriteLine($"  {line}");
@@ -42,9 +39,11 @@ public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> kil
 
     public void WriteEnd(TimeSpan took)
     {
-        output.WriteLine($"{(int)took.TotalSeconds} s in all, {_counts[StepOutcome.Skipped]} skipped");
-        output.WriteLine($"{_counts[StepOutcome.Passed]} passed, {_counts[StepOutcome.Failed]} failed");
+        output.WriteLine($"{(int)took.TotalSeconds} s in all, {CountOf(ContainerStep.Skipped)} skipped");
+        output.WriteLine($"{CountOf(ContainerStep.Passed)} passed, {CountOf(ContainerStep.Failed)} failed");
     }
+
+    private int CountOf(string outcome) => _outcomes.Count(one => one == outcome);
 
     private static async Task TryAsync(
         ContainerStep step, Func<ContainerStep, Task> playAsync, CancellationToken cancellation)
@@ -58,5 +57,49 @@ public sealed class StepTable(TextWriter output, Func<IReadOnlyList<string>> kil
             step.Must(false, broken.Message.Split('\n')[0]);
             step.Explain([$"{broken}"]);
         }
+    }
+}
+
+/// <summary>One thing that is asked of the containers: what came of it, as a row of the table.</summary>
+public sealed class ContainerStep
+{
+    public const string Passed = "passed";
+    public const string Failed = "failed";
+    public const string Skipped = "skipped";
+
+    private readonly List<string> _faults = [];
+    private readonly List<string> _notes = [];
+    private readonly List<string> _explanations = [];
+    private string? _whySkipped;
+
+    /// <summary>What the comparison of the ledgers said.</summary>
+    public string Ledgers { get; set; } = "";
+
+    /// <summary>A fault counts for more than a skip.</summary>
+    public string Outcome => _faults.Count > 0 ? Failed : _whySkipped is null ? Passed : Skipped;
+
+    /// <summary>What does not fit into a row.</summary>
+    public IReadOnlyList<string> Explanations => _explanations;
+
+    /// <summary>Notes a fault where something does not hold; the step may go on, to find the others too.</summary>
+    /// <returns>Whether it holds.</returns>
+    public bool Must(bool holds, string fault)
+    {
+        if (!holds)
+            _faults.Add(fault);
+        return holds;
+    }
+
+    public void Note(string note) => _notes.Add(note);
+
+    public void Skip(string why) => _whySkipped = why;
+
+    public void Explain(IEnumerable<string> lines) => _explanations.AddRange(lines);
+
+    public string Row(string name, TimeSpan took)
+    {
+        var said = _faults.Count == 0 ? Outcome : $"{Outcome}: {string.Join("; ", _faults)}";
+        var notes = _whySkipped ?? string.Join(' ', _notes);
+        return $"| {name} | {said} | {Ledgers} | {notes} | {(int)took.TotalSeconds} |";
     }
 }

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.RegularExpressions;
 using YamlDotNet.Core;
 using YamlDotNet.Serialization;
 
@@ -9,9 +7,9 @@ namespace PaymentGateway.Tools.Limiting;
 public sealed record PartShare(decimal Cpus, int MemoryMegabytes);
 
 /// <summary>The shares of the parts, as docker-compose.yml says them.</summary>
-public static partial class ComposeSplit
+public static class ComposeSplit
 {
-    public const long BytesPerMegabyte = 1024 * 1024;
+    private const long BytesPerMegabyte = 1024 * 1024;
 
     private const string File = "docker-compose.yml";
 
@@ -32,7 +30,7 @@ public static partial class ComposeSplit
             part => part,
             part => new PartShare(
                 decimal.Parse(Limit(file, part, "cpus"), CultureInfo.InvariantCulture),
-                Megabytes(Limit(file, part, "memory"))));
+                int.Parse(Limit(file, part, "memory").TrimEnd('M'), CultureInfo.InvariantCulture)));
     }
 
     /// <summary>Each part with its CPU and its megabytes, and the sums.</summary>
@@ -50,23 +48,6 @@ public static partial class ComposeSplit
     public static string HeapLimit(PartShare instance) =>
         (instance.MemoryMegabytes * BytesPerMegabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
 
-    /// <summary>Whole megabytes of a size as compose files write it: 20M, 20MB, 20mb, 0.1g, 20971520.</summary>
-    public static int Megabytes(string text)
-    {
-        var size = Size().Match(text);
-        if (!size.Success)
-            throw new ToolException($"'{text}' is no size of memory");
-        var number = decimal.Parse(size.Groups[1].Value, CultureInfo.InvariantCulture);
-        var bytes = size.Groups[2].Value.ToUpperInvariant() switch
-        {
-            "K" => number * 1024,
-            "M" => number * BytesPerMegabyte,
-            "G" => number * 1024 * BytesPerMegabyte,
-            _ => number,
-        };
-        return (int)(bytes / BytesPerMegabyte);
-    }
-
     private static string Line(string name, decimal cpus, int megabytes) =>
         string.Create(CultureInfo.InvariantCulture, $"{name} {cpus:0.00} {megabytes}");
 
@@ -80,7 +61,4 @@ public static partial class ComposeSplit
                 : throw new ToolException($"{File} says no {string.Join('.', path)}");
         return (string)at;
     }
-
-    [GeneratedRegex(@"^\s*(\d+(?:\.\d+)?)\s*([kmg]?)b?\s*$", RegexOptions.IgnoreCase | RegexOptions.CultureInvariant)]
-    private static partial Regex Size();
 }

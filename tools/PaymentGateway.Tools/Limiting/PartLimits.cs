@@ -1,24 +1,29 @@
-using System.Globalization;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tools.Limiting;
 
-/// <summary>Running parts under the shares of docker-compose.yml, until it is disposed.</summary>
+/// <summary>
+/// Running parts under the CPU shares of docker-compose.yml, until it is disposed: by version 1 of the kernel's
+/// cgroups. Memory is only measured.
+/// </summary>
 public sealed class PartLimits : IDisposable
 {
+    private const string OnlyHere = "It takes root on the machine itself, not in a container";
+
+    // Docker's, in microseconds: a part is throttled here as it is there.
+    private const int Period = 100_000;
+
     // In the order of a payment; the simulators have no share and come after all others.
     private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
 
-    private readonly ControlGroups _machine = ControlGroups.Find(File.ReadLines("/proc/mounts"));
-    private readonly Dictionary<string, PartGroup> _groups = [];
+    private readonly string _tag = $"payment-gateway.{Guid.NewGuid().ToString("N")[..12]}";
+    private readonly string _root;
+    private readonly List<string> _groups = [];
     private readonly List<string> _lines = [];
 
-    private PartLimits()
-    {
-    }
-
-    /// <summary>Where each part's CPU time is counted, as the load tests take it: nginx=/sys/…,api1=/sys/…</summary>
-    public string CpuFiles => string.Join(',', _groups.Select(one => $"{one.Key}={one.Value.CpuFile}"));
+    /// <param name="mounts">Lines of /proc/mounts.</param>
+    /// <exception cref="ToolException">This machine has no such cgroups.</exception>
+    internal PartLimits(IEnumerable<string> mounts) => _root = mounts.Select(line => line.Split(' '))
+        .FirstOrDefault(fields => fields is [_, _, "cgroup", ..] && fields[3].Split(',').Contains("cpu"))?[1]
+        ?? throw new ToolException("LIMITS: this machine has no cpu controller of cgroups version 1");
 
     /// <summary>A line for each part and what it got.</summary>
     public IReadOnlyList<string> Lines => _lines;
@@ -30,10 +35,11 @@ public sealed class PartLimits : IDisposable
         if (!Environment.IsPrivilegedProcess)
             throw new ToolException("LIMITS: only root may make cgroups; without LIMITS=1 it runs unlimited");
         var shares = ComposeSplit.Read();
-        var limits = new PartLimits();
+        var limits = new PartLimits(File.ReadLines("/proc/mounts"));
         try
         {
-            limits.PutAll(shares, pids);
+            foreach (var part in Order.Where(pids.ContainsKey))
+                MoveIn(part, pids[part], limits.Make(part, shares.GetValueOrDefault(part)));
             return limits;
         }
         catch
@@ -43,57 +49,77 @@ public sealed class PartLimits : IDisposable
         }
     }
 
-    /// <summary>The CPU time a part has used since it was put here.</summary>
-    public long CpuMilliseconds(string part) => ControlGroups.ReadCpuMilliseconds(_groups[part].CpuFile);
-
-    public void Dispose() => _machine.Dispose();
-
-    private void PutAll(IReadOnlyDictionary<string, PartShare> shares, IReadOnlyDictionary<string, int> pids)
+    /// <summary>The last group first. What still runs goes back to the root: a group with members stays.</summary>
+    public void Dispose()
     {
-        var tag = string.Create(CultureInfo.InvariantCulture, $"payment-gateway.{Guid.NewGuid():N}");
-        foreach (var part in Order.Where(pids.ContainsKey))
+        foreach (var group in Enumerable.Reverse(_groups))
         {
-            var share = shares.GetValueOrDefault(part);
-            _groups[part] = _machine.Make($"{tag[..28]}.{part}", share);
-            MoveIn(part, pids[part]);
-            _lines.Add(Line(part, share));
+            foreach (var pid in File.ReadAllLines(Path.Combine(group, "cgroup.procs")))
+                Move(pid, _root);
+            try
+            {
+                Directory.Delete(group);
+            }
+            catch (IOException busy)
+            {
+                Console.Error.WriteLine($"could not remove {group}: {busy.Message}");
+            }
         }
 
-        if (!_machine.LimitsMemory)
-            _lines.Add("version 1 of the cgroups: memory is measured, not limited");
+        _groups.Clear();
     }
 
-    private string Line(string part, PartShare? share) => share switch
+    /// <summary>Makes a part's group and gives it its share; a part without one comes after all others.</summary>
+    internal string Make(string part, PartShare? share)
     {
-        null => $"{part}: low weight",
-        _ when _machine.LimitsMemory => FormattableString.Invariant(
-            $"{part}: {share.Cpus} CPU, {share.MemoryMegabytes} MB"),
-        _ => FormattableString.Invariant($"{part}: {share.Cpus} CPU"),
-    };
-
-    // A second pass catches what was forked during the first; what is forked afterwards starts inside.
-    private void MoveIn(string part, int first)
-    {
-        for (var round = 0; round < 2; round++)
-            foreach (var pid in ProcessTree.Of(first))
-                foreach (var group in _groups[part].Directories)
-                    Move(pid, part, group);
-    }
-
-    private static void Move(int pid, string part, string group)
-    {
+        var group = Path.Combine(_root, $"{_tag}.{part}");
         try
         {
-            File.WriteAllText(Path.Combine(group, "cgroup.procs"), pid.ToString(CultureInfo.InvariantCulture));
-        }
-        catch (IOException) when (ProcessStatus.Read(pid) is null)
-        {
-            // It has ended.
+            Directory.CreateDirectory(group);
         }
         catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
         {
-            throw new ToolException($"LIMITS: process {pid} of {part} cannot be put into {group}. "
-                + "It takes root on the machine itself, not in a container");
+            throw new ToolException($"LIMITS: no group {group} can be made. {OnlyHere}");
+        }
+
+        _groups.Add(group);
+        if (share is null)
+        {
+            Write(group, "cpu.shares", 256);
+            _lines.Add($"{part}: low weight");
+        }
+        else
+        {
+            Write(group, "cpu.cfs_period_us", Period);
+            Write(group, "cpu.cfs_quota_us", (int)(share.Cpus * Period));
+            _lines.Add(FormattableString.Invariant($"{part}: {share.Cpus} CPU"));
+        }
+
+        return group;
+    }
+
+    // A second pass catches what was forked during the first; what is forked afterwards starts inside.
+    private static void MoveIn(string part, int first, string group)
+    {
+        for (var round = 0; round < 2; round++)
+            foreach (var pid in ProcessTree.Of(first))
+                if (!Move(pid.ToString(CultureInfo.InvariantCulture), group) && ProcessStatus.Read(pid) is not null)
+                    throw new ToolException($"LIMITS: process {pid} of {part} cannot be put into {group}. {OnlyHere}");
+    }
+
+    private static bool Move(string pid, string group)
+    {
+        try
+        {
+            File.WriteAllText(Path.Combine(group, "cgroup.procs"), pid);
+            return true;
+        }
+        catch (Exception refused) when (refused is IOException or UnauthorizedAccessException)
+        {
+            return false; // It has ended, or the machine does not let us.
         }
     }
+
+    private static void Write(string group, string file, int value) =>
+        File.WriteAllText(Path.Combine(group, file), value.ToString(CultureInfo.InvariantCulture));
 }

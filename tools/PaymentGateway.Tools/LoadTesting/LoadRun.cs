@@ -1,14 +1,15 @@
 using CliWrap;
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>One run of a simulation: its figures, Gatling's report and a picture in a folder.</summary>
 internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder, TextWriter output)
 {
-    private const string RowHead =
-        "| date | commit | mode | p50 / p99 ms | lag | inconsistencies | score | CPU s / 1,000 | peak memory |";
+    private static readonly string[] RowHead =
+    [
+        "date", "commit", "mode", "p50 / p99 ms", "lag", "inconsistencies", "score", "CPU s / 1,000", "peak memory",
+    ];
 
     private readonly SystemSettings _settings = given.With(plan.Settings);
 
@@ -43,10 +44,10 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
         string[] properties =
         [
             $"-Dgatling.simulationClass=paymentgateway.{plan.Simulation}", $"-Durl={target.Url}",
-            $"-DdefaultUrl={target.DefaultUrl}", $"-DfallbackUrl={target.FallbackUrl}",
+            $"-DdefaultUrl={target.Settings.DefaultUrl}", $"-DfallbackUrl={target.Settings.FallbackUrl}",
             $"-Dtoken={_settings.Token ?? "123"}", $"-Dresults={folder}",
             $"-Dcommit={await Commit.ReadAsync(cancellation)}", $"-Dmode={Mode}",
-            $"-DsystemEnv={target.EnvironmentFile}", $"-DcpuFiles={target.CpuFiles}",
+            $"-DsystemEnv={target.EnvironmentFile}",
         ];
         // Cancelled it is killed with its children: Maven by itself does not take Gatling along.
         var maven = await Cli.Wrap(Maven.Command[0])
@@ -76,8 +77,7 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
     private async Task ShowAsync(RunResult result)
     {
         await output.WriteLineAsync($"\n{result.Json}");
-        await output.WriteLineAsync(RowHead);
-        await output.WriteLineAsync(Rows.Line(RowHead.Split('|')[1..^1].Select(_ => "---")));
+        await output.WriteLineAsync(string.Join('\n', Figure.Head(RowHead)));
         await output.WriteLineAsync(await File.ReadAllTextAsync(Path.Combine(folder, "row.md")));
         await output.WriteLineAsync($"figures  {folder}/result.json");
         if (Directory.Exists(Path.Combine(folder, "report")))
@@ -85,4 +85,49 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
         if (File.Exists(Path.Combine(folder, "picture.png")))
             await output.WriteLineAsync($"picture  {folder}/picture.png");
     }
+}
+
+/// <summary>The figures that a simulation left in its folder.</summary>
+public sealed class RunResult
+{
+    private readonly JsonElement _figures;
+
+    private RunResult(string json)
+    {
+        Json = json;
+        using var document = JsonDocument.Parse(json);
+        _figures = document.RootElement.Clone();
+    }
+
+    public string Json { get; }
+
+    /// <summary>Null when the run ended before it had figures.</summary>
+    public static RunResult? In(string folder) =>
+        Path.Combine(folder, "result.json") is var file && File.Exists(file) ? Of(File.ReadAllText(file)) : null;
+
+    public static RunResult Of(string json) => new(json);
+
+    /// <summary>A figure as it is written; null when the run has none of this name.</summary>
+    public string? this[string name] =>
+        _figures.TryGetProperty(name, out var figure) ? figure.ToString() : null;
+
+    public double? Number(string name) =>
+        _figures.TryGetProperty(name, out var figure) && figure.ValueKind == JsonValueKind.Number
+            ? figure.GetDouble()
+            : null;
+
+    public string Text(string name) => this[name] ?? "-";
+
+    /// <summary>The payments' p99 in each stage of an official load; none of another.</summary>
+    public IReadOnlyList<(double FromSecond, double P99Ms)> Stages =>
+        _figures.TryGetProperty("stages", out var stages)
+            ? [.. stages.EnumerateArray().Select(stage =>
+                (stage.GetProperty("fromSecond").GetDouble(), stage.GetProperty("p99Ms").GetDouble()))]
+            : [];
+
+    /// <summary>One line for the head of the picture.</summary>
+    public string Headline(string simulation, string mode) =>
+        $"{simulation} ({mode}): {this["accepted"]} payments, p50 {this["p50Ms"]} ms, p99 {this["p99Ms"]} ms"
+        + (this["lag"] is { } lag ? $", lag {lag}" : "")
+        + (this["inconsistencies"] is { } count ? $", inconsistencies {count}" : "");
 }

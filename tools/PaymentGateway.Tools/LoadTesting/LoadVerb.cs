@@ -1,7 +1,5 @@
 using System.CommandLine;
-using System.Globalization;
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.LoadTesting;
 
@@ -18,61 +16,27 @@ public static class LoadVerb
         (the heaps only of a system that it starts)
         """;
 
-    public static Command Create()
+    public static Command Create() => new("load", $"Load tests by Gatling. {Settings}")
     {
-        var verb = new Command("load", $"Load tests by Gatling. {Settings}");
-        verb.Add(Official("preview", "The challenge's practice load and its score, a minute."));
-        verb.Add(Official("final", "The load that decided the challenge and its score, five minutes."));
-        verb.Add(Of("stress", "Three times the preview's volume for 20 minutes."));
-        verb.Add(Of("saturation", "More arrivals per second until it refuses or is slow: the knee."));
-        verb.Add(Of("soak", "Few payments for hours, an outage every minute."));
-        verb.Add(Of("audit", "Summaries fifty times a second while paying: never wrong, never late."));
-        verb.Add(Baseline());
-        verb.Add(Compare());
-        var selfTest = new Command("self-test", "The simulations' own arithmetic, checked.");
-        selfTest.SetAction(async (_, cancellation) =>
-        {
-            await DemandBuildAsync(cancellation);
-            return await Maven.SelfTestAsync(cancellation);
-        });
-        verb.Add(selfTest);
-        return verb;
-    }
+        Of("preview", "The challenge's practice load and its score, a minute.", hasShort: true),
+        Of("final", "The load that decided the challenge and its score, five minutes.", hasShort: true),
+        Of("stress", "Three times the preview's volume for 20 minutes."),
+        Of("saturation", "More arrivals per second until it refuses or is slow: the knee."),
+        Of("soak", "Few payments for hours, an outage every minute."),
+        Of("audit", "Summaries fifty times a second while paying: never wrong, never late."),
+        Compare(),
+    };
 
-    private static Command Official(string name, string description)
+    private static Command Of(string name, string description, bool hasShort = false)
     {
+        var properties = new Argument<string[]>("properties") { Arity = ArgumentArity.ZeroOrMore };
+        var verb = new Command(name, description) { properties };
         var shortened = new Option<bool>("--short") { Description = "Up to a minute of it, scaled, as .ci/run does." };
-        var properties = Properties();
-        var verb = new Command(name, description) { shortened, properties };
+        if (hasShort)
+            verb.Add(shortened);
         verb.SetAction((parsed, cancellation) => parsed.GetValue(shortened)
             ? ShortAsync(name, parsed.GetValue(properties)!, cancellation)
             : RunAsync(name, parsed.GetValue(properties)!, cancellation));
-        return verb;
-    }
-
-    private static Command Of(string name, string description)
-    {
-        var properties = Properties();
-        var verb = new Command(name, description) { properties };
-        verb.SetAction((parsed, cancellation) => RunAsync(name, parsed.GetValue(properties)!, cancellation));
-        return verb;
-    }
-
-    private static Command Baseline()
-    {
-        var side = new Argument<string>("side");
-        side.AcceptOnlyFromAmong("stub", "stub-final", "nginx");
-        var properties = Properties();
-        var verb = new Command("baseline", "An official load's payments alone against what only answers 202.")
-        {
-            side, properties,
-        };
-        verb.SetAction(async (parsed, cancellation) =>
-        {
-            if (parsed.GetValue(side) is "stub" or "stub-final")
-                await TestPrograms.PublishStubAsync(SystemSettings.FromEnvironment(), cancellation);
-            return await RunAsync(parsed.GetValue(side)!, parsed.GetValue(properties)!, cancellation);
-        });
         return verb;
     }
 
@@ -96,7 +60,7 @@ public static class LoadVerb
             await DemandBuildAsync(cancellation);
             await Publishing.PrepareAsync(settings, cancellation);
             if (sides.Any(side => Loads.Of(side, given, settings).Side == SideKind.Stub))
-                await TestPrograms.PublishStubAsync(settings, cancellation);
+                await StubProgram.PublishAsync(settings, cancellation);
             settings = settings.With(("NO_PUBLISH", "1"));
             return await new Comparison(sides, rounds, given, settings).RunAsync(cancellation);
         });
@@ -138,9 +102,6 @@ public static class LoadVerb
         if (await Maven.BuildAsync(cancellation) is { } lacking)
             throw new ToolException(lacking);
     }
-
-    private static Argument<string[]> Properties() =>
-        new("properties") { Arity = ArgumentArity.ZeroOrMore, Description = "-Dname=value for the simulation." };
 
     private static void DemandProperties(IEnumerable<string> given)
     {

@@ -1,12 +1,8 @@
-using PaymentGateway.Tools.Measuring;
-
 namespace PaymentGateway.Tools.LoadTesting;
 
 /// <summary>Builds the simulations of gatling/, and says how Maven is called.</summary>
 internal static class Maven
 {
-    private const int JavaLeast = 17;
-
     /// <summary>
     /// The command with its first arguments. A bundle of Maven artifacts beside the clone serves machines without a
     /// network; everyone else needs nothing of it.
@@ -27,8 +23,10 @@ internal static class Maven
     /// <exception cref="ToolException">The fault is in gatling/ itself.</exception>
     public static async Task<string?> BuildAsync(CancellationToken cancellation)
     {
-        if (await MissingAsync(cancellation) is { } lacking)
-            return lacking;
+        // The compiler, not only the runtime: the simulations are compiled here.
+        foreach (var program in new[] { "mvn", "javac" })
+            if (!Programs.Has(program))
+                return $"{program} is missing";
 
         var log = Repository.PathOf("artifacts", "gatling", "build.log");
         Directory.CreateDirectory(Path.GetDirectoryName(log)!);
@@ -55,20 +53,6 @@ internal static class Maven
         ["java", "-cp", Repository.PathOf("gatling", "target", "test-classes"), "paymentgateway.rig.SelfTest"],
         cancellation: cancellation);
 
-    private static async Task<string?> MissingAsync(CancellationToken cancellation)
-    {
-        if (Programs.Find("mvn") is null)
-            return "mvn is missing";
-
-        // The compiler, not only the runtime: the simulations are compiled here.
-        var major = Programs.Find("javac") is null
-            ? 0
-            : MavenLog.JavaMajor((await Shell.RunAsync(["javac", "-version"], cancellation: cancellation)).Output);
-        return major >= JavaLeast
-            ? null
-            : $"a JDK {JavaLeast} or newer is needed, found {(major > 0 ? Figure.Of(major) : "none")}";
-    }
-
     private static void Show(IEnumerable<string> lines)
     {
         foreach (var line in lines)
@@ -77,4 +61,47 @@ internal static class Maven
 
     private static string BundlePath(string name) =>
         Path.GetFullPath(Path.Combine(Repository.Root, "..", "shared", "maven", name));
+}
+
+/// <summary>Why Maven failed: only the first is no fault of ours.</summary>
+public enum MavenFailure
+{
+    NoRepositoryReachable,
+    DoesNotCompile,
+    Other,
+}
+
+/// <summary>Reads what Maven and its like wrote.</summary>
+public static partial class MavenLog
+{
+    private const string Running = "run: ";
+
+    public static MavenFailure ReasonIn(string log)
+    {
+        if (log.Contains("COMPILATION ERROR", StringComparison.Ordinal))
+            return MavenFailure.DoesNotCompile;
+
+        // A repository that answers was reached: it lacks what a wrong pom asks for.
+        return Unreachable().IsMatch(log) && !Answered().IsMatch(log)
+            ? MavenFailure.NoRepositoryReachable
+            : MavenFailure.Other;
+    }
+
+    /// <summary>What the simulation says of its progress; null for all other lines.</summary>
+    public static string? ProgressIn(string line) =>
+        line.StartsWith(Running, StringComparison.Ordinal) ? line[Running.Length..] : null;
+
+    /// <summary>The folder of Gatling's own report, which it names at the end; null when it made none.</summary>
+    public static string? ReportFolderIn(string log) => Report().Matches(log) is [.., var last]
+        ? Path.GetDirectoryName(last.Groups[1].Value)
+        : null;
+
+    [GeneratedRegex("Could not transfer|Cannot access .* in offline mode", RegexOptions.IgnoreCase)]
+    private static partial Regex Unreachable();
+
+    [GeneratedRegex("Could not find artifact|status code: 4", RegexOptions.IgnoreCase)]
+    private static partial Regex Answered();
+
+    [GeneratedRegex("please open the following file: file://(.*)")]
+    private static partial Regex Report();
 }

@@ -1,6 +1,4 @@
-using System.Net;
 using System.Net.NetworkInformation;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 

@@ -1,6 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Tools.Running;
-
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>Asks a system's gateway how much it has settled.</summary>

@@ -1,4 +1,3 @@
-using System.Globalization;
 using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Measuring;
@@ -8,9 +7,6 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
 {
     private readonly PartLimits? _limits = limited ? PartLimits.Put(pids) : null;
 
-    /// <summary>Where CPU time is counted under limits; else nothing.</summary>
-    public string CpuFiles => _limits?.CpuFiles ?? "";
-
     /// <summary>What each part may use; nothing without limits.</summary>
     public IReadOnlyList<string> Limits => _limits?.Lines ?? [];
 
@@ -19,9 +15,30 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
         .Select(line => line.Split("_pid=")).Where(pair => pair is [_, { Length: > 0 }])
         .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture));
 
-    /// <summary>By the cgroups where there are limits, else by the processes, ended children included.</summary>
-    public CpuUse Cpu() => CpuUse.Of(part => !pids.TryGetValue(part, out var pid) ? 0
-        : _limits?.CpuMilliseconds(part) ?? PartUse.CpuMs(pid));
+    /// <summary>By the processes, ended children included.</summary>
+    public CpuUse Cpu() => CpuUse.Of(part => pids.TryGetValue(part, out var pid)
+        ? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0)
+        : 0);
 
     public void Dispose() => _limits?.Dispose();
+}
+
+/// <summary>CPU time of the parts that the budget is for, in milliseconds, or per payment.</summary>
+public readonly record struct CpuUse(double Nginx, double Instances, double PostgreSql)
+{
+    public double All => Nginx + Instances + PostgreSql;
+
+    public static CpuUse operator -(CpuUse after, CpuUse before) => new(
+        after.Nginx - before.Nginx, after.Instances - before.Instances, after.PostgreSql - before.PostgreSql);
+
+    /// <summary>Milliseconds per payment, which is seconds per 1,000.</summary>
+    public CpuUse Per(int payments)
+    {
+        var count = Math.Max(1, payments);
+        return new CpuUse(Nginx / count, Instances / count, PostgreSql / count);
+    }
+
+    /// <summary>From what each part used by itself.</summary>
+    public static CpuUse Of(Func<string, double> msOf) => new(
+        msOf(PartNames.Nginx), PartNames.Instances.Sum(msOf), msOf(PartNames.Postgres));
 }

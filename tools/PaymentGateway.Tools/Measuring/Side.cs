@@ -1,6 +1,4 @@
-using System.Globalization;
 using PaymentGateway.Tools.Limiting;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Measuring;
 
@@ -9,7 +7,7 @@ internal sealed class Side : IAsyncDisposable
 {
     private readonly string _folder;
     private readonly TextWriter _log;
-    private NginxAlone? _nginx;
+    private readonly bool _limited;
     private PartMeter? _meter;
 
     private Side(SystemSettings settings, TextWriter log)
@@ -17,7 +15,7 @@ internal sealed class Side : IAsyncDisposable
         _folder = settings.RunDirectory;
         _log = log;
         System = new NativeSystem(settings, log);
-        (Url, Limited) = (new Uri(settings.Url), settings.Limits);
+        (Url, _limited) = (new Uri(settings.Url), settings.Limits);
     }
 
     public NativeSystem System { get; }
@@ -26,8 +24,6 @@ internal sealed class Side : IAsyncDisposable
 
     /// <summary>key=value lines, for other programs.</summary>
     public string EnvironmentFile => System.EnvironmentFile;
-
-    private bool Limited { get; }
 
     /// <summary>Ready for payments and, with LIMITS=1, limited.</summary>
     public static async Task<Side> StartAsync(
@@ -53,7 +49,9 @@ internal sealed class Side : IAsyncDisposable
         if (settings.Limits)
             settings = settings.With(("HEAP_LIMIT", ComposeSplit.HeapLimit()));
         if (kind == SideKind.Stub)
-            settings = settings.With(("GATEWAY_BIN", TestPrograms.Stub(settings)));
+            settings = settings.With(("GATEWAY_BIN", StubProgram.Path(settings)));
+        if (kind == SideKind.NginxAlone)
+            settings = settings.With(("NGINX_ALONE", "1"));
         return new Side(settings, log);
     }
 
@@ -63,8 +61,6 @@ internal sealed class Side : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        if (_nginx is not null)
-            await _nginx.DisposeAsync();
         await System.DownAsync();
         _meter?.Dispose();
         // A measurement's data may be gigabytes; the logs stay.
@@ -75,28 +71,26 @@ internal sealed class Side : IAsyncDisposable
 
     private async Task StartAsync(SideKind kind, CancellationToken cancellation)
     {
-        switch (kind)
+        await (kind switch
         {
-            case SideKind.Gateway:
-                await System.UpAsync(cancellation);
-                break;
-            case SideKind.Stub:
-                await System.StartAsync([.. PartNames.Instances, PartNames.Nginx], cancellation);
-                break;
-            default:
-                _nginx = await NginxAlone.StartAsync(_folder, Url.Port, _log, cancellation);
-                var line = string.Create(CultureInfo.InvariantCulture, $"{PartNames.Nginx}_pid={_nginx.Pid}\n");
-                await File.WriteAllTextAsync(EnvironmentFile, $"url={Url}\n{line}", cancellation);
-                break;
-        }
-
-        Measure(PartMeter.PidsIn(EnvironmentFile));
-    }
-
-    private void Measure(IReadOnlyDictionary<string, int> pids)
-    {
-        _meter = new PartMeter(pids, Limited);
+            SideKind.Gateway => System.UpAsync(cancellation),
+            SideKind.Stub => System.StartAsync([.. PartNames.Instances, PartNames.Nginx], cancellation),
+            _ => System.StartAsync([PartNames.Nginx], cancellation),
+        });
+        _meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), _limited);
         foreach (var line in _meter.Limits)
             _log.WriteLine(line);
     }
+}
+
+/// <summary>What a side is: the gateway as it is set, or something cheaper in its place, to compare it with.</summary>
+public enum SideKind
+{
+    Gateway,
+
+    /// <summary>Stands where the instances do, behind the same nginx; no storage and no processors.</summary>
+    Stub,
+
+    /// <summary>nginx answers by itself.</summary>
+    NginxAlone,
 }

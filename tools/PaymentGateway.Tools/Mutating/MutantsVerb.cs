@@ -1,5 +1,4 @@
 using System.CommandLine;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Mutating;
 

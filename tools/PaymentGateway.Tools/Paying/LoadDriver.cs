@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Globalization;
 using System.Text;
 
 namespace PaymentGateway.Tools.Paying;

@@ -19,8 +19,6 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     public string Url => Settings.Url;
 
-    public string AdminUrl => Settings.AdminUrl;
-
     public string DefaultUrl => Settings.DefaultUrl;
 
     public string FallbackUrl => Settings.FallbackUrl;
@@ -29,8 +27,6 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
 
     /// <summary>Of the server's own socket.</summary>
     public string PostgresSocketDirectory => Layout.PostgresSocketDirectory;
-
-    public string DataDirectory => Layout.DataDirectory;
 
     public string RunDirectory => _folder.Path;
 
@@ -110,40 +106,19 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
     {
         var system = LayoutOfRunning();
         await SystemStop.StopAsync(_folder, parts, _output);
-        Running.EnvironmentFile.Write(system);
+        system.WriteEnvironmentFile();
     }
 
-    /// <summary>KILL returns when it has terminated; any other signal is only sent.</summary>
-    public async Task KillAsync(string part, Signal signal = Signal.Kill)
+    /// <summary>kill -9; it has terminated on return.</summary>
+    public async Task KillAsync(string part)
     {
         var system = LayoutOfRunning();
-        var pid = _folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
-        if (signal != Signal.Kill)
-        {
-            Posix.Send(pid, signal);
-            return;
-        }
-
-        await SystemStop.KillAsync(_folder, Part.Named(part), pid);
-        Running.EnvironmentFile.Write(system);
+        await SystemStop.KillAsync(_folder, Part.Named(part), RequirePid(part));
+        system.WriteEnvironmentFile();
     }
 
-    /// <summary>Stops every process of a part where it stands; the first forks no more from then on.</summary>
-    public void Freeze(string part)
-    {
-        var pid = _folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
-        Posix.Send(pid, Signal.Stop);
-        foreach (var child in ProcessTree.Of(pid))
-            Posix.Send(child, Signal.Stop);
-    }
-
-    /// <summary>Lets them go on; nothing happens when the part does not run.</summary>
-    public void Thaw(string part)
-    {
-        if (_folder.PidOf(part) is { } pid)
-            foreach (var child in ProcessTree.Of(pid))
-                Posix.Send(child, Signal.Continue);
-    }
+    internal int RequirePid(string part) =>
+        _folder.PidOf(part) ?? throw new ToolException($"{part} does not run");
 
     /// <exception cref="ToolException">A system runs here, or what the caller says would be overruled.</exception>
     internal void RefuseStart()
@@ -167,7 +142,7 @@ public sealed class NativeSystem(SystemSettings given, TextWriter? output = null
         var ends = Parts.ToDictionary(part => _launcher.EndAsync(part, others.Token));
         var first = await Task.WhenAny(ends.Keys);
         await others.CancelAsync();
-        return PartReport.Of(_folder, ends[first], $"ended with status {await first}, so everything stops");
+        return Part.Failure(_folder, ends[first], $"ended with status {await first}, so everything stops");
     }
 
     private async Task WhileBegunAsync(Func<SystemLayout, Task> start, bool inForeground)

@@ -34,20 +34,44 @@ internal abstract class Part(string name)
     /// <exception cref="ToolException">It ended instead, or took too long.</exception>
     public async Task AwaitAsync(SystemLayout system, CancellationToken cancellation)
     {
-        var waited = new Waiting(system.Settings.ReadyLimit);
-        while (!await IsReadyAsync(system, cancellation))
-        {
-            if (system.Folder.PidOf(name) is null)
-                throw PartReport.Of(system.Folder, name, "ended while it started");
-            if (waited.IsOver)
-                throw PartReport.Of(
-                    system.Folder, name, $"was not ready within {system.Settings.ReadyLimit.TotalSeconds:0} s");
-            await Waiting.PauseAsync(cancellation);
-        }
+        var limit = system.Settings.ReadyLimit;
+        var ready = await Waiting.HoldsAsync(
+            limit,
+            async () => await IsReadyAsync(system, cancellation) || (system.Folder.PidOf(name) is null
+                ? throw Failure(system.Folder, name, "ended while it started")
+                : false),
+            cancellation);
+        if (!ready)
+            throw Failure(system.Folder, name, $"was not ready within {limit.TotalSeconds:0} s");
+    }
+
+    /// <summary>What happened to a part, with the last lines that it logged.</summary>
+    public static ToolException Failure(RunFolder folder, string part, string what)
+    {
+        var log = folder.LogOf(part);
+        var last = File.Exists(log) ? File.ReadLines(log).TakeLast(5) : [];
+        string[] lines = [$"{part} {what}; log: {log}", .. last.Select(line => $"  | {line}")];
+        return new ToolException(string.Join('\n', lines));
     }
 
     /// <summary>
     /// What only the operating system knows of a part that was killed: it has terminated when this returns.
     /// </summary>
     public virtual Task ClearAfterAsync(RunFolder folder) => Task.CompletedTask;
+}
+
+/// <summary>What the parts of a system are called, on the command line, in files and in compose.</summary>
+public static class PartNames
+{
+    public const string Default = "default";
+    public const string Fallback = "fallback";
+    public const string Postgres = "postgres";
+    public const string First = "api1";
+    public const string Second = "api2";
+    public const string Nginx = "nginx";
+
+    public static IReadOnlyList<string> Instances { get; } = [First, Second];
+
+    /// <summary>Whose CPU and memory the challenge counts.</summary>
+    public static IReadOnlyList<string> Counted { get; } = [Nginx, First, Second, Postgres];
 }

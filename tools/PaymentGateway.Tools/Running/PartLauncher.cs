@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace PaymentGateway.Tools.Running;
 
 /// <summary>Starts the processes of one system, and knows those that it has started itself.</summary>
@@ -39,5 +37,26 @@ internal sealed class PartLauncher
     {
         await _children[part].WaitForExitAsync(cancellation);
         return _children[part].ExitCode;
+    }
+}
+
+/// <summary>What is in the environment of the parts.</summary>
+internal static class SystemEnvironment
+{
+    /// <summary>The system's variables alone, nothing of this process.</summary>
+    public static void Fill(
+        IDictionary<string, string?> environment,
+        SystemSettings settings,
+        IEnumerable<KeyValuePair<string, string?>> variables)
+    {
+        environment.Clear();
+        foreach (var (name, value) in settings.Variables)
+            environment[name] = value;
+        environment["PATH"] = Programs.SearchPath;
+        foreach (var (name, value) in variables)
+            if (value is null)
+                environment.Remove(name);
+            else
+                environment[name] = value;
     }
 }

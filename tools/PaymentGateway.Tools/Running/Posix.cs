@@ -12,3 +12,14 @@ public static class Posix
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int NativeKill(int pid, int signal);
 }
+
+/// <summary>The signals that a part may be sent, by the kernel's numbers.</summary>
+public enum Signal
+{
+    Interrupt = 2,
+    Quit = 3,
+    Kill = 9,
+    Terminate = 15,
+    Continue = 18,
+    Stop = 19,
+}

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Npgsql;
 
 namespace PaymentGateway.Tools.Running;
@@ -88,4 +87,93 @@ internal sealed class PostgresPart() : Part(PartNames.Postgres)
         await using var command = new NpgsqlCommand(sql, connection);
         return await command.ExecuteScalarAsync(cancellation);
     }
+}
+
+/// <summary>The data directory: made once, its configuration written before each start.</summary>
+internal static class PostgresData
+{
+    private const UnixFileMode Readable =
+        UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead | UnixFileMode.OtherRead;
+
+    /// <summary>Not to be broken off: what initdb has begun is removed by itself alone.</summary>
+    public static async Task MakeAsync(
+        SystemLayout system, IReadOnlyList<string> initdb, IReadOnlyDictionary<string, string?> variables)
+    {
+        await PostgresUser.MakeDirectoryAsync(system.DataDirectory);
+        var made = await Shell.RunAsync(
+            [
+                .. initdb, "-D", system.DataDirectory, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C",
+                .. system.Settings.Durable ? Array.Empty<string>() : ["--no-sync"],
+            ],
+            "/", variables);
+        await File.AppendAllTextAsync(system.Folder.LogOf(PartNames.Postgres), made.Output + made.Errors);
+        if (!made.Succeeded)
+            throw Part.Failure(system.Folder, PartNames.Postgres, "could not make its data directory");
+    }
+
+    /// <summary>Copies, because user postgres may not be able to enter the clone.</summary>
+    public static void Configure(SystemLayout system)
+    {
+        Copy("postgresql.conf", system.DataDirectory);
+        // The profile is whether this file is there.
+        if (system.Settings.Durable)
+            Copy("durable.conf", system.DataDirectory);
+        else
+            File.Delete(Path.Combine(system.DataDirectory, "durable.conf"));
+    }
+
+    private static void Copy(string name, string directory)
+    {
+        var target = Path.Combine(directory, name);
+        File.Copy(Repository.PathOf("postgres", name), target, overwrite: true);
+        File.SetUnixFileMode(target, Readable);
+    }
+}
+
+/// <summary>PostgreSQL refuses root: its programs then run as user postgres, who owns their directories.</summary>
+internal static class PostgresUser
+{
+    private const string Name = "postgres";
+
+    /// <summary>What goes before a command of PostgreSQL's.</summary>
+    public static IReadOnlyList<string> Prefix { get; } = Environment.IsPrivilegedProcess
+        ? ["setpriv", $"--reuid={Name}", $"--regid={Name}", "--init-groups", "--"]
+        : [];
+
+    /// <exception cref="ToolException">There is no such user.</exception>
+    public static void Check()
+    {
+        if (Environment.IsPrivilegedProcess
+            && !File.ReadLines("/etc/passwd").Any(line => line.StartsWith($"{Name}:", StringComparison.Ordinal)))
+            throw new ToolException("PostgreSQL refuses root, and there is no user postgres for it");
+    }
+
+    /// <summary>A directory that the server alone may enter.</summary>
+    public static async Task MakeDirectoryAsync(string path)
+    {
+        Directory.CreateDirectory(path);
+        File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
+        if (Environment.IsPrivilegedProcess)
+            await Shell.ReadAsync(["chown", $"{Name}:", path]);
+    }
+
+    public static async Task<bool> CanEnterAsync(string path) =>
+        (await Shell.RunAsync([.. Prefix, "test", "-x", path], "/")).Succeeded;
+}
+
+/// <summary>Finds PostgreSQL where Debian installs it.</summary>
+public static class InstalledPostgres
+{
+    private const string Versions = "/usr/lib/postgresql";
+
+    /// <summary>The programs' directory of the newest version here; null when there is none.</summary>
+    public static string? Newest => Directory.Exists(Versions)
+        ? Directory.GetDirectories(Versions)
+            .Select(version => Path.Combine(version, "bin"))
+            .Where(programs => File.Exists(Path.Combine(programs, "postgres")))
+            .MaxBy(Number)
+        : null;
+
+    private static int Number(string programs) =>
+        int.TryParse(programs.Split('/')[^2], CultureInfo.InvariantCulture, out var number) ? number : 0;
 }

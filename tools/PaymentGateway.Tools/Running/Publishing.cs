@@ -7,6 +7,7 @@ public static class Publishing
     {
         if (!settings.Publishes)
             return;
+
         foreach (var script in new[] { "setup", "publish" })
         {
             var status = await Shell.ShowAsync([Repository.PathOf("eng", script)], cancellation: cancellation);
@@ -15,4 +16,14 @@ public static class Publishing
                 throw new ToolException($"eng/{script} failed", status);
         }
     }
+
+    /// <summary>For `dotnet test`: little may be skipped for want of a part; systems use what is published.</summary>
+    internal static Dictionary<string, string?> TestVariables(SystemSettings settings) => new()
+    {
+        ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
+        ["NO_PUBLISH"] = "1",
+        ["GATEWAY_BIN"] = settings.GatewayBinary,
+        ["SIMULATOR_BIN"] = settings.SimulatorBinary,
+        ["PG_BIN"] = settings.PostgresBinaries,
+    };
 }

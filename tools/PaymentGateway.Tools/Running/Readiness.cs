@@ -1,4 +1,4 @@
-using System.Net;
+using System.Net.NetworkInformation;
 using System.Net.Sockets;
 
 namespace PaymentGateway.Tools.Running;
@@ -8,19 +8,8 @@ internal static class Readiness
 {
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(2);
 
-    public static bool Listens(int port)
-    {
-        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        try
-        {
-            socket.Connect(IPAddress.Loopback, port);
-            return true;
-        }
-        catch (SocketException)
-        {
-            return false;
-        }
-    }
+    public static bool Listens(int port) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners()
+        .Any(listener => listener.Port == port);
 
     /// <exception cref="ToolException">The port is taken.</exception>
     public static void RefuseTaken(string who, int port)
@@ -30,14 +19,16 @@ internal static class Readiness
     }
 
     public static Task<bool> IsReadyAsync(int port, CancellationToken cancellation) =>
-        AnswersAsync(new DnsEndPoint("127.0.0.1", port), $"http://127.0.0.1:{port}/readyz", cancellation);
+        AnswersAsync(new SocketsHttpHandler { UseProxy = false }, $"http://127.0.0.1:{port}/readyz", cancellation);
 
-    public static Task<bool> IsReadyAsync(string socket, CancellationToken cancellation) =>
-        AnswersAsync(new UnixDomainSocketEndPoint(socket), "http://gateway/readyz", cancellation);
+    public static Task<bool> IsReadyAsync(string socket, CancellationToken cancellation) => AnswersAsync(
+        new SocketsHttpHandler { UseProxy = false, ConnectCallback = (_, limit) => ConnectAsync(socket, limit) },
+        "http://gateway/readyz", cancellation);
 
-    private static async Task<bool> AnswersAsync(EndPoint endPoint, string url, CancellationToken cancellation)
+    private static async Task<bool> AnswersAsync(
+        SocketsHttpHandler handler, string url, CancellationToken cancellation)
     {
-        using var http = new HttpClient(HandlerTo(endPoint)) { Timeout = AnswerLimit };
+        using var http = new HttpClient(handler) { Timeout = AnswerLimit };
         try
         {
             using var answer = await http.GetAsync(new Uri(url), cancellation);
@@ -53,25 +44,18 @@ internal static class Readiness
         }
     }
 
-    private static SocketsHttpHandler HandlerTo(EndPoint endPoint) => new()
+    private static async ValueTask<Stream> ConnectAsync(string path, CancellationToken cancellation)
     {
-        UseProxy = false,
-        ConnectCallback = async (_, cancellation) =>
+        var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
         {
-            var unix = endPoint is UnixDomainSocketEndPoint;
-            var socket = unix
-                ? new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified)
-                : new Socket(SocketType.Stream, ProtocolType.Tcp);
-            try
-            {
-                await socket.ConnectAsync(endPoint, cancellation);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        },
-    };
+            await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), cancellation);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
 }

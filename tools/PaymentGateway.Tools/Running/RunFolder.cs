@@ -1,7 +1,5 @@
-using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
-using System.Text.Json;
 
 namespace PaymentGateway.Tools.Running;
 
@@ -47,14 +45,7 @@ internal sealed class RunFolder(string path)
     public IDisposable Lock()
     {
         Directory.CreateDirectory(path);
-        try
-        {
-            return new FileStream(At("lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
-        }
-        catch (IOException)
-        {
-            throw new ToolException($"another start is at work in {path}");
-        }
+        return FileLock.TryTake(At("lock")) ?? throw new ToolException($"another start is at work in {path}");
     }
 
     public void MakeEmpty()

@@ -19,4 +19,27 @@ internal sealed record SystemLayout(
     public int AdminPortOf(string instance) => Settings.AdminPort + PartNames.Instances.ToList().IndexOf(instance);
 
     public string SocketOf(string instance) => Path.Combine(SocketDirectory, $"{instance}.sock");
+
+    /// <summary>The file system.env, for programs and load tests: lines of key=value.</summary>
+    public void WriteEnvironmentFile()
+    {
+        string[] lines =
+        [
+            $"url={Settings.Url}",
+            $"default_url={Settings.DefaultUrl}",
+            $"fallback_url={Settings.FallbackUrl}",
+            .. PartNames.Instances.Select(instance => $"{instance}_socket={SocketOf(instance)}"),
+            .. PartNames.Instances.Select(instance => $"{instance}_admin={AdminUrlOf(instance)}"),
+            $"connection_string={ConnectionString}",
+            $"postgres_socket_dir={PostgresSocketDirectory}",
+            $"postgres_bin={Settings.PostgresBinaries}",
+            $"data_dir={DataDirectory}",
+            $"logs={Folder.Logs}",
+            .. Settings.Parts.Select(part => $"{part}_pid={Folder.PidOf(part)}"),
+        ];
+        // Never half written where somebody reads it; several may write at once.
+        var next = Path.Combine(Folder.Path, Path.GetRandomFileName());
+        File.WriteAllLines(next, lines);
+        File.Move(next, Folder.EnvironmentFile, overwrite: true);
+    }
 }

@@ -1,5 +1,4 @@
 using System.Collections;
-using System.Globalization;
 
 namespace PaymentGateway.Tools.Running;
 
@@ -190,10 +189,12 @@ public sealed class SystemSettings
 
     private static string Local(int port) => string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}");
 
-    private string Published(string program) =>
+    /// <summary>The binary that `eng/publish` or a publish of a test program left.</summary>
+    public string Published(string program) =>
         Repository.ArtifactsOf(Framework, "publish", program, "release_linux-x64", program);
 
-    private int Number(string name, int otherwise) => this[name] is not { } text
+    /// <summary>A variable that is a whole number.</summary>
+    public int Number(string name, int otherwise) => this[name] is not { } text
         ? otherwise
         : int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number)
             ? number

@@ -2,87 +2,102 @@ using System.CommandLine;
 
 namespace PaymentGateway.Tools.Running;
 
-/// <summary>A system in the background, as a whole and by its parts.</summary>
+/// <summary>A system in the foreground or in the background, as a whole and by its parts.</summary>
 internal static class SystemVerbs
 {
-    public static IEnumerable<Command> Create() =>
-    [
-        Verb("up", "Starts the system in the background.", UpAsync),
-        Verb("down", "Stops what `up` or `run` started.", DownAsync),
-        Verb("status", "Says which parts run; 1 when one does not.", (_, _) => Task.FromResult(Status())),
-        PartsVerb("start", "Starts single parts.", (system, parts, cancellation) =>
-            system.StartAsync(parts, cancellation)),
-        PartsVerb("stop", "Stops single parts.", (system, parts, _) => system.StopAsync(parts)),
-        KillVerb(),
-    ];
+    private const string Json = "content-type: application/json";
 
-    private static async Task<int> UpAsync(ParseResult parsed, CancellationToken cancellation)
+    public static IEnumerable<Command> Create()
     {
-        var system = Of(SystemSettings.FromEnvironment());
-        system.RefuseStart();
-        await Publishing.PrepareAsync(SystemSettings.FromEnvironment(), cancellation);
-        await system.UpAsync(cancellation);
-        foreach (var line in SystemGreeting.Of(system))
-            Console.WriteLine(line);
-        Console.WriteLine("'make down' stops it.");
-        return 0;
-    }
-
-    private static async Task<int> DownAsync(ParseResult parsed, CancellationToken cancellation)
-    {
-        var system = Of(SystemSettings.FromEnvironment());
-        if (!await system.DownAsync())
-            Console.WriteLine($"nothing runs in {system.RunDirectory}");
-        return 0;
-    }
-
-    private static int Status()
-    {
-        var system = Of(SystemSettings.FromEnvironment());
-        var status = 0;
-        foreach (var part in system.Parts)
-        {
-            var pid = system.PidOf(part);
-            Console.WriteLine(pid is null ? $"{part} does not run" : $"{part} runs, pid {pid}");
-            status = pid is null ? 1 : status;
-        }
-
-        return status;
-    }
-
-    private static Command KillVerb()
-    {
+        yield return Verb("run", "Starts the system in the foreground; Ctrl-C stops it.", RunAsync);
+        yield return Verb("up", "Starts the system in the background.", UpAsync);
+        yield return Verb("down", "Stops what `up` or `run` started.", DownAsync);
+        var parts = new Argument<string[]>("parts") { Arity = ArgumentArity.OneOrMore };
+        yield return Verb(
+            "start", "Starts single parts.",
+            (system, parsed, cancellation) => system.StartAsync(parsed.GetRequiredValue(parts), cancellation), parts);
         var part = new Argument<string>("part");
         var signal = new Argument<string>("signal") { DefaultValueFactory = _ => "KILL" };
-        var verb = new Command("kill", "Sends a part a signal, KILL when none is named.") { part, signal };
-        verb.SetAction(async (parsed, _) =>
-        {
-            var sent = Signals.Parse(parsed.GetRequiredValue(signal));
-            await Of(SystemSettings.FromEnvironment()).KillAsync(parsed.GetRequiredValue(part), sent);
-            return 0;
-        });
-        return verb;
+        yield return Verb(
+            "kill", "Sends a part a signal, KILL when none is named.",
+            (system, parsed, _) => KillAsync(system, parsed.GetRequiredValue(part), parsed.GetRequiredValue(signal)),
+            part, signal);
     }
 
-    private static Command PartsVerb(
-        string name, string what, Func<NativeSystem, string[], CancellationToken, Task> action)
+    /// <summary>Until Ctrl-C, or until any part ends.</summary>
+    private static async Task RunAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
     {
-        var parts = new Argument<string[]>("parts") { Arity = ArgumentArity.OneOrMore };
-        var verb = new Command(name, what) { parts };
-        verb.SetAction(async (parsed, cancellation) =>
+        system.RefuseStart();
+        await Publishing.PrepareAsync(system.Settings, cancellation);
+        await system.UpAsync(inForeground: true, cancellation);
+        try
         {
-            await action(Of(SystemSettings.FromEnvironment()), parsed.GetRequiredValue(parts), cancellation);
-            return 0;
-        });
-        return verb;
+            Greet(system);
+            Console.WriteLine("Ctrl-C stops it.");
+            throw await system.FirstEndAsync(cancellation);
+        }
+        catch (OperationCanceledException)
+        {
+            Console.WriteLine("stopping");
+        }
+        finally
+        {
+            await system.DownAsync();
+        }
     }
 
-    private static Command Verb(string name, string what, Func<ParseResult, CancellationToken, Task<int>> action)
+    private static async Task UpAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
+    {
+        system.RefuseStart();
+        await Publishing.PrepareAsync(system.Settings, cancellation);
+        await system.UpAsync(cancellation);
+        Greet(system);
+        Console.WriteLine("'make down' stops it.");
+    }
+
+    private static async Task DownAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
+    {
+        if (!await system.DownAsync())
+            Console.WriteLine($"nothing runs in {system.RunDirectory}");
+    }
+
+    private static Task KillAsync(NativeSystem system, string part, string signal) => signal == "KILL"
+        ? system.KillAsync(part)
+        : Shell.ReadAsync(["kill", "-s", signal, $"{system.RequirePid(part)}"]);
+
+    /// <summary>Says that it is ready, and what to try.</summary>
+    private static void Greet(NativeSystem system)
+    {
+        string[] lines =
+        [
+            $"ready - gateway {system.Url}, default {system.DefaultUrl}, fallback {system.FallbackUrl}; "
+                + $"logs in {system.LogDirectory}",
+            "try:",
+            $"  curl -i -H '{Json}' -d '{{\"correlationId\":\"{Guid.NewGuid()}\",\"amount\":19.90}}' "
+                + $"{system.Url}/payments",
+            $"  curl {system.Url}/payments-summary",
+            $"  in a browser: {system.Settings.AdminUrl}/ops and {system.Url}/docs",
+        ];
+        foreach (var line in lines)
+            Console.WriteLine(line);
+        // Only our own simulator is there to be broken.
+        if (!system.Settings.HasOutsideDefault)
+            Console.WriteLine($"  curl -X PUT -H 'X-Rinha-Token: 123' -H '{Json}' -d '{{\"failure\":true}}' "
+                + $"{system.DefaultUrl}/admin/configurations/failure");
+    }
+
+    private static Command Verb(
+        string name, string what, Func<NativeSystem, ParseResult, CancellationToken, Task> action,
+        params Argument[] arguments)
     {
         var verb = new Command(name, what);
-        verb.SetAction(action);
+        foreach (var argument in arguments)
+            verb.Add(argument);
+        verb.SetAction(async (parsed, cancellation) =>
+        {
+            await action(new NativeSystem(SystemSettings.FromEnvironment(), Console.Out), parsed, cancellation);
+            return 0;
+        });
         return verb;
     }
-
-    private static NativeSystem Of(SystemSettings settings) => new(settings, Console.Out);
 }

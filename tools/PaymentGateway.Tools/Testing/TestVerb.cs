@@ -1,7 +1,6 @@
 using System.CommandLine;
 using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Limiting;
-using PaymentGateway.Tools.Running;
 
 namespace PaymentGateway.Tools.Testing;
 
@@ -102,25 +101,18 @@ internal static class TestVerb
                 "dotnet", "test", "PaymentGateway.sln", "-c", "Release", "-tl:off", "--logger", "trx",
                 "--results-directory", results, .. arguments,
             ],
-            variables: new Dictionary<string, string?>
-            {
-                // Every system uses what was just published.
-                ["NO_PUBLISH"] = "1",
-                ["GATEWAY_BIN"] = settings.GatewayBinary,
-                ["SIMULATOR_BIN"] = settings.SimulatorBinary,
-                ["PG_BIN"] = settings.PostgresBinaries,
-            },
+            variables: Publishing.TestVariables(settings),
             cancellation: cancellation);
         cancellation.ThrowIfCancellationRequested();
 
-        var counted = TestCounts.Read(results);
-        var notRun = TestCounts.ReadNotRun(results);
+        var written = TestResults.In(results);
+        var notRun = written.NotRun;
         foreach (var line in notRun)
             Console.WriteLine(line);
-        Console.WriteLine(counted.Summary);
-        if (!counted.AnyRan)
+        Console.WriteLine(written.Summary);
+        if (!written.AnyRan)
             throw new ToolException("no test ran" + (notRun.Count > 0 ? "" : ": nothing matches the filter"));
-        if (status != 0 || notRun.All(line => TestCounts.IsAllowed(line, settings.Lacks)))
+        if (status != 0 || notRun.All(line => TestResults.IsAllowed(line, settings.Lacks)))
             return status;
         throw new ToolException("skipped tests are red, unless LACKS=part,part names what this machine lacks");
     }

@@ -2,20 +2,15 @@ using PaymentGateway.Tools.Containers;
 
 namespace PaymentGateway.Tests.Tools.Containers;
 
-/// <summary>What is read from Docker's answers, from psql's rows and from the files that pin images.</summary>
+/// <summary>What is read from Docker's answers, and from psql's rows.</summary>
 public sealed class ContainerReadingTests
 {
-    private const string Running = """
-        [{"Id":"abc","RestartCount":2,"Name":"/api1","State":
-        {"Status":"running","Pid":417,"Health":{"Status":"healthy","FailingStreak":0}}}]
-        """;
-
     [Fact]
     public void The_state_of_a_running_container_is_read()
     {
-        var state = ContainerState.Parse(Running);
+        var state = ContainerState.Parse("abc 2 417 running healthy\n");
 
-        Assert.Equal(("abc", 2, 417), (state.Id, state.RestartCount, state.State.Pid));
+        Assert.Equal(("abc", 2, 417), (state.Id, state.RestartCount, state.Pid));
         Assert.True(state.IsHealthy);
         Assert.False(state.IsDown);
     }
@@ -23,7 +18,7 @@ public sealed class ContainerReadingTests
     [Fact]
     public void The_state_of_a_terminated_container_without_a_health_check_is_read()
     {
-        var state = ContainerState.Parse("""[{"Id":"abc","RestartCount":0,"State":{"Status":"exited","Pid":0}}]""");
+        var state = ContainerState.Parse("abc 0 0 exited \n");
 
         Assert.True(state.IsDown);
         Assert.False(state.IsHealthy);
@@ -32,7 +27,7 @@ public sealed class ContainerReadingTests
     [Fact]
     public void Rows_of_the_ledger_are_read_to_the_microsecond()
     {
-        var rows = SettlementRows.Parse(["2 11111111-1111-4111-8111-111111111111 1990 1763877600000001"]);
+        var rows = ComposeStack.ParseSettlements(["2 11111111-1111-4111-8111-111111111111 1990 1763877600000001"]);
 
         var (id, entry) = Assert.Single(rows);
         Assert.Equal(Guid.Parse("11111111-1111-4111-8111-111111111111"), id);
@@ -56,26 +51,6 @@ public sealed class ContainerReadingTests
         var stores = new ProcessorStores([Stored(1m)], []).With(new ProcessorStores([Stored(2m)], [Stored(3m)]));
 
         Assert.Equal((2, 1), (stores.Default.Count, stores.Fallback.Count));
-    }
-
-    [Fact]
-    public void The_pinned_images_are_those_of_the_repository()
-    {
-        var images = PinnedImages.Read();
-
-        Assert.StartsWith("mcr.microsoft.com/dotnet/sdk:", images.Sdk, StringComparison.Ordinal);
-        Assert.StartsWith("mcr.microsoft.com/dotnet/runtime-deps:", images.Runtime, StringComparison.Ordinal);
-        Assert.StartsWith("nginx:", images.Nginx, StringComparison.Ordinal);
-        Assert.StartsWith("postgres:", images.Postgres, StringComparison.Ordinal);
-    }
-
-    [Fact]
-    public void An_image_without_a_pin_is_found()
-    {
-        var images = new PinnedImages("ARG SDK_IMAGE=some/sdk:1\n", "    image: ${NGINX_IMAGE:-nginx:2}\n");
-
-        Assert.Equal(("some/sdk:1", "nginx:2"), (images.Sdk, images.Nginx));
-        Assert.Throws<ToolException>(() => images.Postgres);
     }
 
     private static ProcessorPayment Stored(decimal amount) => new(Guid.NewGuid(), amount, DateTimeOffset.UtcNow);

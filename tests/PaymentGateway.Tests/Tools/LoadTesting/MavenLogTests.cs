@@ -53,12 +53,4 @@ public sealed class MavenLogTests
         Assert.Equal("/target/gatling/preview-1", MavenLog.ReportFolderIn(log.Replace('P', 'p')));
         Assert.Null(MavenLog.ReportFolderIn("BUILD FAILURE"));
     }
-
-    [Theory]
-    [InlineData("javac 17.0.15", 17)]
-    [InlineData("javac 21", 21)]
-    [InlineData("javac 1.8.0_402", 8)]
-    [InlineData("javac: command not found", 0)]
-    public void The_version_of_Java_is_its_major_one(string said, int expected) =>
-        Assert.Equal(expected, MavenLog.JavaMajor(said));
 }

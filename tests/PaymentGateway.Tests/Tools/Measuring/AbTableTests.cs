@@ -1,5 +1,4 @@
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Measuring.AbTesting;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
 

@@ -23,8 +23,4 @@ public sealed class CpuUseTests
         Assert.Equal(Use, Use.Per(0));
         Assert.Equal(Use, Use.Per(1));
     }
-
-    [Fact]
-    public void A_row_has_the_sum_first_and_three_decimals() =>
-        Assert.Equal(["0.003", "0.001", "0.002", "0.001"], new CpuUse(0.0006, 0.0015, 0.0008).Figures());
 }

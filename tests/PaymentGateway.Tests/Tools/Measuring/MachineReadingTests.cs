@@ -1,24 +1,10 @@
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Measuring.Load;
-using PaymentGateway.Tools.Measuring.Sections;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
 
-/// <summary>Texts of the kernel and of other programs as figures.</summary>
+/// <summary>What wrk says, and what is made of it.</summary>
 public sealed class MachineReadingTests
 {
-    [Fact]
-    public void CPU_is_user_and_system_time_with_that_of_ended_children_whatever_the_name() => Assert.Equal(
-        11 + 12 + 13 + 14,
-        PartUse.TicksOf("42 (odd) name)) S 1 42 42 0 -1 4194304 100 0 0 0 11 12 13 14 20 0 1 0 99 0 0"));
-
-    [Theory]
-    [InlineData("cpu  100 0 100 800 0 0", "cpu  110 0 110 880 0 0", 20)]
-    [InlineData("cpu  100 0 100 800 0 0", "cpu  100 0 100 850 50 0", 0)]
-    [InlineData("cpu  100 0 100 800 0 0", "cpu  100 0 100 800 0 0", 100)]
-    public void A_machine_is_busy_by_what_is_neither_idle_nor_waits_for_a_disk(
-        string before, string after, int expected) => Assert.Equal(expected, MachineIdleness.Percent(before, after));
-
     [Fact]
     public void The_last_result_of_wrk_counts_and_failures_are_not_accepted()
     {
@@ -32,22 +18,16 @@ public sealed class MachineReadingTests
     public void A_wrk_without_output_has_no_result() => Assert.Null(WrkResult.In("unable to connect\n"));
 
     [Fact]
-    public void Of_BenchmarkDotNet_only_the_tables_are_kept_one_for_each_class()
+    public void The_medians_of_a_side_are_a_row_with_its_share_of_the_stub()
     {
-        const string output = """
-            // * Summary *
-            | Method | Mean |
-            |------- |-----:|
-            | Parse  | 1 ns |
-            // * Hints *
-            | Method | Mean | Allocated |
-            |------- |-----:|----------:|
-            | Charge | 2 us | 1 KB |
-            """;
+        SaturationRun[] runs = [Run("stored", 1000), Run("stored", 4000), Run("stored", 3000)];
 
         Assert.Equal(
-            ["", "| Method | Mean |", "|------- |-----:|", "| Parse  | 1 ns |",
-                "", "| Method | Mean | Allocated |", "|------- |-----:|----------:|", "| Charge | 2 us | 1 KB |"],
-            BenchmarkTables.In(output));
+            "| stored | 3000 | 0.500 | 2.000 | 0.006 | 0.001 | 0.003 | 0.002 | 1 | 75 % |",
+            SaturationRun.Row("stored", runs, [Run("stub", 4000)]));
+        Assert.EndsWith("| 1 |  |", SaturationRun.Row("stored", runs, []), StringComparison.Ordinal);
     }
+
+    private static SaturationRun Run(string side, int perSecond) => new(
+        side, new WrkResult(perSecond + 1, 1, 0.5, 2, Failed: 1, Refused: 1), new CpuUse(0.001, 0.003, 0.002));
 }

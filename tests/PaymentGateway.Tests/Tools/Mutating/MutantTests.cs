@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Mutating;
 
 namespace PaymentGateway.Tests.Tools.Mutating;
 
-/// <summary>The head of a mutant's patch, and the filter for the test runner that follows from it.</summary>
+/// <summary>A mutant's patch, the filter of its tests, and its entry of the list in artifacts/mutants.</summary>
 public sealed class MutantTests
 {
     private const string Patch = """
@@ -49,6 +49,26 @@ public sealed class MutantTests
         var failure = Assert.Throws<ToolException>(() => Mutant.Read(["nonesuch"]));
 
         Assert.Equal("no mutant is called nonesuch", failure.Message);
+    }
+
+    [Fact]
+    public void Three_failed_tests_are_named_and_the_others_counted()
+    {
+        var some = new Mutant("some", "An invariant.", [".SomeTests."]);
+
+        var entry = MutantEntry.CaughtBy(some, ["A.B", "C.D", "E.F", "G.H", "I.J"]);
+
+        Assert.True(entry.Caught);
+        Assert.Equal("- `some`:\n  An invariant.\n  - `A.B`\n  - `C.D`\n  - `E.F`\n  - and 2 more", $"{entry}");
+    }
+
+    [Fact]
+    public void A_mutant_that_survives_is_reported()
+    {
+        var entry = MutantEntry.Missed(new Mutant("some", "An invariant.", [".SomeTests."]), "SURVIVES");
+
+        Assert.False(entry.Caught);
+        Assert.Equal("- `some`:\n  An invariant.\n  - **SURVIVES**", $"{entry}");
     }
 
     [Fact]

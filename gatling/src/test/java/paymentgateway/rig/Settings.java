@@ -25,9 +25,6 @@ public final class Settings {
   /** system.env of `make up`: its pids tell whose CPU and memory to measure; empty measures none. */
   public final String systemEnv = text("systemEnv", "");
 
-  /** Files that count a part's CPU, such as `nginx=/sys/fs/…/cpuacct.usage,…`; without them its processes do. */
-  public final String cpuFiles = text("cpuFiles", "");
-
   public static String text(String name, String otherwise) {
     var value = System.getProperty(name);
     return value == null || value.isBlank() ? otherwise : value;

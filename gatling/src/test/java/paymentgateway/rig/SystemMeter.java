@@ -19,17 +19,12 @@ final class SystemMeter {
   private static final double TICKS_PER_SECOND = 100;
   private static final long PAUSE_NANOS = 10_000_000;
   private final Map<String, Long> pids = new LinkedHashMap<>();
-  private final Map<String, Path> cpuFiles = new HashMap<>();
 
   SystemMeter(Settings settings) {
     try {
       if (!settings.systemEnv.isEmpty()) readPids(Files.readAllLines(Path.of(settings.systemEnv)));
     } catch (IOException unreadable) {
       throw new UncheckedIOException(unreadable);
-    }
-    for (var entry : settings.cpuFiles.split(",")) {
-      var name = entry.indexOf('=');
-      if (name > 0) cpuFiles.put(entry.substring(0, name), Path.of(entry.substring(name + 1)));
     }
   }
 
@@ -42,10 +37,7 @@ final class SystemMeter {
   Map<String, Double> cpuSeconds() {
     var processes = pids.isEmpty() ? null : Processes.read();
     var seconds = new LinkedHashMap<String, Double>();
-    pids.forEach((part, pid) -> {
-      var file = cpuFiles.get(part);
-      seconds.put(part, file != null ? counted(file) : processes.ticks(pid) / TICKS_PER_SECOND);
-    });
+    pids.forEach((part, pid) -> seconds.put(part, processes.ticks(pid) / TICKS_PER_SECOND));
     return seconds;
   }
 
@@ -56,18 +48,6 @@ final class SystemMeter {
     pids.forEach((part, pid) ->
         memory.put(part, processes.tree(pid).stream().mapToLong(SystemMeter::pss).sum()));
     return memory;
-  }
-
-  private static double counted(Path file) {
-    try {
-      var text = Files.readString(file);
-      // Version 2 of the cgroups has a table in microseconds, version 1 one number in nanoseconds.
-      return text.startsWith("usage_usec")
-          ? Long.parseLong(text.lines().findFirst().orElseThrow().split(" ")[1]) / 1e6
-          : Long.parseLong(text.trim()) / 1e9;
-    } catch (IOException failed) {
-      throw new UncheckedIOException(failed);
-    }
   }
 
   private static long pss(long pid) {

@@ -1,0 +1,26 @@
+-- wrk script: POST /payments with an id that no other request has, of any thread or run.
+local threads = 0
+
+function setup(thread)
+  threads = threads + 1
+  thread:set("number", threads)
+end
+
+function init()
+  run = tonumber(os.getenv("BENCH_RUN") or "0")
+  counter = 0
+end
+
+function request()
+  counter = counter + 1
+  -- The leading part is scattered: ids that rise in order would flatter the index.
+  local scattered = counter * 2654435761 % 4294967296
+  local body = string.format('{"correlationId":"%08x-%04x-4%03x-8000-%012x","amount":19.90}', scattered, run, number, counter)
+  return wrk.format("POST", "/payments", { ["Content-Type"] = "application/json" }, body)
+end
+
+function done(summary, latency)
+  io.write(string.format("result %d %.3f %.3f %.3f %d %d\n", summary.requests, summary.duration / 1e6,
+    latency:percentile(50) / 1000, latency:percentile(99) / 1000,
+    summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout, summary.errors.status))
+end
