@@ -7,7 +7,7 @@ public sealed partial class LogLineTests : IAsyncLifetime
 
     // No id, time or port looks like one of these.
     private static readonly decimal[] Amounts = [876543.21m, 765432.19m];
-    private static readonly string[] Traces = ["876543", "765432", Token];
+    private static readonly string[] Traces = ["876543", "765432", "876,543", "765,432", Token];
 
     private readonly OwnServerDatabase _database = new();
     private readonly GatheredLines _lines = new();
