@@ -23,7 +23,10 @@ public sealed class PaymentEndpointsTests() : OneGateway
     [InlineData("application/json;charset=iso-8859-1")]
     [InlineData("application/json; version=1; charset=\"utf-7\"")]
     [InlineData("application/json; charset=nonsense")]
-    public async Task Body_in_another_charset_is_refused(string mediaType)
+    [InlineData("application/jsonx")]
+    [InlineData("application/x-www-form-urlencoded")]
+    [InlineData("text/plain")]
+    public async Task Body_of_another_type_or_charset_is_refused(string mediaType)
     {
         using var answer = await PostAsync(mediaType);
 

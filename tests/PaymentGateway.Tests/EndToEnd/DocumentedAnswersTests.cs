@@ -254,6 +254,10 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
 
         foreach (var operation in Document.Operations.Where(operation => operation.NeedsToken))
             await SeeAsync(ListenerOf(operation), New(operation), 429);
+        // nginx replaces it.
+        var disguised = New("getPayment");
+        disguised.Headers.Add("X-Real-IP", "203.0.113.7");
+        await SeeAsync(_client, disguised, 429);
     }
 
     private async Task ParkExamplesAsync()

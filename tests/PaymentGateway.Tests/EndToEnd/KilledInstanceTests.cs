@@ -1,9 +1,9 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>kill -9 of an instance under load: acknowledged means stored, and nobody is charged twice.</summary>
+/// <summary>kill -9 of one instance or of both: acknowledged means stored, and nobody is charged twice.</summary>
 [Collection(OneAfterAnother.Name)]
-public sealed class KilledInstanceTests() : OwnSystem(
-    ("Gateway__Settling__CallTimeout", "3s"), ("Gateway__Settling__InDoubtHorizon", "3s"))
+public sealed class KilledInstanceTests(KilledInstanceTests.ShortHorizonSystem shortHorizon)
+    : OnRunningSystem(shortHorizon), IClassFixture<KilledInstanceTests.ShortHorizonSystem>
 {
     private const int PerSecond = 150;
     private const string HandedOver = $"payments WHERE handover >= {PaymentStates.Sql.InDoubt}";
@@ -74,6 +74,35 @@ public sealed class KilledInstanceTests() : OwnSystem(
         connections.ForEach(connection => connection.Dispose());
     }
 
+    [GatewaySystemTheory]
+    [InlineData(GatewaySystem.First)]
+    [InlineData(GatewaySystem.Second)]
+    public async Task With_both_instances_killed_503_comes_at_once_until_the_first_is_back(string first)
+    {
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 5, payments: 50, TimeSpan.Zero);
+        await System.KillAsync(GatewaySystem.First);
+        await System.KillAsync(GatewaySystem.Second);
+
+        // More than nginx counts before it leaves an instance alone.
+        var refused = Enumerable.Range(0, 12).Select(_ => Guid.NewGuid()).ToList();
+        foreach (var id in refused)
+            await RefusesAsync(HttpMethod.Post, "payments", LoadDriver.Body(id, 1));
+        await RefusesAsync(HttpMethod.Get, "payments-summary");
+        await RefusesAsync(HttpMethod.Post, "purge-payments");
+        await RefusesAsync(HttpMethod.Get, "readyz");
+
+        await System.StartAsync(first);
+        var retry = new LoadRetry(Times: 10, TimeSpan.FromSeconds(1));
+        foreach (var id in refused)
+            await LoadDriver.PostAsync(System.Client, Ledger, id, amount: 1, retry);
+        await System.StartAsync(first == GatewaySystem.First ? GatewaySystem.Second : GatewaySystem.First);
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 5, payments: 50, TimeSpan.Zero, retry);
+        await LedgerCheck.AgreesAsync(System, Ledger);
+
+        Assert.Equal(50 + refused.Count + 50, Ledger.Acknowledged);
+        Assert.Equal(Ledger.Count, await System.Database.CountAsync("settlements"));
+    }
+
     private async Task KillAsync()
     {
         await ChargesAreInFlightAsync();
@@ -113,5 +142,18 @@ public sealed class KilledInstanceTests() : OwnSystem(
     {
         Assert.True(
             await System.Database.CountAsync(HandedOver) > 0, "nothing was in flight at the instance that died");
+    }
+
+    private async Task RefusesAsync(HttpMethod method, string path, HttpContent? body = null)
+    {
+        using var request = new HttpRequestMessage(method, path) { Content = body };
+        using var answer = await System.Client.RefusesAsync(request, 503);
+        Assert.Equal(TimeSpan.FromSeconds(1), answer.Headers.RetryAfter?.Delta);
+    }
+
+    public sealed class ShortHorizonSystem : RunningSystem
+    {
+        protected override (string Name, string Value)[] Settings =>
+            [("Gateway__Settling__CallTimeout", "3s"), ("Gateway__Settling__InDoubtHorizon", "3s")];
     }
 }

@@ -1,24 +1,38 @@
-using System.Net.Http.Headers;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Twenty thousand requests that are wrong in every way, with good ones among them.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class MalformedFloodTests(ITestOutputHelper output)
-    : OwnSystem(("DOTNET_GCgen0size", YoungHeapBytes))
+public sealed class MalformedFloodTests(
+    MalformedFloodTests.SmallHeapSystem smallHeap, ITestOutputHelper output)
+    : OnRunningSystem(smallHeap), IClassFixture<MalformedFloodTests.SmallHeapSystem>
 {
     private const int Malformed = 20_000;
 
     // The first of them are the warm-up: buffers, pools and the heap on their way to their size are no leak.
     private const int Step = 5_000;
 
-    // As .NET comes, the heap may grow by tens of MiB before the collector looks at it, and that would hide a leak.
-    private const string YoungHeapBytes = "0x200000";
-
     private const int GoodEvery = 20;
     private const int Clients = 24;
 
-    private static readonly string Filling = new('x', 3_000);
+    // Text instead of JSON.
+    private const int TextEvery = 19;
+
+    private static readonly string Note = $"\"note\":\"{new string('x', 3_000)}\"";
+
+    // Large, and each reaches an instance, which has to read it to find what is wrong.
+    private static readonly string[] Bodies =
+    [
+        $$"""{"correlationId":"{id}",{{Note}},"amount":19,90}""",
+        $$"""{"correlationId":"{id}",{{Note}},"amount":19.90""",
+        $$"""{{{Note}},"amount":19.90}""",
+        $$"""{"correlationId":"{id}",{{Note}},"amount":"19.90"}""",
+        $$"""{"correlationId":17,{{Note}},"amount":19.90}""",
+        $$"""{"correlationId":"{id}",{{Note}},"amount":1e400}""",
+        $$"""{"correlationId":"{id}","amount":{{new string('9', 3_000)}}}""",
+        $$"""{"correlationId":"{id}",{{Note}},"amount":-0.01}""",
+        new string('[', 3_000),
+        $$"""[{"correlationId":"{id}",{{Note}},"amount":19.90}]""",
+    ];
 
     private readonly List<string> _wrong = [];
     private long _bodyBytes;
@@ -67,65 +81,14 @@ public sealed class MalformedFloodTests(ITestOutputHelper output)
 
     private async Task BeWrongAsync(int number)
     {
-        using var request = Write(number);
-        if (request is null)
-        {
-            using var raw = await RawConnection.ToNginxAsync(System);
-            await raw.SendAsync("POST /payments HTTP/1.1\r\nContent-Length: many\r\n\r\n");
-            Judge(number, (await raw.ReadToEndAsync(TimeSpan.FromSeconds(10))).Statuses.SingleOrDefault());
-            return;
-        }
-
-        Interlocked.Add(ref _bodyBytes, request.Content?.Headers.ContentLength ?? 0);
-        using var answer = await System.Client.SendAsync(request);
-        Judge(number, (int)answer.StatusCode);
-    }
-
-    private void Judge(int number, int status)
-    {
-        if (status is >= 400 and < 500)
+        var text = Bodies[number % Bodies.Length].Replace("{id}", $"{Guid.NewGuid()}", StringComparison.Ordinal);
+        using var body = number % TextEvery == 0 ? new StringContent(text) : LoadDriver.Body(text);
+        Interlocked.Add(ref _bodyBytes, body.Headers.ContentLength!.Value);
+        using var answer = await System.Client.PostAsync("payments", body);
+        if (answer.StatusCode is HttpStatusCode.BadRequest or HttpStatusCode.UnsupportedMediaType)
             return;
         lock (_wrong)
-            _wrong.Add($"{number % Shapes}: {status}");
-    }
-
-    private const int Shapes = 20;
-
-    // Most of them are large and reach an instance, which has to read them to find what is wrong.
-    private static HttpRequestMessage? Write(int number)
-    {
-        var id = Guid.NewGuid();
-        var note = $"\"note\":\"{Filling}\"";
-        return (number % Shapes) switch
-        {
-            0 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19,90}"""),
-            1 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19.90"""),
-            2 => Post($$"""{{{note}},"amount":19.90}"""),
-            3 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":"19.90"}"""),
-            4 => Post($$"""{"correlationId":{{number}},{{note}},"amount":19.90}"""),
-            5 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":1e400}"""),
-            6 => Post($$"""{"correlationId":"{{id}}","amount":{{new string('9', 3_000)}}}"""),
-            7 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":-0.01}"""),
-            8 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":0.00{{number}}}"""),
-            9 => Post(new string('[', 3_000)),
-            10 => Post($$"""[{"correlationId":"{{id}}",{{note}},"amount":19.90}]"""),
-            11 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19.90}""", "text/plain"),
-            12 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19.90}""", "application/xml"),
-            13 => Post($$"""{"correlationId":"{{id}}",{{note}},{{note}},"amount":19.90}"""), // 6 KB
-            14 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19.90}""", path: $"payments/{number}"),
-            15 => Post($$"""{"correlationId":"{{id}}",{{note}},"amount":19.90}""", path: "payments-summary"),
-            16 => new HttpRequestMessage(HttpMethod.Delete, $"payments?{number}"),
-            17 => new HttpRequestMessage(HttpMethod.Get, $"payments-summary?from={number}&to=tomorrow"),
-            18 => new HttpRequestMessage(HttpMethod.Get, $"nothing/{id}/{Filling[..500]}"),
-            _ => null, // What no HTTP client would send.
-        };
-    }
-
-    private static HttpRequestMessage Post(string body, string type = "application/json", string path = "payments")
-    {
-        var content = new ByteArrayContent(Encoding.UTF8.GetBytes(body));
-        content.Headers.ContentType = new MediaTypeHeaderValue(type);
-        return new HttpRequestMessage(HttpMethod.Post, path) { Content = content };
+            _wrong.Add($"{text[..80]}: {answer.StatusCode}");
     }
 
     private long Memory() =>
@@ -133,4 +96,10 @@ public sealed class MalformedFloodTests(ITestOutputHelper output)
         + ProcessMemory.PssBytes(System.PidOf(GatewaySystem.Second));
 
     private static string Mib(long bytes) => $"{bytes / 1024.0 / 1024.0:0.0} MiB";
+
+    /// <summary>By default the heap grows by tens of MiB before it is collected, which would hide a leak.</summary>
+    public sealed class SmallHeapSystem : RunningSystem
+    {
+        protected override (string Name, string Value)[] Settings => [("DOTNET_GCgen0size", "0x200000")];
+    }
 }

@@ -1,5 +1,6 @@
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
@@ -7,7 +8,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// To how many instances a real nginx, with the files of the repository, takes a request that each answers with 503,
 /// or does not answer.
 /// </summary>
-public sealed partial class NextUpstreamTests : IAsyncLifetime
+public sealed class NextUpstreamTests : IAsyncLifetime
 {
     private const string Mute = "?mute";
 
@@ -15,41 +16,37 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
     // A client's own: two mute instances take 4.4 s of it.
     private static readonly TimeSpan ClientLimit = TimeSpan.FromSeconds(5);
 
-    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+    private readonly OwnNginx _nginx = OwnNginx.Prepare();
+    private readonly List<WebApplication> _instances = [];
     private readonly ConcurrentQueue<string> _asked = new();
-    private readonly string _port = GatewaySystemSettings.FreePort();
-    private readonly WebApplication _refusing = Create();
 
     public Task InitializeAsync()
     {
-        _refusing.Run(context =>
-        {
-            _asked.Enqueue(context.Request.Path);
-            context.Response.StatusCode = 503;
-            return context.Request.QueryString.Value == Mute
-                ? Task.Delay(Limit, context.RequestAborted)
-                : Task.CompletedTask;
-        });
-        return _refusing.StartAsync();
+        _nginx.Write("nginx.conf", ("listen 9999", $"listen {_nginx.Port}"));
+        return Task.CompletedTask;
     }
 
     public async Task DisposeAsync()
     {
-        await _refusing.DisposeAsync();
-        _folder.Delete(recursive: true);
+        foreach (var instance in _instances)
+            await instance.DisposeAsync();
+        await _nginx.DisposeAsync();
     }
 
     [GatewaySystemTheory]
-    [InlineData("hosts.conf", "/payments", 3)]
-    [InlineData("hosts.conf", "/purge-payments", 1)]
-    [InlineData("one-machine.conf", "/payments", 1)]
-    [InlineData("one-machine.conf", "/purge-payments", 1)]
+    [InlineData("hosts.conf", "payments", 3)]
+    [InlineData("hosts.conf", "purge-payments", 1)]
+    [InlineData("one-machine.conf", "payments", 1)]
+    [InlineData("one-machine.conf", "purge-payments", 1)]
     public async Task A_503_goes_to_another_host_and_that_of_a_purge_never(string upstreams, string path, int asked)
     {
-        using var answer = await PostAsync(upstreams, path);
+        await StartRefusingAsync(upstreams);
+        using var client = Connect();
+
+        using var answer = await client.PostAsync(path, null);
 
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
-        Assert.Equal(Enumerable.Repeat(path, asked), _asked);
+        Assert.Equal(Enumerable.Repeat($"/{path}", asked), _asked);
     }
 
     [GatewaySystemTheory]
@@ -57,7 +54,10 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
     [InlineData("one-machine.conf")]
     public async Task A_payment_at_two_mute_instances_is_answered_before_its_client_gives_up(string upstreams)
     {
-        using var answer = await PostAsync(upstreams, "/payments" + Mute);
+        await StartRefusingAsync(upstreams);
+        using var client = Connect();
+
+        using var answer = await client.PostAsync("payments" + Mute, null);
 
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
         Assert.Equal(["/payments", "/payments"], _asked);
@@ -66,58 +66,69 @@ public sealed partial class NextUpstreamTests : IAsyncLifetime
         Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
     }
 
-    /// <exception cref="TaskCanceledException">No answer within the client's limit.</exception>
-    private async Task<HttpResponseMessage> PostAsync(string upstreams, string path)
+    // nginx asks each line of its upstreams once: these have asked both of the first instance's when it starts.
+    [GatewaySystemFact]
+    public async Task Payments_of_an_instance_that_dies_when_the_other_has_just_started_are_accepted()
     {
-        using var nginx = Start(upstreams);
-        try
+        const int Payments = 3;
+        using var held = new SemaphoreSlim(0);
+        var death = new TaskCompletionSource();
+        await ServeAsync(_nginx.SocketOf(GatewaySystem.Second), async context =>
         {
-            using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
+            held.Release();
+            await death.Task;
+            context.Abort();
+        });
+        await _nginx.StartAsync("one-machine.conf");
+        using var client = Connect();
+
+        var posts = Enumerable.Range(0, Payments)
+            .Select(_ => client.PostAsync("payments", JsonContent.Create(1))).ToList();
+        for (var at = 0; at < Payments; at++)
+            Assert.True(await held.WaitAsync(Limit));
+        await ServeAsync(_nginx.SocketOf(GatewaySystem.First), context =>
+        {
+            context.Response.StatusCode = 202;
+            return Task.CompletedTask;
+        });
+        death.SetResult();
+
+        foreach (var answer in await Task.WhenAll(posts))
+            using (answer)
+                Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
+    }
+
+    private HttpClient Connect() => new(new SocketsHttpHandler { UseProxy = false })
+    {
+        BaseAddress = new Uri($"http://127.0.0.1:{_nginx.Port}"),
+        Timeout = ClientLimit,
+    };
+
+    // All hosts, or both instances of one.
+    private async Task StartRefusingAsync(string upstreams)
+    {
+        foreach (var instance in new[] { GatewaySystem.First, GatewaySystem.Second })
+            await ServeAsync(_nginx.SocketOf(instance), context =>
             {
-                BaseAddress = new Uri($"http://127.0.0.1:{_port}"),
-                Timeout = ClientLimit,
-            };
-            await Eventually.HoldsAsync(() => !GatewaySystemSettings.IsFree(int.Parse(_port)), "nginx listens");
-            return await client.PostAsync(path, null);
-        }
-        finally
-        {
-            // TERM, so that its worker ends too.
-            GatewaySystemInstance.Signal(nginx.Id, GatewaySystemInstance.Terminate);
-            await nginx.WaitForExitAsync().WaitAsync(Limit);
-        }
+                _asked.Enqueue(context.Request.Path);
+                context.Response.StatusCode = 503;
+                return context.Request.QueryString.Value == Mute
+                    ? Task.Delay(Limit, context.RequestAborted)
+                    : Task.CompletedTask;
+            });
+        var host = $"unix:{_nginx.SocketOf(GatewaySystem.First)}";
+        await _nginx.StartAsync(upstreams, upstreams == "hosts.conf"
+            ? [("10.0.0.11:8080", host), ("10.0.0.12:8080", host), ("10.0.0.13:8080", host)]
+            : []);
     }
 
-    private Process Start(string upstreams)
-    {
-        var text = File.ReadAllText(Repository.PathOf("nginx", "upstreams", upstreams));
-        File.WriteAllText(
-            Path.Combine(_folder.FullName, "upstreams.conf"),
-            Server().Replace(text, $"server {new Uri(_refusing.Urls.Single()).Authority}"));
-        File.WriteAllText(
-            Path.Combine(_folder.FullName, "nginx.conf"),
-            File.ReadAllText(Repository.PathOf("nginx", "nginx.conf"))
-                .Replace("listen 9999", $"listen {_port}", StringComparison.Ordinal));
-        return Process.Start(new ProcessStartInfo(
-            "nginx",
-            [
-                "-p", _folder.FullName + "/", "-c", "nginx.conf", "-e", "stderr",
-                // Else its worker may not enter the folder of whoever runs the tests as root.
-                "-g", "daemon off; user root;",
-            ])
-        {
-            WorkingDirectory = _folder.FullName,
-        })!;
-    }
-
-    private static WebApplication Create()
+    private Task ServeAsync(string socket, RequestDelegate answer)
     {
         var builder = WebApplication.CreateSlimBuilder();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        builder.WebHost.UseUrls($"http://unix:{socket}");
         builder.Logging.ClearProviders();
-        return builder.Build();
+        _instances.Add(builder.Build());
+        _instances[^1].Run(answer);
+        return _instances[^1].StartAsync();
     }
-
-    [GeneratedRegex(@"server [\w./:]+")]
-    private static partial Regex Server();
 }

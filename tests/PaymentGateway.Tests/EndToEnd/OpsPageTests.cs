@@ -365,27 +365,18 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
     {
         private static readonly LoadRetry Retry = new(Times: 10, TimeSpan.FromMilliseconds(200));
 
-        private readonly CancellationTokenSource _over = new();
+        private readonly LoadLedger _ledger = new();
+        private readonly TaskCompletionSource _over = new();
         private readonly Task _paying;
 
-        public Load(GatewaySystem system) => _paying = PayAsync(system);
+        public Load(GatewaySystem system) => _paying = Task.WhenAll(system.RunningInstances().Select(
+            instance => LoadDriver.RunAtRateAsync(instance, _ledger, perSecond: 50, _over.Task, Retry)));
 
         public async ValueTask DisposeAsync()
         {
-            await _over.CancelAsync();
+            _over.SetResult();
             await _paying;
-            _over.Dispose();
-        }
-
-        private async Task PayAsync(GatewaySystem system)
-        {
-            var (ledger, posts) = (new LoadLedger(), new List<Task>());
-            using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
-            while (!_over.IsCancellationRequested && await timer.WaitForNextTickAsync())
-                posts.AddRange(system.RunningInstances().Select(
-                    instance => LoadDriver.PostAsync(instance, ledger, retry: Retry)));
-            await Task.WhenAll(posts);
-            Assert.Equal(ledger.Count, ledger.Acknowledged);
+            Assert.Equal(_ledger.Count, _ledger.Acknowledged);
         }
     }
 }

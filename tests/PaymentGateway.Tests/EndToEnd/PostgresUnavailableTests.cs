@@ -4,9 +4,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// PostgreSQL becomes unavailable and comes back: nobody waits for long, and the gateway recovers by itself.
 /// </summary>
 [Collection(OneAfterAnother.Name)]
-// So long a charge may hang without being repeated.
-public sealed class PostgresUnavailableTests() : OwnSystem(
-    ("Gateway__Settling__CallTimeout", "60s"), ("Gateway__Settling__InDoubtHorizon", "60s"))
+public sealed class PostgresUnavailableTests(RunningSystem running) : OnRunningSystem(running)
 {
     private const string Postgres = "postgres";
 
@@ -31,30 +29,6 @@ public sealed class PostgresUnavailableTests() : OwnSystem(
             await System.StartAsync(Postgres);
 
         await RecoversAsync();
-    }
-
-    [GatewaySystemFact]
-    public async Task Outcomes_that_could_not_be_written_wait_and_enter_the_ledger_later()
-    {
-        await System.Default.SetFaultsAsync(new { afterInsert = "hang" });
-        // Not all by one instance, which charges 16 at once until the first is answered.
-        foreach (var instance in new[] { System.Api1, System.Api2 })
-            await LoadDriver.RunClientsAsync(instance, Ledger, clients: 10, payments: 10, TimeSpan.Zero);
-        await System.Default.HoldsAsync(20);
-
-        await System.StopAsync(Postgres);
-        await System.Default.ClearFaultsAsync();
-        await Eventually.HoldsAsync(
-            async () => (await System.Default.CallsAsync()).InFlight == 0, "all are answered");
-        Assert.Equal(20, (await System.Default.SummariseAsync()).TotalRequests);
-        await System.StartAsync(Postgres);
-        foreach (var instance in new[] { System.Api1, System.Api2 })
-            await Eventually.HoldsAsync(
-                async () => (await instance.GetAsync("payments-summary")).IsSuccessStatusCode, "it sums up");
-        await LedgerCheck.AgreesAsync(System, Ledger);
-
-        Ledger.NoClientSawAnError();
-        Assert.Equal(20, (await System.Default.CallsAsync()).Posts);
     }
 
     // Several at once, since it is the queue behind a mute database that would make the later ones wait longer.

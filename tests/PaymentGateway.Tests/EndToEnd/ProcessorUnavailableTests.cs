@@ -1,13 +1,17 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A processor that cannot be reached at all, or whose health call says nothing: payments go on.</summary>
+/// <summary>A processor fails, refuses connections, hangs, or answers 429: payments go on.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ProcessorUnavailableTests(
-    ProcessorUnavailableTests.ShortLimitSystem shortLimits)
+    RunningSystem running, ProcessorUnavailableTests.ShortLimitSystem shortLimits)
     : OnRunningSystem(shortLimits), IClassFixture<ProcessorUnavailableTests.ShortLimitSystem>
 {
     private const string Default = "default";
     private const int Instances = 2;
+    private const int Clients = 50;
+    private const int Payments = 1_000;
+
+    private static readonly TimeSpan Pause = TimeSpan.FromMilliseconds(330);
 
     // What the simulator says with its 429.
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
@@ -15,6 +19,48 @@ public sealed class ProcessorUnavailableTests(
     // The long form is HANG_SECONDS=60; the horizon has to be longer than whatever a processor may hang.
     private static readonly TimeSpan Hang = TimeSpan.FromSeconds(int.Parse(
         Environment.GetEnvironmentVariable("HANG_SECONDS") ?? "5", CultureInfo.InvariantCulture));
+
+    [GatewaySystemFact]
+    public async Task An_outage_of_5_s_is_waited_out_and_every_payment_is_settled_at_default()
+    {
+        var system = running.System;
+        await system.ResetAsync();
+
+        var load = LoadDriver.RunClientsAsync(system.Client, Ledger, Clients, Payments, Pause);
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        await system.Default.SetFailureAsync(true);
+        await Task.Delay(TimeSpan.FromSeconds(5));
+        Assert.True(await system.Database.CountUnsettledAsync() > 0);
+        await system.Default.SetFailureAsync(false);
+        await load;
+        await LedgerCheck.AgreesAsync(system, Ledger);
+
+        Ledger.NoClientSawAnError();
+        var audit = await LedgerAudit.TakeAsync(system);
+        Assert.Equal(new GatewayTotals(Payments, Ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
+        Assert.Equal(new GatewayTotals(0, 0m), audit.Gateway.Fallback);
+        Assert.True(audit.Agrees, $"{audit}");
+    }
+
+    [GatewaySystemFact]
+    public async Task After_the_fallback_delay_payments_are_settled_at_fallback_and_none_twice()
+    {
+        var load = LoadDriver.RunClientsAsync(System.Client, Ledger, Clients, Payments, Pause);
+        await Eventually.HoldsAsync(
+            async () => (await System.Default.CallsAsync()).Posts > Payments / 20, "default is charged");
+        await System.Default.SetFailureAsync(true);
+        var before = Ledger.Count;
+        await load;
+        await LedgerCheck.AgreesAsync(System, Ledger);
+
+        Ledger.NoClientSawAnError();
+        var audit = await LedgerAudit.TakeAsync(System);
+        Assert.True(audit.Agrees, $"{audit}");
+        Assert.Equal(Payments, audit.Default.TotalRequests + audit.Fallback.TotalRequests);
+        // Whatever was sent after the failure is at fallback: the ledger notes a payment before it is sent.
+        Assert.True(audit.Default.TotalRequests > 0);
+        Assert.InRange(audit.Fallback.TotalRequests, Math.Max(1, Payments - before), Payments);
+    }
 
     [GatewaySystemFact]
     public async Task A_processor_that_refuses_connections_is_bypassed_and_used_again_when_it_is_back()
@@ -26,30 +72,6 @@ public sealed class ProcessorUnavailableTests(
         await LedgerCheck.AgreesAsync(System, Ledger);
         Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
 
-        await IsUsedAgainAsync();
-    }
-
-    [GatewaySystemFact]
-    public async Task A_processor_whose_name_does_not_resolve_is_bypassed_and_used_once_it_does()
-    {
-        var settings = System.ChildSettings(GatewaySystem.Second);
-        settings["Gateway__Processors__Default__BaseUrl"] = "http://no-such-processor.invalid:8080";
-        await System.StopAsync(GatewaySystem.First, GatewaySystem.Second);
-        await using (var lost = GatewaySystemInstance.Start(settings))
-        {
-            await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(System.Client), "the instance is ready");
-            await PostAsync(200);
-            await IsSettledAsync(200, "at fallback, when the fallback delay has ended");
-            Assert.Equal(200, (await System.Fallback.PaymentsAsync()).Count);
-
-            // What is still within the fallback delay is handed over by the stop, and finds the name resolved.
-            await PostAsync(100);
-            lost.Signal(GatewaySystemInstance.Terminate);
-            Assert.Equal(0, (await lost.EndAsync(TimeSpan.FromSeconds(15))).ExitCode);
-        }
-
-        await System.StartAsync(GatewaySystem.First, GatewaySystem.Second);
-        await LedgerCheck.AgreesAsync(System, Ledger);
         await IsUsedAgainAsync();
     }
 
@@ -73,6 +95,38 @@ public sealed class ProcessorUnavailableTests(
     }
 
     [GatewaySystemFact]
+    public async Task Payments_of_a_killed_instance_are_settled_at_default_at_once_and_none_is_parked()
+    {
+        const int Waiting = 300;
+        const string Fallback = "fallback";
+        // A horizon that no test would wait out.
+        await using var system = await GatewaySystem.UpAsync(("Gateway__Settling__InDoubtHorizon", "30m"));
+        await system.StopAsync(Fallback);
+        await system.Default.SetFailureAsync(true);
+        await LoadDriver.RunClientsAsync(system.Api1, Ledger, clients: 20, Waiting, TimeSpan.Zero);
+        // Some are in flight when it dies: default goes on and stores them.
+        await system.Default.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await system.Default.SetFailureAsync(false);
+        await Eventually.HoldsAsync(
+            async () => (await system.Default.CallsAsync()).InFlight > 3, "charges are in flight");
+
+        await system.KillAsync(GatewaySystem.First);
+        await system.Default.SetDelayAsync(TimeSpan.Zero);
+
+        await Eventually.HoldsAsync(
+            async () => await system.Database.CountUnsettledAsync() == 0,
+            "all is settled while fallback is unavailable");
+        Assert.Equal(Waiting, await system.Database.CountAsync("settlements"));
+        Assert.Equal(0, await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}"));
+        var repeated = (await system.Default.CallsAsync()).Duplicates422;
+        Assert.True(repeated > 0, "nothing that the dead instance had sent was sent again");
+        await system.StartAsync(Fallback);
+        await LedgerCheck.AgreesAsync(system, Ledger);
+        Ledger.NoClientSawAnError();
+        Assert.Empty(await system.Fallback.PaymentsAsync());
+    }
+
+    [GatewaySystemFact]
     public async Task Retry_After_of_many_429_is_obeyed_and_everything_is_settled_once()
     {
         await System.Default.SetFaultsAsync(new { tooMany = true });
@@ -93,32 +147,6 @@ public sealed class ProcessorUnavailableTests(
         Ledger.NoClientSawAnError();
         // A call of each instance for each pause, and one at its beginning.
         Assert.InRange(during, 1, Instances * (1 + (long)pauses));
-    }
-
-    // An outage and its end are noticed by the calls themselves, and nobody asks for health more often for it.
-    [GatewaySystemTheory]
-    [InlineData("hang")]
-    [InlineData("tooMany")]
-    [InlineData("garbage")]
-    public async Task A_health_endpoint_without_a_sound_answer_delays_no_payment(string fault)
-    {
-        var clock = Stopwatch.StartNew();
-        await System.Default.SetFaultsAsync(new { health = fault });
-        await System.Fallback.SetFaultsAsync(new { health = fault });
-        await Eventually.HoldsAsync(
-            async () => (await System.Default.CallsAsync()).HealthCalls > 0, "the health of default was asked for");
-
-        await PostAsync(100);
-        await System.Default.SetFailureAsync(true);
-        await PostAsync(100);
-        await System.Default.SetFailureAsync(false);
-        await LedgerCheck.AgreesAsync(System, Ledger);
-
-        Ledger.NoClientSawAnError();
-        var audit = await LedgerAudit.TakeAsync(System);
-        Assert.Equal(new GatewayTotals(200, Ledger.Entries.Sum(entry => entry.Amount)), audit.Gateway.Default);
-        // One in each 5 s that this took, and one before.
-        Assert.InRange((await System.Default.CallsAsync()).HealthCalls, 1, 2 + (long)(clock.Elapsed.TotalSeconds / 5));
     }
 
     private async Task PostAsync(int payments)

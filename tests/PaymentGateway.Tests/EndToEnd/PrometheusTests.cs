@@ -12,7 +12,7 @@ public sealed class PrometheusTests
         var port = GatewaySystemSettings.TwoFreePorts();
         await using var system = await GatewaySystem.UpAsync(("ADMIN_PORT", $"{port}"));
         await using var prometheus = await PrometheusServer.StartAsync(port);
-        var paid = 0;
+        var paid = new LoadLedger();
 
         // Rates need a rise between two scrapes, at both instances.
         var queries = QueriesOfTheDashboard();
@@ -23,9 +23,8 @@ public sealed class PrometheusTests
                 {
                     foreach (var instance in new[] { system.Api1, system.Api2 })
                     {
-                        await PayAsync(instance);
+                        await LoadDriver.PostAsync(instance, paid);
                         await instance.GetStringAsync("payments-summary");
-                        paid++;
                     }
 
                     return await prometheus.QueryAsync(query) is { Count: > 0 } answer && answer.All(IsNumber);
@@ -34,8 +33,9 @@ public sealed class PrometheusTests
 
         await Eventually.HoldsAsync(
             async () => await prometheus.QueryAsync("sum(payment_gateway_payments_accepted_total)") is [var sum]
-                && sum.Value == $"{paid}",
-            $"{paid} payments are counted");
+                && sum.Value == $"{paid.Count}",
+            $"{paid.Count} payments are counted");
+        paid.NoClientSawAnError();
         await Eventually.HoldsAsync(
             async () => (await prometheus.QueryAsync("up == 1")).Select(series => series.Labels["instance"]).Order()
                 .SequenceEqual(["api1", "api2"]),
@@ -80,11 +80,4 @@ public sealed class PrometheusTests
 
     // A mean of nothing is NaN.
     private static bool IsNumber((Dictionary<string, string> Labels, string Value) series) => series.Value != "NaN";
-
-    private static async Task PayAsync(HttpClient instance)
-    {
-        using var answer = await instance.PostAsJsonAsync(
-            "payments", new { correlationId = Guid.NewGuid(), amount = 19.90m });
-        answer.EnsureSuccessStatusCode();
-    }
 }

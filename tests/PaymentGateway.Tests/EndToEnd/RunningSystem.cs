@@ -29,17 +29,5 @@ public abstract class OnRunningSystem(RunningSystem running) : IAsyncLifetime
 
     public virtual Task InitializeAsync() => System.ResetAsync();
 
-    public Task DisposeAsync() => Task.CompletedTask;
-}
-
-/// <summary>Tests that break their system: each has one anew, with the settings of its class.</summary>
-public abstract class OwnSystem(params (string Name, string Value)[] settings) : IAsyncLifetime
-{
-    protected GatewaySystem System { get; private set; } = null!;
-
-    protected LoadLedger Ledger { get; } = new();
-
-    public virtual async Task InitializeAsync() => System = await GatewaySystem.UpAsync(settings);
-
-    public virtual async Task DisposeAsync() => await System.DisposeAsync();
+    public virtual Task DisposeAsync() => Task.CompletedTask;
 }

@@ -19,15 +19,15 @@ public static class Eventually
         }
     }
 
-    /// <summary>Whether an instance is ready; it is not while nothing listens there.</summary>
-    public static async Task<bool> IsReadyAsync(HttpClient instance)
+    /// <summary>Whether an instance is ready; it is not while nothing listens there or answers in time.</summary>
+    public static async Task<bool> IsReadyAsync(HttpClient instance, string path = "readyz")
     {
         try
         {
-            using var answer = await instance.GetAsync("readyz");
+            using var answer = await instance.GetAsync(path);
             return answer.IsSuccessStatusCode;
         }
-        catch (HttpRequestException)
+        catch (Exception unanswered) when (unanswered is HttpRequestException or TaskCanceledException)
         {
             return false;
         }

@@ -112,9 +112,14 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     /// <summary>What this instance is told by its environment.</summary>
     public Dictionary<string, string?> ChildSettings(string part) => new(_native.EnvironmentOf(part));
 
-    /// <summary>Healthy processors, empty ledgers everywhere, and both instances know that default is usable.</summary>
+    /// <summary>
+    /// Both instances run and know that default is usable, the processors are healthy, and all ledgers are empty.
+    /// </summary>
     public async Task ResetAsync()
     {
+        string[] stopped = [.. new[] { First, Second }.Where(part => !Runs(part))];
+        if (stopped.Length > 0)
+            await StartAsync(stopped);
         foreach (var processor in new[] { Default, Fallback })
         {
             await processor.ClearFaultsAsync();

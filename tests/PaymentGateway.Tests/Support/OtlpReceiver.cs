@@ -50,10 +50,6 @@ internal sealed class OtlpReceiver : IAsyncDisposable
         // Field 5 of a span, with its length (opentelemetry-proto, trace.proto).
         Count(Traces, [0x2A, (byte)name.Length, .. Encoding.UTF8.GetBytes(name)]) > 0;
 
-    public bool HasSpanOf(string spanId) =>
-        // Field 2 of a span.
-        Count(Traces, [0x12, 8, .. Convert.FromHexString(spanId)]) > 0;
-
     public int CountSpansOf(string traceId) =>
         // Field 1 of a span.
         Count(Traces, [0x0A, 16, .. Convert.FromHexString(traceId)]);

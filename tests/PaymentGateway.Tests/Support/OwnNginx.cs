@@ -25,27 +25,25 @@ internal sealed class OwnNginx : IAsyncDisposable
     /// <summary>The folder, without a file and without a process.</summary>
     public static OwnNginx Prepare() => new();
 
+    /// <summary>Where an instance listens for it.</summary>
+    public string SocketOf(string instance) =>
+        Path.Combine(_folder.CreateSubdirectory("sockets").FullName, $"{instance}.sock");
+
     /// <summary>Puts a file of nginx/ beside nginx.conf.</summary>
     /// <param name="changes">What is replaced; it must be there.</param>
-    public void Write(string file, params (string Old, string New)[] changes)
-    {
-        var text = File.ReadAllText(Repository.PathOf("nginx", file));
-        foreach (var (old, changed) in changes)
-        {
-            Assert.Contains(old, text, StringComparison.Ordinal);
-            text = text.Replace(old, changed, StringComparison.Ordinal);
-        }
-
-        File.WriteAllText(Path.Combine(Folder, file), text);
-    }
+    public void Write(string file, params (string Old, string New)[] changes) => Write(file, file, changes);
 
     /// <summary>Starts it, once all files are written, with the upstreams of one machine.</summary>
-    public async Task StartAsync(GatewayHost gateway)
+    public Task StartAsync(GatewayHost gateway)
     {
-        File.Copy(
-            Repository.PathOf("nginx", "upstreams", "one-machine.conf"), Path.Combine(Folder, "upstreams.conf"));
-        Directory.CreateDirectory(Path.Combine(Folder, "sockets"));
-        File.CreateSymbolicLink(Path.Combine(Folder, "sockets", "api1.sock"), gateway.Socket);
+        File.CreateSymbolicLink(SocketOf(GatewaySystem.First), gateway.Socket);
+        return StartAsync("one-machine.conf");
+    }
+
+    /// <summary>Starts it, once all other files are written, with these upstreams.</summary>
+    public async Task StartAsync(string upstreams, params (string Old, string New)[] changes)
+    {
+        Write(Path.Combine("upstreams", upstreams), "upstreams.conf", changes);
         _process = Process.Start(new ProcessStartInfo(
             "nginx",
             [
@@ -70,6 +68,18 @@ internal sealed class OwnNginx : IAsyncDisposable
         }
 
         _folder.Delete(recursive: true);
+    }
+
+    private void Write(string source, string file, (string Old, string New)[] changes)
+    {
+        var text = File.ReadAllText(Repository.PathOf("nginx", source));
+        foreach (var (old, changed) in changes)
+        {
+            Assert.Contains(old, text, StringComparison.Ordinal);
+            text = text.Replace(old, changed, StringComparison.Ordinal);
+        }
+
+        File.WriteAllText(Path.Combine(Folder, file), text);
     }
 
     private async Task<bool> ListensAsync()

@@ -17,10 +17,9 @@ public static class Publishing
         }
     }
 
-    /// <summary>For `dotnet test`: little may be skipped for want of a part; systems use what is published.</summary>
+    /// <summary>For `dotnet test`: systems use what is published.</summary>
     internal static Dictionary<string, string?> TestVariables(SystemSettings settings) => new()
     {
-        ["PAYMENTGATEWAY_REQUIRE_PARTS"] = "1",
         ["NO_PUBLISH"] = "1",
         ["GATEWAY_BIN"] = settings.GatewayBinary,
         ["SIMULATOR_BIN"] = settings.SimulatorBinary,
