@@ -115,12 +115,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     /// <summary>Healthy processors, empty ledgers everywhere, and both instances know that default is usable.</summary>
     public async Task ResetAsync()
     {
-        foreach (var processor in new[] { Default, Fallback })
-        {
-            await processor.ClearFaultsAsync();
-            await processor.SetDelayAsync(TimeSpan.Zero);
-            await processor.SetFailureAsync(false);
-        }
+        await Default.HealAsync();
+        await Fallback.HealAsync();
 
         var probes = new LoadLedger();
         foreach (var instance in RunningInstances())
