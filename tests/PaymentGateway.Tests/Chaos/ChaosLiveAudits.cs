@@ -52,7 +52,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
         var now = DateTimeOffset.UtcNow;
         now = now.AddTicks(-(now.Ticks % TimeSpan.TicksPerMillisecond));
         // A machine that is slow with the audit itself is as slow with what the audit is about.
-        var (from, to) = (now - Reach, now - Allowed - Stall());
+        var stall = Stall();
+        var (from, to) = (now - Reach, now - Allowed - stall);
         var ledger = await database.LedgerAsync(from, to);
         var asking = ChaosAudits.AskAsync(system.Client, from, to);
         var byDefault = system.Default.PaymentsAsync(from, to);
@@ -76,7 +77,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
 
         IEnumerable<ChaosLate> Missing(IReadOnlyDictionary<Guid, ProcessorPayment> stored, string processor) =>
             stored.Values.Where(payment => !ledger.Contains(payment.CorrelationId)).Select(payment => new ChaosLate(
-                payment.CorrelationId, processor, payment.RequestedAt.UtcDateTime, now.UtcDateTime, null));
+                payment.CorrelationId, processor, payment.RequestedAt.UtcDateTime, now.UtcDateTime, stall, null));
     }
 
     // Whole milliseconds: bounds between two microseconds are cut here and there in another way.

@@ -10,8 +10,10 @@ public enum ChaosReason
 
 /// <summary>A payment that a processor has had for longer than the audit's 1.5 s and the ledger has not.</summary>
 /// <param name="Processor">Where it is stored.</param>
+/// <param name="Stall">What the machine held up the audit, and perhaps the charge.</param>
 /// <param name="Owner">Whose it is; null when that is not known any more.</param>
-public sealed record ChaosLate(Guid Id, string Processor, DateTime RequestedAt, DateTime SeenAt, ChaosOwner? Owner);
+public sealed record ChaosLate(
+    Guid Id, string Processor, DateTime RequestedAt, DateTime SeenAt, TimeSpan Stall, ChaosOwner? Owner);
 
 /// <summary>
 /// Looks for a reason among all that was done. A fault explains a late payment only when it hit the charge in flight or
@@ -19,8 +21,8 @@ public sealed record ChaosLate(Guid Id, string Processor, DateTime RequestedAt, 
 /// </summary>
 public static class ChaosReasons
 {
-    // A fault that is over hits no new charge, but what a slow processor had taken may fill its limiter.
-    private static readonly TimeSpan ProcessorSettles = TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs);
+    // Where nothing slows it; connections that a fault has broken are made anew as soon.
+    private static readonly TimeSpan ChargeTakes = TimeSpan.FromSeconds(0.5);
 
     // Until broken connections are made anew, a lease is taken again, and what waited is written.
     private static readonly TimeSpan PartSettles = TimeSpan.FromSeconds(4);
@@ -34,12 +36,12 @@ public static class ChaosReasons
         if (late.Owner is not { ChangedHands: false } owner)
             return ChaosReason.Parts;
 
-        var (reason, explainedUntil) = (ChaosReason.None, late.RequestedAt + ChaosSchedule.CallTimeout);
+        var (reason, explainedUntil) = (ChaosReason.None, late.RequestedAt + ChargeTakes + late.Stall);
         foreach (var one in done.OrderBy(one => one.From))
         {
             var isOfProcessor = IsOfProcessor(one, late.Processor);
             if ((!isOfProcessor && !IsOfOwner(one, owner))
-                || !one.Touches(late.RequestedAt, explainedUntil, isOfProcessor ? ProcessorSettles : PartSettles))
+                || !one.Touches(late.RequestedAt, explainedUntil, isOfProcessor ? Settles(one) : PartSettles))
                 continue;
 
             if (reason == ChaosReason.None)
@@ -50,6 +52,10 @@ public static class ChaosReasons
 
         return late.SeenAt <= explainedUntil ? reason : ChaosReason.None;
     }
+
+    // What a slow processor has taken may fill its limiter still.
+    private static TimeSpan Settles(ChaosDone one) =>
+        one.Kind == ChaosKind.Slow ? TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs) : ChargeTakes;
 
     private static bool IsOfProcessor(ChaosDone one, string processor) =>
         one.Target == processor || (one.Target == ChaosStep.Both && one.Kind >= ChaosKind.Outage)

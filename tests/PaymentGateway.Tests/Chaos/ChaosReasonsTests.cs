@@ -5,7 +5,7 @@ public sealed class ChaosReasonsTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
     private static readonly ChaosLate Late = new(
-        Guid.NewGuid(), ChaosStep.Default, Noon, Noon.AddSeconds(2),
+        Guid.NewGuid(), ChaosStep.Default, Noon, Noon.AddSeconds(2), TimeSpan.Zero,
         new ChaosOwner("host/run/sockets/api1.sock@boot", ChangedHands: false));
 
     [Theory]
@@ -26,10 +26,11 @@ public sealed class ChaosReasonsTests
 
     [Theory]
     [InlineData(ChaosKind.Slow, ChaosStep.Default, -9, -3)]
-    [InlineData(ChaosKind.Slow, ChaosStep.Default, 3, 5)]
+    [InlineData(ChaosKind.Outage, ChaosStep.Default, -9, -1)]
+    [InlineData(ChaosKind.Outage, ChaosStep.Default, 1, 5)]
     [InlineData(ChaosKind.Pause, GatewaySystem.First, -9, -5)]
-    [InlineData(ChaosKind.Pause, GatewaySystem.First, 3, 5)]
-    public void A_fault_that_was_over_before_the_charge_or_began_after_its_time_limit_is_no_reason(
+    [InlineData(ChaosKind.Pause, GatewaySystem.First, 1, 5)]
+    public void A_fault_that_was_over_before_the_charge_or_began_after_its_answer_is_no_reason(
         ChaosKind kind, string target, int from, int to) => Assert.Equal(
         ChaosReason.None, ChaosReasons.Of(Late, [new(kind, target, Noon.AddSeconds(from), Noon.AddSeconds(to))]));
 
@@ -61,22 +62,35 @@ public sealed class ChaosReasonsTests
         new ChaosOwner?[] { new("", ChangedHands: true), null },
         owner => Assert.Equal(ChaosReason.Parts, ChaosReasons.Of(Late with { Owner = owner }, [])));
 
-    // With a rule that any fault of the last seconds explains, no payment of a run would be judged at all.
     [Fact]
-    public void In_every_schedule_payments_are_sent_that_no_fault_excuses()
+    public void A_stalled_machine_lets_a_fault_hit_a_charge_for_longer()
+    {
+        var fault = new ChaosDone(ChaosKind.Outage, ChaosStep.Default, Noon.AddSeconds(1), Noon.AddSeconds(5));
+
+        Assert.Equal(ChaosReason.None, ChaosReasons.Of(Late, [fault]));
+        Assert.Equal(
+            ChaosReason.Processor, ChaosReasons.Of(Late with { Stall = TimeSpan.FromSeconds(1) }, [fault]));
+    }
+
+    // If each fault of the last seconds were a reason, no payment of a run would be judged at all.
+    [Theory]
+    [InlineData(ChaosStep.Default)]
+    [InlineData(ChaosStep.Fallback)]
+    public void In_every_schedule_there_are_seconds_in_which_no_fault_excuses_a_late_payment(string processor)
     {
         foreach (var seed in Enumerable.Range(1, 5))
             foreach (var durable in new[] { true, false })
             {
-                var schedule = ChaosSchedule.Plan(seed, durable, TimeSpan.FromSeconds(75));
+                var schedule = ChaosSchedule.Plan(seed, durable, TimeSpan.FromSeconds(280));
                 var done = schedule.All.Select(step => new ChaosDone(
                     step.Kind, step.Target == ChaosStep.Loaded ? GatewaySystem.Second : step.Target, Noon + step.At,
                     Noon + step.At + step.Hold)).ToList();
 
-                var judged = Enumerable.Range(0, 700).Select(tenth => Noon.AddSeconds(tenth / 10.0))
-                    .Count(at => ChaosReasons.Of(Late with { RequestedAt = at, SeenAt = at.AddSeconds(2) }, done)
-                        == ChaosReason.None);
-                Assert.True(judged > 20, $"{seed}, {durable}: {judged} tenths of a second");
+                var judged = Enumerable.Range(0, 2_750).Select(tenth => Noon.AddSeconds(tenth / 10.0)).Count(at =>
+                    ChaosReasons.Of(
+                        Late with { Processor = processor, RequestedAt = at, SeenAt = at.AddSeconds(2) }, done)
+                    == ChaosReason.None);
+                Assert.True(judged > 40, $"seed {seed}, durable {durable}: {judged} tenths of a second");
             }
     }
 }
