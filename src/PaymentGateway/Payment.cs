@@ -84,20 +84,17 @@ internal sealed class PaymentTrace
     /// <summary>The span of the payment's request, which outlives it by its ids alone.</summary>
     public ActivityContext Request { get; }
 
-    /// <summary>That of the request that runs here.</summary>
+    /// <summary>The trace of the request that runs here.</summary>
     public static PaymentTrace? OfRequest() =>
         Source.HasListeners() && Activity.Current is { Recorded: true } request ? new(request.Context) : null;
 
     /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
     public PaymentSpan Start(string name, ActivityKind kind = ActivityKind.Internal) => Start(name, kind, default);
 
-    /// <summary>A span that ends now.</summary>
-    /// <param name="name">The span's.</param>
-    /// <param name="began">UTC.</param>
+    /// <summary>A span that ends now, and began in UTC.</summary>
     public void Add(string name, DateTime began) => Start(name, ActivityKind.Internal, began).Dispose();
 
-    /// <summary>A charge begins. The first one ends the wait in the queue.</summary>
-    /// <param name="acceptedAt">UTC; when the payment came into the queue.</param>
+    /// <summary>Begins a charge. The first one ends the wait in the queue.</summary>
     public PaymentSpan StartCharge(DateTime acceptedAt)
     {
         if (!_isCharged)

@@ -34,12 +34,18 @@ internal sealed partial class IntakeWriter(
         if (isPart)
             args = args with { LockTimeout = ShortLockTimeout };
         var generation = unsettled.Generation;
-        StoredBatch? stored = null;
+        var added = new List<Payment>(batch.Count);
+        var result = AcceptResult.Unavailable;
+        AcceptResult[]? results = null;
         try
         {
-            stored = await StoreOnceAsync(batch, args);
+            results = await StoreOnceAsync(batch, args, added);
+            // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
+            Enqueue(added, times, generation);
+            _outage.Succeed();
+            result = AcceptResult.Accepted;
         }
-        catch (PostgresException blocked) when (IsBlocked(blocked))
+        catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
             // Nothing of it was stored, for the sake of an id that another transaction holds. The rest need not wait.
             if (batch.Count > 1)
@@ -61,29 +67,21 @@ internal sealed partial class IntakeWriter(
             ReportFailed(batch.Count, failed.Message);
         }
 
-        // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
-        if (stored is not null)
-        {
-            Enqueue(batch, stored, times, generation);
-            _outage.Succeed();
-        }
-
         acceptances.End(times);
-        if (stored?.Known is { } known)
-            for (var i = 0; i < known.Length; i++)
-                batch[i].Complete(known[i]);
-        else
-            PendingAcceptance.CompleteAll(
-                batch, stored is null ? AcceptResult.Unavailable : AcceptResult.Accepted);
+        for (var i = 0; i < batch.Count; i++)
+            batch[i].Complete(results is null ? result : results[i]);
     }
 
-    private async Task<StoredBatch> StoreOnceAsync(List<PendingAcceptance> batch, StoreArgs args)
+    /// <param name="added">Gets the payments that are new, and so this instance's to settle.</param>
+    /// <returns>The answer to each of the batch; null when all of it is new.</returns>
+    private async Task<AcceptResult[]?> StoreOnceAsync(
+        List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
         var sentAt = clock.GetTimestamp();
+        int stored;
         try
         {
-            if (await store.StoreAsync(args) == batch.Count)
-                return new StoredBatch(args);
+            stored = await store.StoreAsync(args);
         }
         finally
         {
@@ -91,61 +89,57 @@ internal sealed partial class IntakeWriter(
             metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
         }
 
-        return await SortOutKnownAsync(batch, args);
+        if (stored < batch.Count)
+            return await SortOutKnownAsync(batch, args, added);
+
+        for (var i = 0; i < batch.Count; i++)
+            added.Add(NewPayment(batch[i], args, i));
+        return null;
     }
 
     /// <summary>
     /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
     /// </summary>
-    private async Task<StoredBatch> SortOutKnownAsync(List<PendingAcceptance> batch, StoreArgs args)
+    private async Task<AcceptResult[]> SortOutKnownAsync(
+        List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
-        var mine = new bool[batch.Count];
         var results = new AcceptResult[batch.Count];
-        var missing = false;
         for (var i = 0; i < batch.Count; i++)
         {
             if (!known.TryGetValue(batch[i].Id, out var row))
-            {
-                missing = true;
                 results[i] = AcceptResult.Unavailable;
-                continue;
-            }
+            else if (row.AmountCents != batch[i].AmountCents)
+                results[i] = AcceptResult.Conflict;
+            else
+                results[i] = AcceptResult.Accepted;
 
-            mine[i] = row.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch;
-            results[i] = row.AmountCents == batch[i].AmountCents ? AcceptResult.Accepted : AcceptResult.Conflict;
+            if (row?.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch)
+                added.Add(NewPayment(batch[i], args, i));
         }
 
-        if (missing)
+        if (results.Contains(AcceptResult.Unavailable))
             lease.CheckSoon.Set();
-        return new StoredBatch(args, mine, results);
+        var conflicts = results.Count(result => result == AcceptResult.Conflict);
+        metrics.Duplicates.Add(results.Count(result => result == AcceptResult.Accepted) - added.Count);
+        if (conflicts > 0)
+            metrics.Refused.Add(conflicts, Reasons.Conflict);
+        return results;
     }
+
+    private static Payment NewPayment(PendingAcceptance acceptance, StoreArgs args, int at) =>
+        new(args.Ids[at], args.AmountsCents[at], args.AcceptedAts[at], args.OwnerEpoch) { Trace = acceptance.Trace };
 
     // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
     // have been purged between their INSERT and now: what of them is left is read again.
-    private void Enqueue(
-        List<PendingAcceptance> batch, StoredBatch stored, AcceptanceBatch times, int generation)
+    private void Enqueue(List<Payment> added, AcceptanceBatch times, int generation)
     {
-        var (args, mine, _) = stored;
-        stored.CountIn(metrics);
-        var payments = new List<Payment>(args.Ids.Length);
-        for (var i = 0; i < args.Ids.Length; i++)
-            if (mine is null || mine[i])
-                payments.Add(new Payment(args.Ids[i], args.AmountsCents[i], args.AcceptedAts[i], args.OwnerEpoch)
-                {
-                    Trace = batch[i].Trace,
-                });
-        if (backlog.HasOverflow || queue.RemainingCapacity < args.Ids.Length || !unsettled.TryAdd(payments, generation))
-        {
+        metrics.Accepted.Add(added.Count);
+        if (backlog.HasOverflow || queue.RemainingCapacity < added.Count || !unsettled.TryAdd(added, generation))
             backlog.AddOverflow(times);
-            return;
-        }
-
-        queue.AddAll(payments);
+        else
+            queue.AddAll(added);
     }
-
-    private static bool IsBlocked(Exception failed) =>
-        failed is PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable };
 
     private void ReportFailed(int count, string reason)
     {
@@ -157,35 +151,5 @@ internal sealed partial class IntakeWriter(
     {
         [LoggerMessage(EventId = 100, Message = "{Count} payments could not be stored: {Reason}")]
         public static partial void StoringFailed(ILogger log, LogLevel level, int count, string reason);
-    }
-}
-
-/// <summary>What came of a batch.</summary>
-/// <param name="Args">As it was stored.</param>
-/// <param name="Mine">Which of it is new, and so ours to settle; null when all is.</param>
-/// <param name="Known">What each of it is answered; null when all is accepted.</param>
-internal sealed record StoredBatch(StoreArgs Args, bool[]? Mine = null, AcceptResult[]? Known = null)
-{
-    /// <summary>Counts what is new, what was known, and what was known with another amount.</summary>
-    public void CountIn(GatewayMetrics metrics)
-    {
-        var (accepted, duplicates, conflicts) = (Args.Ids.Length, 0, 0);
-        for (var i = 0; i < Mine?.Length; i++)
-        {
-            if (Mine[i])
-                continue;
-
-            accepted--;
-            if (Known![i] == AcceptResult.Accepted)
-                duplicates++;
-            else if (Known[i] == AcceptResult.Conflict)
-                conflicts++;
-        }
-
-        metrics.Accepted.Add(accepted);
-        if (duplicates > 0)
-            metrics.Duplicates.Add(duplicates);
-        if (conflicts > 0)
-            metrics.Refused.Add(conflicts, Reasons.Conflict);
     }
 }

@@ -1,5 +1,4 @@
 using System.IO.Pipelines;
-using System.Text.Json.Serialization;
 using Microsoft.Extensions.Primitives;
 using Microsoft.Net.Http.Headers;
 using PaymentGateway.Configuration;
@@ -79,7 +78,8 @@ internal static class PaymentEndpoints
         {
             case AcceptResult.Accepted:
                 context.Response.StatusCode = 202;
-                context.Response.Headers.Location = LocationOf(id);
+                // Where GET shows it: one string and nothing else, as this is in each answer.
+                context.Response.Headers.Location = string.Create(null, stackalloc char[64], $"{Path}/{id}");
                 context.Response.ContentLength = 0;
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
@@ -94,15 +94,6 @@ internal static class PaymentEndpoints
                     context, Problems.NotStored, "The payment could not be stored in time. Send it again.", null, 1);
         }
     }
-
-    // Where GET tells of it. One string and nothing else, as this is in every answer.
-    private static string LocationOf(Guid id) => string.Create(
-        Path.Length + "/00000000-0000-0000-0000-000000000000".Length, id, static (text, id) =>
-        {
-            Path.CopyTo(text);
-            text[Path.Length] = '/';
-            id.TryFormat(text[(Path.Length + 1)..], out _);
-        });
 
     private static async ValueTask<ReadResult> ReadAllAsync(PipeReader body, CancellationToken cancellation)
     {
@@ -131,8 +122,3 @@ internal static class PaymentEndpoints
     private static bool IsPlain(StringValues encoding) =>
         encoding.Count == 0 || "identity".Equals(encoding, StringComparison.OrdinalIgnoreCase);
 }
-
-/// <summary>The body of POST /payments, for the serializer.</summary>
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(PaymentRequest))]
-internal sealed partial class PaymentJsonContext : JsonSerializerContext;

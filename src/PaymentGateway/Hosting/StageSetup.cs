@@ -53,10 +53,10 @@ internal static class StageSetup
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        services.AddProcessors(options);
+        ProcessorClient.AddConnections(services, options.Settling);
+        services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
-        services.AddSingleton<DoubtMarks>();
-        services.AddSingleton<PaymentParking>();
+        services.AddSingleton<OwnedPayments>();
         services.AddSingleton<ParkedCount>();
         services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementWriter>();

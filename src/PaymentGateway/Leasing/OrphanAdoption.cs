@@ -13,7 +13,7 @@ namespace PaymentGateway.Leasing;
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts,
-    DoubtMarks marks, LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
+    LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private const int PageMax = 500;
     private const int DoubtsMax = 4_000;
@@ -159,7 +159,7 @@ internal sealed partial class OrphanAdoption(
         if (row.Handover == PaymentStates.InDoubtAtDefault)
         {
             payment.ChargedAt = Processor.Default;
-            marks.Begin(payment);
+            doubts.Begin(payment);
             queue.Return(payment);
             return;
         }

@@ -48,7 +48,7 @@ internal sealed partial class HealthMonitor(
     {
         try
         {
-            if (await lane.AskHealthAsync() is not { } report)
+            if (await lane.Client.AskHealthAsync() is not { } report)
                 return;
 
             // The record is read a second later: until then a probe could go to a processor that reports itself slow.

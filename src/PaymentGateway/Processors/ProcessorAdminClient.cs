@@ -1,6 +1,4 @@
 using System.Globalization;
-using System.Net;
-using System.Text.Json;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
@@ -12,77 +10,36 @@ namespace PaymentGateway.Processors;
 /// Asks one processor what it has stored, as its administrator and one call at a time. It has a connection, a time
 /// limit and a breaker of its own, so whatever comes of its calls is nothing to those that charge.
 /// </summary>
-internal sealed class ProcessorAdminClient : IDisposable
+internal sealed class ProcessorAdminClient(
+    Processor processor, GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<ProcessorClient> log) : IDisposable
 {
-    private readonly HttpMessageInvoker _http;
-    private readonly ProcessorClient _lookUps;
-    private readonly Uri _summary;
-    private readonly string _token;
-    private readonly GatewayMetrics _metrics;
+    private readonly ProcessorClient _client = new(
+        processor, options, ProcessorClient.Connect(options.Settling, most: 1),
+        new ProcessorHealth(clock, options.Routing), lease, metrics, clock, log);
 
-    public ProcessorAdminClient(
-        Processor processor, GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock,
-        ILogger<CallGuardHandler> log)
-    {
-        var connections = new SocketsHttpHandler { MaxConnectionsPerServer = 1 };
-        ProcessorSetup.Tune(connections, options.Settling);
-        _http = new HttpMessageInvoker(new CallGuardHandler(
-            processor, new ProcessorHealth(clock, options.Routing), options.Routing, options.Settling.CallTimeout,
-            clock, log)
-        {
-            InnerHandler = connections,
-        });
-        _lookUps = new ProcessorClient(_http, options.UrlOf(processor), processor, lease, clock);
-        _summary = new Uri(options.UrlOf(processor), "admin/payments-summary");
-        _token = options.Reconciling.TokenOf(processor);
-        _metrics = metrics;
-    }
+    private readonly Uri _summary = new(options.UrlOf(processor), "admin/payments-summary");
 
-    public Processor Processor => _lookUps.Processor;
+    public Processor Processor => processor;
 
     /// <summary>Count and sum of what has a requestedAt in a window; both bounds are inclusive, UTC.</summary>
     public async Task<SummaryOutcome> SumAsync(DateTime from, DateTime to)
     {
-        var outcome = await AskAsync(from, to);
-        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.Summary, Calls.Of(outcome.Result));
-        return outcome;
+        var window = string.Create(
+            CultureInfo.InvariantCulture,
+            $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
+        var answer = await _client.GetAsync(new Uri(_summary, window), options.Reconciling.TokenOf(processor));
+        var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
+        metrics.Calls.Add(1, Tags.Of(processor), Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
+        if (summary is not null)
+            return new SummaryOutcome(SummaryResult.Reported, summary.TotalRequests, summary.TotalAmount * 100m);
+
+        return new SummaryOutcome(answer?.Status is 401 or 403 ? SummaryResult.Refused : SummaryResult.Unknown);
     }
 
-    /// <summary>Whether the processor has a payment, and how.</summary>
-    public async Task<LookupOutcome> LookUpAsync(Guid id)
-    {
-        var outcome = await _lookUps.LookUpAsync(id);
-        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.LookUp, Calls.Of(outcome.Result));
-        return outcome;
-    }
+    public Task<LookupOutcome> LookUpAsync(Guid id) => _client.LookUpAsync(id);
 
-    public void Dispose() => _http.Dispose();
-
-    private async Task<SummaryOutcome> AskAsync(DateTime from, DateTime to)
-    {
-        try
-        {
-            var url = string.Create(
-                CultureInfo.InvariantCulture, $"{_summary}?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}")
-                + string.Create(CultureInfo.InvariantCulture, $"&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
-            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(url));
-            request.Headers.TryAddWithoutValidation("X-Rinha-Token", _token);
-            using var response = await _http.SendAsync(request, CancellationToken.None);
-            if (response.StatusCode is HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden)
-                return new SummaryOutcome(SummaryResult.Refused);
-
-            return response.StatusCode == HttpStatusCode.OK
-                && JsonSerializer.Deserialize(
-                    CallGuardHandler.AnswerOf(response), ProcessorJsonContext.Default.AdminSummary) is { } summary
-                ? new SummaryOutcome(SummaryResult.Reported, summary.TotalRequests, summary.TotalAmount * 100m)
-                : new SummaryOutcome(SummaryResult.Unknown);
-        }
-        catch (Exception)
-        {
-            // Whatever it was, it says nothing.
-            return new SummaryOutcome(SummaryResult.Unknown);
-        }
-    }
+    public void Dispose() => _client.Dispose();
 }
 
 /// <summary>What a question for a summary came to.</summary>

@@ -2,44 +2,145 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Net;
 using System.Runtime.CompilerServices;
+using System.Security.Cryptography.X509Certificates;
 using System.Text.Json;
-using System.Text.Json.Serialization;
-using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
+using PaymentGateway.Telemetry;
+using Polly;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>The typed client of one processor: charge, look up, ask for health. Safe from any thread.</summary>
-/// <param name="http">Ends in a <see cref="CallGuardHandler"/>, which reads each call's answer.</param>
-/// <param name="baseUrl">Where the processor listens.</param>
-/// <param name="lease">Without it no charge leaves.</param>
-internal sealed class ProcessorClient(
-    HttpMessageInvoker http, Uri baseUrl, Processor processor, Lease lease, TimeProvider clock)
+/// <summary>
+/// The client of one processor: charge, look up, ask for health. Safe from any thread. A time limit is around each call
+/// and the reading of its answer, a circuit breaker around charges. Nothing repeats a call, because money would be
+/// charged twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
+/// </summary>
+internal sealed partial class ProcessorClient : IDisposable
 {
+    // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
+    private const int AnswerBytesMax = 4096;
+
     // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
     private const double RetryAfterSecondsMax = 30;
 
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
-    private readonly Uri _payments = new(baseUrl, "payments");
-    private readonly Uri _health = new(baseUrl, "payments/service-health");
 
-    public Processor Processor { get; } = processor;
+    private readonly HttpMessageInvoker _http;
+    private readonly ResiliencePipeline<ProcessorAnswer> _charges;
+    private readonly ResiliencePipeline<ProcessorAnswer> _lookUps;
+    private readonly Uri _baseUrl;
+    private readonly Uri _payments;
+    private readonly Uri _health;
+    private readonly Lease _lease;
+    private readonly GatewayMetrics _metrics;
+    private readonly TimeProvider _clock;
+    private readonly OutageLog _outage = new();
+
+    /// <summary>Owns the connections, and shows the circuit's state in <paramref name="health"/>.</summary>
+    public ProcessorClient(
+        Processor processor, GatewayOptions options, HttpMessageHandler connections, ProcessorHealth health,
+        Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
+    {
+        // Without an HttpClient around the handler: its limits and defaults are none of ours, its copies cost.
+        _http = new HttpMessageInvoker(connections);
+        (_lease, _metrics, _clock) = (lease, metrics, clock);
+        Processor = processor;
+        _baseUrl = options.UrlOf(processor);
+        _payments = new Uri(_baseUrl, "payments");
+        _health = new Uri(_baseUrl, "payments/service-health");
+        _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
+            .AddTimeout(options.Settling.CallTimeout)
+            .Build();
+        var breaker = Breaker(health, options.Routing);
+        breaker.OnOpened = opened =>
+        {
+            var reason = opened.Outcome.Exception is { } failed
+                ? $"{failed.Message} {failed.InnerException?.Message}"
+                : $"{opened.Outcome.Result!.Status}";
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.Opened(log, level, processor, reason);
+            return default;
+        };
+        breaker.OnClosed = _ =>
+        {
+            _outage.Succeed();
+            Log.Closed(log, processor);
+            return default;
+        };
+        _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
+            .AddCircuitBreaker(breaker)
+            .AddTimeout(options.Settling.CallTimeout)
+            .Build();
+    }
+
+    public Processor Processor { get; }
+
+    /// <summary>The rules of the circuit, for the simulation of routing too.</summary>
+    public static CircuitBreakerStrategyOptions<ProcessorAnswer> Breaker(
+        ProcessorHealth health, RoutingOptions routing) => new()
+        {
+            ShouldHandle = new PredicateBuilder<ProcessorAnswer>()
+                .Handle<Exception>()
+                // Only these show that the processor itself works; 401 and 404 come from a proxy. One 400 is its
+                // payment's fault, many are the processor's.
+                .HandleResult(answer => answer.Status is not (200 or 422)),
+            SamplingDuration = TimeSpan.FromSeconds(1),
+            MinimumThroughput = 4,
+            FailureRatio = 0.25,
+            BreakDuration = routing.ProbeInterval,
+            StateProvider = health.Circuit,
+        };
+
+    /// <summary>Registers the connections of each processor under its name.</summary>
+    public static void AddConnections(IServiceCollection services, SettlingOptions options)
+    {
+        foreach (var processor in Enum.GetValues<Processor>())
+        {
+            services.AddHttpClient(processor.ToString())
+                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
+                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+                .RemoveAllLoggers();
+        }
+    }
+
+    public static SocketsHttpHandler Connect(SettlingOptions options, int most = int.MaxValue) => new()
+    {
+        MaxConnectionsPerServer = most,
+        ConnectTimeout = options.ConnectTimeout,
+        // A processor that moves is found at its new address after this time.
+        PooledConnectionLifetime = TimeSpan.FromMinutes(2),
+        SslOptions =
+        {
+            // The system trusts what it trusts; a certificate that lacks would be fetched in the thread of the sockets.
+            CertificateChainPolicy = new X509ChainPolicy
+            {
+                DisableCertificateDownloads = true,
+                RevocationMode = X509RevocationMode.NoCheck,
+            },
+        },
+        // What is left of an answer that is too long is not read to its end.
+        MaxResponseDrainSize = 0,
+        UseCookies = false,
+        AllowAutoRedirect = false,
+        AutomaticDecompression = DecompressionMethods.None,
+        ActivityHeadersPropagator = null,
+        UseProxy = false,
+    };
 
     /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
-    /// <param name="payment">Its id, amount and RequestedAt are sent.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
-        using var content = new ChargeContent(payment, lease);
+        using var content = new ChargeContent(payment, _lease);
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Post, _payments) { Content = content };
             if (payment.Trace is not null)
                 Propagate(request);
-            using var response = await http.SendAsync(request, CancellationToken.None);
-            return Judge(response);
+            return Judge(await SendAsync(request, _charges));
         }
         catch (BrokenCircuitException)
         {
@@ -62,47 +163,116 @@ internal sealed class ProcessorClient(
     /// </summary>
     public async Task<LookupOutcome> LookUpAsync(Guid id)
     {
-        try
-        {
-            using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(baseUrl, $"payments/{id}"));
-            using var response = await http.SendAsync(request, CancellationToken.None);
-            if (response.StatusCode == HttpStatusCode.NotFound)
-                return new LookupOutcome(LookupResult.NotFound);
-
-            var stored = response.StatusCode == HttpStatusCode.OK
-                ? Read(response, ProcessorJsonContext.Default.ProcessorPayment)
-                : null;
-            return stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
+        var answer = await GetAsync(new Uri(_baseUrl, $"payments/{id}"));
+        var stored = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.ProcessorPayment) : null;
+        var outcome = answer?.Status == 404 ? new LookupOutcome(LookupResult.NotFound)
+            : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
-                : new LookupOutcome(LookupResult.Unknown, RetryAfter: RetryAfter(response));
-        }
-        catch (Exception)
-        {
-            // Whatever it was, it says nothing. .NET 8 lets a bare SocketException out, too, when the peer resets a
-            // connection that was just made.
-            return new LookupOutcome(LookupResult.Unknown);
-        }
+                : new LookupOutcome(LookupResult.Unknown, RetryAfter: answer?.RetryAfter);
+        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.LookUp, Calls.Of(outcome.Result));
+        return outcome;
     }
 
     /// <summary>Asks for the processor's health report; null when there was none.</summary>
     public async Task<HealthReport?> AskHealthAsync()
     {
+        var answer = await GetAsync(_health);
+        var told = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.HealthAnswer) : null;
+        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.Health, told is null ? Calls.Unknown : Calls.Reported);
+        return told is null
+            ? null
+            : new HealthReport(told.Failing, TimeSpan.FromMilliseconds(told.MinResponseTime), TimeSpan.Zero);
+    }
+
+    /// <returns>Null when no whole answer came in time.</returns>
+    public async Task<ProcessorAnswer?> GetAsync(Uri url, string? token = null)
+    {
         try
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, _health);
-            using var response = await http.SendAsync(request, CancellationToken.None);
-            var answer = response.StatusCode == HttpStatusCode.OK
-                ? Read(response, ProcessorJsonContext.Default.HealthAnswer)
-                : null;
-            return answer is null
-                ? null
-                : new HealthReport(answer.Failing, TimeSpan.FromMilliseconds(answer.MinResponseTime), TimeSpan.Zero);
+            using var request = new HttpRequestMessage(HttpMethod.Get, url);
+            if (token is not null)
+                request.Headers.TryAddWithoutValidation("X-Rinha-Token", token);
+            return await SendAsync(request, _lookUps);
         }
         catch (Exception)
         {
+            // Whatever it was, it says nothing. .NET 8 lets a bare SocketException out, too, when the peer resets a
+            // connection that was just made.
             return null;
         }
     }
+
+    public void Dispose() => _http.Dispose();
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<ProcessorAnswer> SendAsync(
+        HttpRequestMessage request, ResiliencePipeline<ProcessorAnswer> pipeline)
+    {
+        var context = ResilienceContextPool.Shared.Get();
+        try
+        {
+            var outcome = await pipeline.ExecuteOutcomeAsync(
+                static (context, call) => call.Client.CallAsync(call.Request, context.CancellationToken), context,
+                (Client: this, Request: request));
+            outcome.ThrowIfException();
+            return outcome.Result!;
+        }
+        finally
+        {
+            ResilienceContextPool.Shared.Return(context);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<Outcome<ProcessorAnswer>> CallAsync(HttpRequestMessage request, CancellationToken token)
+    {
+        try
+        {
+            using var response = await _http.SendAsync(request, token);
+            var status = (int)response.StatusCode;
+            var body = await ReadAsync(response.Content, token);
+            var answer = new ProcessorAnswer(status, body, status == 200 ? null : RetryAfter(response));
+            // A proxy may answer 200 with a page. The exception counts as a failure, otherwise the circuit stays closed
+            // while nothing is charged.
+            if (status == 200 && request.Method == HttpMethod.Post
+                && answer.Read(ProcessorJsonContext.Default.ChargeAnswer) is null)
+                throw new InvalidDataException("200 with a body that is no answer");
+
+            return Outcome.FromResult(answer);
+        }
+        catch (Exception failed)
+        {
+            return Outcome.FromException<ProcessorAnswer>(failed);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<ReadOnlyMemory<byte>> ReadAsync(HttpContent content, CancellationToken token)
+    {
+        var told = content.Headers.ContentLength ?? AnswerBytesMax;
+        if (told == 0)
+            return default;
+
+        // The synchronous call gives the same stream without a task; only its reading waits for the network.
+        var stream = content.ReadAsStream(token);
+        var answer = new byte[Math.Min(told, AnswerBytesMax)];
+        return answer.AsMemory(0, await stream.ReadAtLeastAsync(answer, answer.Length, false, token));
+    }
+
+    private static ChargeOutcome Judge(ProcessorAnswer answer) => answer.Status switch
+    {
+        200 => new ChargeOutcome(ChargeResult.Settled),
+        422 => new ChargeOutcome(ChargeResult.AlreadyStored, null, "422"),
+        429 => new ChargeOutcome(ChargeResult.Refused, answer.RetryAfter ?? WithoutRetryAfter, "429"),
+        // The failure switch answers without a body; a body comes from the database path, after the row may have been
+        // stored (contract.md, what follows).
+        500 when answer.Body.IsEmpty => new ChargeOutcome(ChargeResult.Refused, null, "500"),
+        500 => new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body"),
+        400 => new ChargeOutcome(ChargeResult.Rejected, null, "400"),
+        // Another 4xx is none of the contract: it comes from something in between, which may have passed the call on
+        // before (a proxy that asks the next of its servers, or gives the first one up).
+        _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
+    };
 
     // By hand: the handler's own way would look for a trace at each call.
     private static void Propagate(HttpRequestMessage request)
@@ -115,50 +285,10 @@ internal sealed class ProcessorClient(
             request.Headers.TryAddWithoutValidation("tracestate", span.TraceStateString);
     }
 
-    private ChargeOutcome Judge(HttpResponseMessage response)
-    {
-        var status = (int)response.StatusCode;
-        switch (status)
-        {
-            case 200:
-                return new ChargeOutcome(ChargeResult.Settled);
-            case 422:
-                return new ChargeOutcome(ChargeResult.AlreadyStored, null, "422");
-            case 429:
-                return new ChargeOutcome(ChargeResult.Refused, RetryAfter(response) ?? WithoutRetryAfter, "429");
-            case 500:
-                // The failure switch answers without a body; a body comes from the database path, after the row
-                // may have been stored (contract.md, what follows).
-                return CallGuardHandler.AnswerOf(response).IsEmpty
-                    ? new ChargeOutcome(ChargeResult.Refused, null, "500")
-                    : new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body");
-            case 400:
-                return new ChargeOutcome(ChargeResult.Rejected, null, "400");
-            default:
-                // Another 4xx is none of the contract: it comes from something in between, which may have passed the
-                // call on before (a proxy that asks the next of its servers, or gives the first one up).
-                return new ChargeOutcome(ChargeResult.InDoubt, null, status.ToString(CultureInfo.InvariantCulture));
-        }
-    }
-
-    /// <summary>Parses an answer's body.</summary>
-    /// <returns>Null when the body is not JSON of this type.</returns>
-    public static T? Read<T>(HttpResponseMessage response, JsonTypeInfo<T> type) where T : class
-    {
-        try
-        {
-            return JsonSerializer.Deserialize(CallGuardHandler.AnswerOf(response), type);
-        }
-        catch (JsonException)
-        {
-            return null;
-        }
-    }
-
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {
         var header = response.Headers.RetryAfter;
-        var asked = header?.Delta ?? (header?.Date is { } date ? date - clock.GetUtcNow() : null);
+        var asked = header?.Delta ?? (header?.Date is { } date ? date - _clock.GetUtcNow() : null);
         return asked is { } wait ? TimeSpan.FromSeconds(Math.Clamp(wait.TotalSeconds, 0, RetryAfterSecondsMax)) : null;
     }
 
@@ -166,112 +296,58 @@ internal sealed class ProcessorClient(
     private static DateTime ToUtc(DateTime stamp) => Timestamps.Truncate(stamp.Kind == DateTimeKind.Local
         ? stamp.ToUniversalTime()
         : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
+
+    /// <summary>
+    /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
+    /// connection, and sends the headers together with it.
+    /// </summary>
+    private sealed class ChargeContent : HttpContent
+    {
+        private readonly Payment _payment;
+        private readonly Lease _lease;
+        private readonly byte[] _body;
+
+        public ChargeContent(Payment payment, Lease lease)
+        {
+            _payment = payment;
+            _lease = lease;
+            _body = JsonSerializer.SerializeToUtf8Bytes(
+                new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
+                ProcessorJsonContext.Default.ProcessorPayment);
+            Headers.TryAddWithoutValidation("Content-Type", "application/json");
+        }
+
+        /// <summary>False: not a byte of the charge has left, headers included.</summary>
+        public bool HasBegun { get; private set; }
+
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
+            SerializeToStreamAsync(stream, context, CancellationToken.None);
+
+        protected override Task SerializeToStreamAsync(
+            Stream stream, TransportContext? context, CancellationToken cancellationToken)
+        {
+            if (_payment.Purged || !_lease.IsHeld || !_lease.Owns(_payment))
+                throw new OperationCanceledException("The payment is not this instance's to charge any more.");
+
+            HasBegun = true;
+            if (_payment.Attempts < short.MaxValue)
+                _payment.Attempts++;
+            return stream.WriteAsync(_body, cancellationToken).AsTask();
+        }
+
+        protected override bool TryComputeLength(out long length)
+        {
+            length = _body.Length;
+            return true;
+        }
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(EventId = 403, Message = "The circuit of {Processor} opened: {Reason}")]
+        public static partial void Opened(ILogger log, LogLevel level, Processor processor, string reason);
+
+        [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
+        public static partial void Closed(ILogger log, Processor processor);
+    }
 }
-
-/// <summary>
-/// The payment as a processor takes it and gives it back (contract.md, POST /payments and GET /payments/{id}).
-/// </summary>
-internal sealed record ProcessorPayment(
-    [property: JsonRequired] Guid CorrelationId,
-    [property: JsonRequired] decimal Amount,
-    [property: JsonRequired] DateTime RequestedAt);
-
-/// <summary>A processor's answer to a charge; the text is for people.</summary>
-internal sealed record ChargeAnswer
-{
-    // Set, not constructed: a constructor called by the serializer allocates for each answer.
-    [JsonRequired]
-    public string? Message { get; set; }
-}
-
-/// <summary>A processor's answer to GET /payments/service-health.</summary>
-internal sealed record HealthAnswer(
-    [property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);
-
-/// <summary>A processor's answer to GET /admin/payments-summary, as far as it is compared.</summary>
-internal sealed record AdminSummary(
-    [property: JsonRequired] long TotalRequests, [property: JsonRequired] decimal TotalAmount);
-
-/// <summary>The messages to and from a processor, for the serializer.</summary>
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(ProcessorPayment))]
-[JsonSerializable(typeof(ChargeAnswer))]
-[JsonSerializable(typeof(HealthAnswer))]
-[JsonSerializable(typeof(AdminSummary))]
-internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
-
-/// <summary>The tags of calls: their kind, and what came of them.</summary>
-internal static class Calls
-{
-    public static readonly KeyValuePair<string, object?> Charge = new("call", "charge");
-    public static readonly KeyValuePair<string, object?> LookUp = new("call", "look_up");
-    public static readonly KeyValuePair<string, object?> Health = new("call", "health");
-    public static readonly KeyValuePair<string, object?> Summary = new("call", "summary");
-
-    private static readonly KeyValuePair<string, object?>[] OfCharges =
-    [
-        Outcome("settled"), Outcome("already_stored"), Outcome("refused"), Outcome("rejected"), Outcome("not_sent"),
-        Outcome("in_doubt"),
-    ];
-
-    private static readonly KeyValuePair<string, object?>[] OfLookUps =
-        [Outcome("found"), Outcome("not_found"), Outcome("unknown")];
-
-    private static readonly KeyValuePair<string, object?> Reported = Outcome("reported");
-    private static readonly KeyValuePair<string, object?> Unknown = Outcome("unknown");
-
-    public static KeyValuePair<string, object?> Of(ChargeResult result) => OfCharges[(int)result];
-
-    public static KeyValuePair<string, object?> Of(LookupResult result) => OfLookUps[(int)result];
-
-    public static KeyValuePair<string, object?> Of(HealthReport? report) => report is null ? Unknown : Reported;
-
-    public static KeyValuePair<string, object?> Of(SummaryResult result) =>
-        result == SummaryResult.Reported ? Reported : Unknown;
-
-    private static KeyValuePair<string, object?> Outcome(string name) => new("outcome", name);
-}
-
-/// <summary>What a charge came to, exactly as the contract tells the answers apart.</summary>
-internal enum ChargeResult
-{
-    /// <summary>200: the processor has stored the payment.</summary>
-    Settled,
-
-    /// <summary>422: an earlier call was stored; a look-up tells its requestedAt.</summary>
-    AlreadyStored,
-
-    /// <summary>500 without a body, 429, not a byte sent: surely not stored by this call.</summary>
-    Refused,
-
-    /// <summary>400: not stored, and it would be so again.</summary>
-    Rejected,
-
-    /// <summary>The circuit breaker did not let it out: nothing was sent.</summary>
-    NotSent,
-
-    /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
-    InDoubt,
-}
-
-/// <summary>A charge's result.</summary>
-/// <param name="RetryAfter">How long the processor asked to be left alone, or null.</param>
-/// <param name="Reason">For people: what was answered, where it was not 200.</param>
-internal readonly record struct ChargeOutcome(ChargeResult Result, TimeSpan? RetryAfter = null, string? Reason = null);
-
-/// <summary>What a look-up came to.</summary>
-internal enum LookupResult
-{
-    /// <summary>200: stored there.</summary>
-    Found,
-
-    /// <summary>404: not stored there; a call in flight may still be.</summary>
-    NotFound,
-
-    /// <summary>No answer that says either.</summary>
-    Unknown,
-}
-
-/// <summary>A look-up's result; amount and UTC requestedAt are the processor's own.</summary>
-internal readonly record struct LookupOutcome(
-    LookupResult Result, long AmountCents = 0, DateTime RequestedAt = default, TimeSpan? RetryAfter = null);

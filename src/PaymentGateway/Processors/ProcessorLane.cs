@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using PaymentGateway.Configuration;
+using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 
@@ -36,7 +37,6 @@ internal sealed class ProcessorLane(
     /// <summary>
     /// Charges once, with a permit taken before. A payment leaves this in doubt unless the answer says otherwise.
     /// </summary>
-    /// <param name="payment">Its RequestedAt goes out with it.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
@@ -66,7 +66,6 @@ internal sealed class ProcessorLane(
         return outcome;
     }
 
-    /// <summary>Asks whether a payment is stored here.</summary>
     public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
     {
         await _lookups.WaitAsync(cancellation);
@@ -75,7 +74,6 @@ internal sealed class ProcessorLane(
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await client.LookUpAsync(payment.Id);
             span?.Tell(_tag, Calls.Of(outcome.Result).Value);
-            metrics.Calls.Add(1, _tag, Calls.LookUp, Calls.Of(outcome.Result));
             return outcome;
         }
         finally
@@ -84,23 +82,112 @@ internal sealed class ProcessorLane(
         }
     }
 
-    /// <summary>Asks for the processor's health report; null when there was none.</summary>
-    public async Task<HealthReport?> AskHealthAsync()
+    public void Dispose()
     {
-        var report = await client.AskHealthAsync();
-        metrics.Calls.Add(1, _tag, Calls.Health, Calls.Of(report));
-        return report;
+        client.Dispose();
+        _lookups.Dispose();
     }
-
-    public void Dispose() => _lookups.Dispose();
 }
 
 /// <summary>The lanes of both processors.</summary>
-internal sealed class ProcessorLanes(ProcessorLane defaultLane, ProcessorLane fallbackLane)
+internal sealed class ProcessorLanes : IDisposable
 {
-    public ProcessorLane Default { get; } = defaultLane;
+    public ProcessorLanes(
+        GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
+        TimeProvider clock, ILogger<ProcessorClient> log)
+    {
+        Default = LaneOf(Processor.Default);
+        Fallback = LaneOf(Processor.Fallback);
 
-    public ProcessorLane Fallback { get; } = fallbackLane;
+        ProcessorLane LaneOf(Processor processor)
+        {
+            var health = new ProcessorHealth(clock, options.Routing);
+            var client = new ProcessorClient(
+                processor, options, connections.CreateHandler(processor.ToString()), health, lease, metrics, clock,
+                log);
+            return new ProcessorLane(client, health, options.Settling, metrics, clock);
+        }
+    }
+
+    public ProcessorLane Default { get; }
+
+    public ProcessorLane Fallback { get; }
 
     public ProcessorLane Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
+
+    public void Dispose()
+    {
+        Default.Dispose();
+        Fallback.Dispose();
+    }
+}
+
+/// <summary>
+/// How many charges may be in flight at one processor: grows while they go well, halves when the processor is
+/// overloaded (additive increase, multiplicative decrease, with a slow start as in RFC 5681). Safe from any thread.
+/// </summary>
+/// <remarks>The framework's ConcurrencyLimiter cannot change its limit.</remarks>
+internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
+{
+    private const double Least = 4;
+
+    private static readonly TimeSpan BetweenDecreases = TimeSpan.FromMilliseconds(250);
+
+    private readonly object _gate = new();
+    private double _limit = Math.Min(16, most);
+    private bool _slowStart = true;
+    private int _inFlight;
+    private long _decreasedAt;
+    private long? _refusedAt;
+
+    public int InFlight => Volatile.Read(ref _inFlight);
+
+    public int Current => (int)Volatile.Read(ref _limit);
+
+    public bool TryAcquire()
+    {
+        lock (_gate)
+        {
+            if (_inFlight >= (int)_limit)
+            {
+                _refusedAt = clock.GetTimestamp();
+                return false;
+            }
+
+            _inFlight++;
+            return true;
+        }
+    }
+
+    /// <param name="latency">How long the call took when it went well, else null.</param>
+    /// <param name="overloaded">The processor said 429, or did not answer in time.</param>
+    public void Release(TimeSpan? latency, bool overloaded)
+    {
+        lock (_gate)
+        {
+            _inFlight--;
+            var now = clock.GetTimestamp();
+            // A longer latency alone is no overload: a processor's delay changes by itself, and a halved limit then
+            // leaves a backlog.
+            if (overloaded)
+                Decrease_NeedsLock(now);
+            else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
+                _limit = Math.Min(most, _limit + (_slowStart ? 1 : 1 / _limit));
+        }
+    }
+
+    // Not whether all permits are taken at this moment: charges begin together, and most answers find some left.
+    private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
+        _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
+
+    private void Decrease_NeedsLock(long now)
+    {
+        // One decrease per burst: the calls already in flight tell of the same congestion.
+        if (_decreasedAt != 0 && clock.GetElapsedTime(_decreasedAt, now) < BetweenDecreases)
+            return;
+
+        _slowStart = false;
+        _limit = Math.Max(Math.Min(Least, most), _limit / 2);
+        _decreasedAt = now;
+    }
 }

@@ -21,7 +21,6 @@ internal sealed class PaymentQueue(IntakeOptions options)
 
     public int Count => _channel.Reader.Count + Volatile.Read(ref _returnedCount);
 
-    /// <summary>How many more payments fit.</summary>
     public int RemainingCapacity => options.QueueCapacity - Count;
 
     /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>

@@ -13,7 +13,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal sealed partial class ReconciliationRun(
     GatewayOptions options, Lease lease, ProcessorLanes lanes, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<ReconciliationRun> log, ILogger<CallGuardHandler> calls)
+    ILogger<ReconciliationRun> log, ILogger<ProcessorClient> calls)
 {
     private const int DifferencesMax = 1_000;
 

@@ -19,12 +19,6 @@ internal sealed partial class SettlementWriter(
 
     private readonly OutageLog _outage = new();
 
-    /// <summary>False: the database is behind, so nothing more may be charged.</summary>
-    public bool HasCapacity => outcomes.HasCapacity;
-
-    /// <summary>Takes an outcome; it is never dropped while the process lives.</summary>
-    public void Add(Settlement settlement) => outcomes.Add(settlement);
-
     /// <summary>Lets the last outcomes be written, within the host's limit.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {

@@ -21,7 +21,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private readonly HashSet<Settlement> _unwritten = new(ReferenceEqualityComparer.Instance);
     private TaskCompletionSource? _batchWritten;
 
-    /// <summary>False: the database is behind.</summary>
+    /// <summary>False: the database is behind, so nothing more may be charged.</summary>
     public bool HasCapacity => Count < options.MaxBuffered;
 
     public int Count
@@ -33,7 +33,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>From here on no summary is answered without it.</summary>
+    /// <summary>From here on no summary is answered without it; it is kept until it is written.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)

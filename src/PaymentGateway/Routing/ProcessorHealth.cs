@@ -36,19 +36,17 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
 
-    /// <summary>What routing may know now.</summary>
     public ProcessorState Read()
     {
         lock (_gate)
         {
             var now = clock.GetTimestamp();
-            var expected = ExpectedLatency_NeedsLock(now);
             var fails = Fails_NeedsLock(now);
             if (fails != _failed)
                 (_failed, _changedAt) = (fails, now);
 
             var duration = _changedAt == long.MinValue ? TimeSpan.MaxValue : clock.GetElapsedTime(_changedAt, now);
-            return new ProcessorState(Availability_NeedsLock(now, expected), expected, fails, duration);
+            return new ProcessorState(Availability_NeedsLock(now), ExpectedLatency_NeedsLock(now), fails, duration);
         }
     }
 
@@ -79,7 +77,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         lock (_gate)
         {
             var now = clock.GetTimestamp();
-            var probe = Availability_NeedsLock(now, ExpectedLatency_NeedsLock(now)) == Availability.Probe;
+            var probe = Availability_NeedsLock(now) == Availability.Probe;
             if (probe)
                 _probeSince = now;
             return probe;
@@ -132,9 +130,9 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    private Availability Availability_NeedsLock(long now, TimeSpan expected)
+    private Availability Availability_NeedsLock(long now)
     {
-        if (!Fails_NeedsLock(now) && expected <= options.MaxLatency)
+        if (!Fails_NeedsLock(now) && ExpectedLatency_NeedsLock(now) <= options.MaxLatency)
             return Availability.Usable;
 
         // The breaker lets one call through at a time, so a second probe would only be thrown back.
@@ -177,3 +175,16 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 /// <summary>A processor's report of its own health, shared between the instances.</summary>
 /// <param name="Age">How long ago it was made.</param>
 internal readonly record struct HealthReport(bool Failing, TimeSpan MinResponse, TimeSpan Age);
+
+/// <summary>Whether a processor answers, by the age of its last answer to a charge or a health call.</summary>
+internal enum Liveness
+{
+    /// <summary>It answered lately.</summary>
+    Alive,
+
+    /// <summary>Its health report is overdue.</summary>
+    Unknown,
+
+    /// <summary>Several health calls in a row failed.</summary>
+    Dead,
+}

@@ -10,17 +10,11 @@ internal static class ProcessorRouter
     // default processor, and meanwhile the whole backlog would go to fallback.
     private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
 
-    /// <param name="atDefault">The default processor.</param>
-    /// <param name="atFallback">The fallback processor.</param>
-    /// <param name="age">Time since the payment was accepted.</param>
-    /// <param name="fallbackAfter">How long a payment waits for the default processor at most.</param>
-    /// <param name="isMissingAtDefault">
-    /// The default processor was sent it before and did not store it: past the delay it is no probe any more.
-    /// </param>
     public static RouteChoice Choose(
         ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter,
         bool isMissingAtDefault = false)
     {
+        // Default was sent it before and did not store it: past the delay it is no probe any more.
         if (isMissingAtDefault && age >= fallbackAfter && IsOpen(atFallback))
             return RouteChoice.Fallback;
 
@@ -46,4 +40,42 @@ internal static class ProcessorRouter
     private static bool IsWorthWaiting(ProcessorState atDefault, TimeSpan age, TimeSpan fallbackAfter) =>
         age < fallbackAfter && (atDefault.Availability == Availability.Full
             || (atDefault.Fails && atDefault.For <= fallbackAfter));
+}
+
+/// <summary>Whether a processor may be sent to.</summary>
+internal enum Availability
+{
+    /// <summary>It answers.</summary>
+    Usable,
+
+    /// <summary>It failed or was slow, and one payment may try it now.</summary>
+    Probe,
+
+    /// <summary>It answers, and as many charges are in flight as may be.</summary>
+    Full,
+
+    /// <summary>It fails or is too slow; the next probe is not due, or is in flight.</summary>
+    Unusable,
+}
+
+/// <summary>What routing knows of one processor at one moment.</summary>
+/// <param name="ExpectedLatency">How long a charge is expected to take.</param>
+/// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
+/// <param name="For">How long it has failed or, otherwise, not failed.</param>
+internal readonly record struct ProcessorState(
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For)
+{
+    /// <summary>The same while as many charges are in flight as may be: a probe that is due cannot be sent.</summary>
+    public ProcessorState WithoutPermit() => this with
+    {
+        Availability = Availability == Availability.Usable ? Availability.Full : Availability.Unusable,
+    };
+}
+
+/// <summary>Where a payment goes now.</summary>
+internal enum RouteChoice
+{
+    Wait,
+    Default,
+    Fallback,
 }

@@ -5,11 +5,11 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Tells the database which payments are in doubt, so that every instance can say so. Nothing waits for it, and what it
-/// writes decides nothing: it may fail, or come late.
+/// Publishes in the database which payments are in doubt, so that each instance can show them. Nothing waits for it or
+/// decides by it: it may fail, or come late.
 /// </summary>
 internal sealed partial class DoubtPublisher(
-    DoubtMarks marks, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
+    DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
 {
     private const int PageMax = 1_000;
 
@@ -25,26 +25,26 @@ internal sealed partial class DoubtPublisher(
     {
         while (true)
         {
-            await marks.Changed.WaitAsync(SweepInterval, stoppingToken);
+            await doubts.Changed.WaitAsync(SweepInterval, stoppingToken);
             await Task.Delay(Linger, clock, stoppingToken);
-            var changes = marks.TakeAll();
+            var changes = doubts.TakeChanges();
             try
             {
-                await TellAsync(changes);
+                await PublishAsync(changes);
                 _outage.Succeed();
             }
             catch (Exception failed)
             {
-                marks.Return(changes);
+                doubts.ReturnChanges(changes);
                 var level = _outage.Fail(LogLevel.Warning);
-                Log.MarkingFailed(log, level, failed.Message);
+                Log.PublishingFailed(log, level, failed.Message);
                 await Task.Delay(RetryAfter, clock, stoppingToken);
-                marks.Changed.Set();
+                doubts.Changed.Set();
             }
         }
     }
 
-    private async Task TellAsync(Dictionary<Payment, bool> changes)
+    private async Task PublishAsync(Dictionary<Payment, bool> changes)
     {
         foreach (var page in Pages(changes, begun: true))
             await store.MarkAsync(page);
@@ -65,6 +65,6 @@ internal sealed partial class DoubtPublisher(
     private static partial class Log
     {
         [LoggerMessage(EventId = 415, Message = "Failed to save in-doubt changes: {Reason}")]
-        public static partial void MarkingFailed(ILogger log, LogLevel level, string reason);
+        public static partial void PublishingFailed(ILogger log, LogLevel level, string reason);
     }
 }

@@ -1,8 +1,6 @@
 using PaymentGateway.Configuration;
-using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 
@@ -13,10 +11,8 @@ namespace PaymentGateway.Settling;
 /// processor. One may go to the other processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, DoubtMarks marks, ProcessorLanes lanes, PaymentQueue queue, SettlementWriter writer,
-    UnsettledPayments unsettled, Lease lease, SettlingOptions options, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<DoubtResolver> log)
-    : BackgroundService
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlingOptions options,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
@@ -30,10 +26,7 @@ internal sealed partial class DoubtResolver(
     {
         _stopping = stoppingToken;
         await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
-        {
-            marks.Begin(payment);
             _ = ResolveAsync(payment);
-        }
     }
 
     private async Task ResolveAsync(Payment payment)
@@ -43,11 +36,9 @@ internal sealed partial class DoubtResolver(
         {
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
-            while (!payment.Purged && lease.Owns(payment))
+            while (owned.Contains(payment))
             {
-                var step = lease.IsHeld && writer.HasCapacity
-                    ? await TryAsync(payment, began)
-                    : ResolvingStep.Again(null);
+                var step = owned.MayCharge ? await TryAsync(payment, began) : ResolvingStep.Again(null);
                 if (step.Done)
                     return;
 
@@ -57,8 +48,8 @@ internal sealed partial class DoubtResolver(
                 await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
 
-            marks.Forget(payment);
-            unsettled.Remove(payment);
+            doubts.Forget(payment);
+            owned.Drop(payment);
         }
         catch (OperationCanceledException)
         {
@@ -74,8 +65,7 @@ internal sealed partial class DoubtResolver(
     {
         try
         {
-            return payment.ChargedAt is not { } at ? await ResolveAnywhereAsync(payment)
-                : await ResolveAtAsync(payment, lanes.Of(at), began);
+            return await LookUpAsync(payment, began);
         }
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
@@ -85,17 +75,29 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> ResolveAtAsync(Payment payment, ProcessorLane lane, long began)
+    // Wherever it may have been charged: at both processors when a terminated owner knew at which.
+    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
-        var pastHorizon = IsPastHorizon(payment);
-        var lookup = await lane.LookUpAsync(payment, _stopping);
-        if (lookup.Result == LookupResult.Found)
-            return Found(payment, lane, lookup);
+        // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
+        var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
+        ProcessorLane[] asked = payment.ChargedAt is { } at ? [lanes.Of(at)] : [lanes.Default, lanes.Fallback];
+        var (isNowhere, retryAfter) = (true, default(TimeSpan?));
+        foreach (var lane in asked)
+        {
+            var lookup = await lane.LookUpAsync(payment, _stopping);
+            if (lookup.Result == LookupResult.Found)
+                return Found(payment, lane, lookup);
 
-        if (lookup.Result == LookupResult.Unknown)
-            return ResolvingStep.Again(lookup.RetryAfter);
+            isNowhere &= lookup.Result == LookupResult.NotFound;
+            retryAfter ??= lookup.RetryAfter;
+        }
 
-        return pastHorizon ? Requeue(payment) : await ChargeAgainAsync(payment, lane, began);
+        if (isNowhere && isPastHorizon)
+            return Requeue(payment);
+
+        return isNowhere && asked is [var only]
+            ? await ChargeAgainAsync(payment, only, began)
+            : ResolvingStep.Again(retryAfter);
     }
 
     // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
@@ -106,7 +108,7 @@ internal sealed partial class DoubtResolver(
         // look-up. ChargeContent would send nothing either, but its exception counts as a failed call: four payments
         // would open the circuit of a healthy processor.
         if (clock.GetElapsedTime(began) >= options.InDoubtHorizon
-            || payment.Purged || !lease.IsHeld || !lease.Owns(payment)
+            || !owned.MayCharge || !owned.Contains(payment)
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);
 
@@ -116,22 +118,6 @@ internal sealed partial class DoubtResolver(
 
         metrics.Resolved.Add(1, Resolutions.ChargedAgain);
         return Settle(payment, lane, payment.AmountCents, payment.RequestedAt);
-    }
-
-    private async Task<ResolvingStep> ResolveAnywhereAsync(Payment payment)
-    {
-        var pastHorizon = IsPastHorizon(payment);
-        var atDefault = await lanes.Default.LookUpAsync(payment, _stopping);
-        if (atDefault.Result == LookupResult.Found)
-            return Found(payment, lanes.Default, atDefault);
-
-        var atFallback = await lanes.Fallback.LookUpAsync(payment, _stopping);
-        if (atFallback.Result == LookupResult.Found)
-            return Found(payment, lanes.Fallback, atFallback);
-
-        return pastHorizon && atDefault.Result == LookupResult.NotFound && atFallback.Result == LookupResult.NotFound
-            ? Requeue(payment)
-            : ResolvingStep.Again(atDefault.RetryAfter ?? atFallback.RetryAfter);
     }
 
     private ResolvingStep Found(Payment payment, ProcessorLane lane, LookupOutcome found)
@@ -146,8 +132,8 @@ internal sealed partial class DoubtResolver(
     private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
         Log.Resolved(log, payment, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
-        marks.Forget(payment);
-        writer.Add(new Settlement(payment, lane.Processor, amountCents, requestedAt));
+        doubts.Forget(payment);
+        owned.Settle(payment, lane.Processor, amountCents, requestedAt);
         return ResolvingStep.Ended;
     }
 
@@ -158,13 +144,10 @@ internal sealed partial class DoubtResolver(
         payment.ChargedAt = null;
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
-        marks.End(payment);
+        doubts.End(payment);
         queue.Return(payment);
         return ResolvingStep.Ended;
     }
-
-    // Asked for before the look-up is sent: a call that ends between the answer and the question would be missed.
-    private bool IsPastHorizon(Payment payment) => clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
 
     // One line for all, as thousands may wait for an answer of the same processor.
     private void LogWhatLasts(Payment payment, long began)
@@ -198,9 +181,7 @@ internal sealed partial class DoubtResolver(
     }
 }
 
-/// <summary>What a try to resolve a payment in doubt came to.</summary>
-/// <param name="Done">It is in doubt no more.</param>
-/// <param name="RetryAfter">Else how long the processor asked to be left alone, beside the usual wait.</param>
+/// <summary>What a try came to: the doubt ended, or how long the processor asked to be left alone.</summary>
 internal readonly record struct ResolvingStep(bool Done, TimeSpan RetryAfter)
 {
     public static readonly ResolvingStep Ended = new(true, TimeSpan.Zero);

@@ -6,8 +6,6 @@ namespace PaymentGateway.Settling;
 /// One thread at a time.
 /// </summary>
 /// <remarks>TokenBucketRateLimiter works at rest too (docs/decisions/smaller.md#where-ours-stays).</remarks>
-/// <param name="clock">Its monotonic time counts.</param>
-/// <param name="perSecond">How many charges may begin in a second.</param>
 internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);

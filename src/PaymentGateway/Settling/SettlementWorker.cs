@@ -2,7 +2,6 @@ using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
-using PaymentGateway.Recording;
 using PaymentGateway.Routing;
 
 namespace PaymentGateway.Settling;
@@ -11,9 +10,8 @@ namespace PaymentGateway.Settling;
 /// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
 /// </summary>
 internal sealed partial class SettlementWorker(
-    PaymentQueue queue, ProcessorLanes lanes, SettlementWriter writer, DoubtQueue doubts, PaymentParking parking,
-    UnsettledPayments unsettled, Lease lease, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
-    : BackgroundService
+    PaymentQueue queue, ProcessorLanes lanes, OwnedPayments owned, DoubtQueue doubts, Lease lease,
+    GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
 {
     // A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each doubt
     // takes memory and repeats its look-up.
@@ -61,7 +59,7 @@ internal sealed partial class SettlementWorker(
             }
 
             // What is dropped costs nothing, and must not keep others waiting.
-            if (!payment.Purged && lease.Owns(payment))
+            if (owned.Contains(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
@@ -73,9 +71,9 @@ internal sealed partial class SettlementWorker(
     /// </summary>
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
-        while (!payment.Purged && lease.Owns(payment))
+        while (owned.Contains(payment))
         {
-            if (lease.IsHeld && writer.HasCapacity)
+            if (owned.MayCharge)
             {
                 var route = Choose(payment, isFull: false);
                 if (route == RouteChoice.Default && TryAcquire(lanes.Default))
@@ -108,7 +106,7 @@ internal sealed partial class SettlementWorker(
             await _progress.WaitAsync(PollInterval, stopping);
         }
 
-        unsettled.Remove(payment);
+        owned.Drop(payment);
         return null;
     }
 
@@ -143,7 +141,7 @@ internal sealed partial class SettlementWorker(
             switch (outcome.Result)
             {
                 case ChargeResult.Settled:
-                    writer.Add(new Settlement(payment, lane.Processor, payment.AmountCents, payment.RequestedAt));
+                    owned.Settle(payment, lane.Processor, payment.AmountCents, payment.RequestedAt);
                     break;
                 case ChargeResult.Refused or ChargeResult.NotSent:
                     Log.Refused(log, payment, lane.Processor, outcome.Reason);
@@ -151,7 +149,7 @@ internal sealed partial class SettlementWorker(
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
                     // It would be so again, and it must not be in the way of others.
-                    _ = parking.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
+                    _ = owned.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;
                 default:
                     Log.InDoubt(log, payment, lane.Processor, outcome.Reason);

@@ -5,6 +5,7 @@ using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
 
@@ -20,26 +21,18 @@ public class ChargeBenchmarks : IDisposable
     private readonly Payment _payment = new(Guid.NewGuid(), 1990, Noon, 1);
 
     private readonly HttpMessageInvoker _fake = new(new AnswerFromMemory());
-    private HttpMessageInvoker _http = null!;
     private ProcessorClient _client = null!;
 
     [GlobalSetup]
     public void Connect()
     {
-        var routing = new RoutingOptions(
-            TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
-            TimeSpan.FromSeconds(5.2));
+        var options = MetricBenchmarks.ReadOptions();
         var clock = TimeProvider.System;
         var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
         lease.Confirm(_payment.Epoch, clock.GetTimestamp());
-        var health = new ProcessorHealth(clock, routing);
-        var log = NullLogger<CallGuardHandler>.Instance;
-        var guard = new CallGuardHandler(Processor.Default, health, routing, TimeSpan.FromSeconds(10), clock, log)
-        {
-            InnerHandler = new AnswerFromMemory(),
-        };
-        _http = new HttpMessageInvoker(guard);
-        _client = new ProcessorClient(_http, new Uri("http://processor/"), Processor.Default, lease, clock);
+        _client = new ProcessorClient(
+            Processor.Default, options, new AnswerFromMemory(), new ProcessorHealth(clock, options.Routing), lease,
+            new GatewayMetrics(options), clock, NullLogger<ProcessorClient>.Instance);
         _payment.RequestedAt = _payment.AcceptedAt;
     }
 
@@ -57,7 +50,7 @@ public class ChargeBenchmarks : IDisposable
     [GlobalCleanup]
     public void Dispose()
     {
-        _http.Dispose();
+        _client.Dispose();
         _fake.Dispose();
         GC.SuppressFinalize(this);
     }

@@ -23,15 +23,19 @@ public class MetricBenchmarks : IDisposable
     [GlobalSetup]
     public void Begin()
     {
-        var settings = new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
+        _metrics = new GatewayMetrics(ReadOptions());
+        _listener = IsListening ? new MetricListener(_metrics) : null;
+    }
+
+    /// <summary>The defaults.</summary>
+    internal static GatewayOptions ReadOptions() => GatewayOptions.Read(new ConfigurationBuilder()
+        .AddInMemoryCollection(new Dictionary<string, string?>
         {
             ["ConnectionStrings:Ledger"] = "Host=localhost;Database=nobody_connects",
             ["Gateway:Processors:Default:BaseUrl"] = "http://localhost:1",
             ["Gateway:Processors:Fallback:BaseUrl"] = "http://localhost:2",
-        });
-        _metrics = new GatewayMetrics(GatewayOptions.Read(settings.Build()));
-        _listener = IsListening ? new MetricListener(_metrics) : null;
-    }
+        })
+        .Build());
 
     [GlobalCleanup]
     public void Dispose()

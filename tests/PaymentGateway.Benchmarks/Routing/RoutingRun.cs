@@ -139,14 +139,14 @@ internal sealed class RoutingRun
         var probe = lane.Health.Begin();
         var sentAt = _clock.Now;
         var delay = TimeSpan.FromMilliseconds(BehaviourOf(lane).DelayMs) + Overhead;
-        var answer = new TaskCompletionSource<Outcome<HttpResponseMessage>>();
+        var answer = new TaskCompletionSource<Outcome<ProcessorAnswer>>();
         var context = ResilienceContextPool.Shared.Get();
         var outcome = await lane.Breaker.ExecuteOutcomeAsync(
             (_, run) =>
             {
                 run.Clock.At(sentAt + delay, () => run.Answer.SetResult(
                     Outcome.FromResult(run.Run.BehaviourOf(lane).Failing ? Lane.Failed : Lane.Done)));
-                return new ValueTask<Outcome<HttpResponseMessage>>(run.Answer.Task);
+                return new ValueTask<Outcome<ProcessorAnswer>>(run.Answer.Task);
             },
             context, (Run: this, Clock: _clock, Answer: answer));
         ResilienceContextPool.Shared.Return(context);
@@ -178,15 +178,15 @@ internal sealed class RoutingRun
     /// <summary>A processor as the gateway sees it.</summary>
     private sealed class Lane
     {
-        public static readonly HttpResponseMessage Done = new(System.Net.HttpStatusCode.OK);
-        public static readonly HttpResponseMessage Failed = new(System.Net.HttpStatusCode.InternalServerError);
+        public static readonly ProcessorAnswer Done = new(200, default, null);
+        public static readonly ProcessorAnswer Failed = new(500, default, null);
 
         public Lane(TimeProvider clock, RoutingOptions options, int weight)
         {
             Health = new ProcessorHealth(clock, options);
             Limit = new ConcurrencyLimit(clock, Math.Max(4, MaxConcurrency / weight));
-            Breaker = new ResiliencePipelineBuilder<HttpResponseMessage> { TimeProvider = clock }
-                .AddCircuitBreaker(CallGuardHandler.Breaker(Health, options))
+            Breaker = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
+                .AddCircuitBreaker(ProcessorClient.Breaker(Health, options))
                 .Build();
         }
 
@@ -194,7 +194,7 @@ internal sealed class RoutingRun
 
         public ConcurrencyLimit Limit { get; }
 
-        public ResiliencePipeline<HttpResponseMessage> Breaker { get; }
+        public ResiliencePipeline<ProcessorAnswer> Breaker { get; }
 
         public int Settled { get; set; }
     }

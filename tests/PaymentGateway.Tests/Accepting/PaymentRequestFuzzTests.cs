@@ -4,14 +4,19 @@ using PaymentGateway.Accepting;
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>
-/// Whatever the body is, the parser says yes or why not. It agrees with the serializer alone, without a fast path, but
-/// for a repeated member, of which the serializer takes the last.
+/// Whatever the body is, the parser says yes or why not. It agrees with the serializer, except for a repeated member
+/// (the serializer takes the last one) and for an escaped name that is no UTF-8 (the serializer ignores it).
 /// </summary>
 public sealed class PaymentRequestFuzzTests
 {
     private const string Good = """{"correlationId":"4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3","amount":19.90}""";
 
     private const int Cases = 3_000;
+
+    private static readonly JsonSerializerOptions CamelCase = new(JsonSerializerDefaults.General)
+    {
+        PropertyNamingPolicy = JsonNamingPolicy.CamelCase,
+    };
 
     private static readonly byte[][] Pieces =
     [
@@ -53,10 +58,10 @@ public sealed class PaymentRequestFuzzTests
     {
         try
         {
-            var read = JsonSerializer.Deserialize(body, PaymentJsonContext.Default.PaymentRequest);
+            var read = JsonSerializer.Deserialize<Body>(body, CamelCase);
             return read is { CorrelationId: { } id, Amount: { } amount } && id != Guid.Empty
                 && Money.TryToCents(amount, out var cents) && !IsRepeated(body, "correlationId")
-                && !IsRepeated(body, "amount")
+                && !IsRepeated(body, "amount") && NamesAreText(body)
                 ? (true, id, cents)
                 : default;
         }
@@ -70,6 +75,22 @@ public sealed class PaymentRequestFuzzTests
     {
         using var read = JsonDocument.Parse(body);
         return read.RootElement.EnumerateObject().Count(one => one.NameEquals(member)) > 1;
+    }
+
+    private static bool NamesAreText(byte[] body)
+    {
+        var reader = new Utf8JsonReader(body);
+        try
+        {
+            while (reader.Read())
+                if (reader is { CurrentDepth: 1, TokenType: JsonTokenType.PropertyName, ValueIsEscaped: true })
+                    _ = reader.GetString();
+            return true;
+        }
+        catch (InvalidOperationException)
+        {
+            return false;
+        }
     }
 
     // What is done, where, and with which piece or byte: each from bits of its own.
@@ -90,4 +111,6 @@ public sealed class PaymentRequestFuzzTests
 
         return [.. body];
     }
+
+    private sealed record Body(Guid? CorrelationId, decimal? Amount);
 }

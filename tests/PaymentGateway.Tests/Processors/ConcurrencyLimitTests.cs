@@ -23,12 +23,31 @@ public sealed class ConcurrencyLimitTests
         Assert.False(_limit.TryAcquire());
     }
 
-    [Fact]
-    public void The_limit_grows_up_to_its_maximum_while_all_permits_are_used_and_calls_succeed()
+    [Theory]
+    [InlineData(10, 100)]
+    [InlineData(null, 16)]
+    public void The_limit_grows_up_to_its_maximum_while_permits_run_out_unless_calls_fail(int? latencyMs, int limit)
     {
-        Use(200, Quick);
+        Use(200, latencyMs is { } quick ? TimeSpan.FromMilliseconds(quick) : null);
 
-        Assert.Equal(100, _limit.Current);
+        Assert.Equal(limit, _limit.Current);
+    }
+
+    [Theory]
+    [InlineData(100, 4)]
+    [InlineData(2, 2)]
+    public void The_limit_never_falls_below_four_or_a_lower_maximum(int most, int least)
+    {
+        var limit = new ConcurrencyLimit(_clock, most);
+
+        for (var i = 0; i < 10; i++)
+        {
+            limit.TryAcquire();
+            limit.Release(null, overloaded: true);
+            _clock.Advance(TimeSpan.FromSeconds(1));
+        }
+
+        Assert.Equal(least, limit.Current);
     }
 
     [Fact]
@@ -66,14 +85,6 @@ public sealed class ConcurrencyLimitTests
     }
 
     [Fact]
-    public void The_limit_does_not_grow_by_failed_calls()
-    {
-        Use(200, null);
-
-        Assert.Equal(16, _limit.Current);
-    }
-
-    [Fact]
     public void An_overloaded_processor_halves_the_limit_once_per_burst()
     {
         var acquired = AcquireAll();
@@ -86,30 +97,6 @@ public sealed class ConcurrencyLimitTests
         _limit.TryAcquire();
         _limit.Release(null, overloaded: true);
         Assert.Equal(4, _limit.Current);
-    }
-
-    [Fact]
-    public void The_limit_never_falls_below_four()
-    {
-        for (var i = 0; i < 10; i++)
-        {
-            _limit.TryAcquire();
-            _limit.Release(null, overloaded: true);
-            _clock.Advance(TimeSpan.FromSeconds(1));
-        }
-
-        Assert.Equal(4, _limit.Current);
-    }
-
-    [Fact]
-    public void A_maximum_below_four_is_kept()
-    {
-        var small = new ConcurrencyLimit(_clock, 2);
-
-        Assert.Equal(2, small.Current);
-        small.TryAcquire();
-        small.Release(null, overloaded: true);
-        Assert.Equal(2, small.Current);
     }
 
     [Fact]

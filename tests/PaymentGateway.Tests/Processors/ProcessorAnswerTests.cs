@@ -66,7 +66,7 @@ public sealed class ProcessorAnswerTests
     {
         using var processor = new ScriptedProcessor(answer, closes);
         // The time limit of the call never falls due: whatever it comes to is told by the bytes.
-        await using var lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, new FakeTimeProvider());
+        using var lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, new FakeTimeProvider());
 
         var outcome = await lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask()
             .WaitAsync(TimeSpan.FromSeconds(20));

@@ -4,30 +4,22 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Tests.Processors;
 
 /// <summary>Connections to a processor: what is surely not sent without one, when one is used again, and TLS.</summary>
-public sealed class ProcessorConnectionTests : IAsyncLifetime
+public sealed class ProcessorConnectionTests : OneSimulator
 {
     private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
 
-    // The time limit of a call is advanced by the test; that of a connection is the real clock's.
-    private readonly FakeTimeProvider _clock = new();
     private readonly Payment _payment = Lanes.NewPayment();
-    private SimulatedProcessor _processor = null!;
 
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync();
-
-    public async Task DisposeAsync()
-    {
-        await _processor.ClearFaultsAsync();
-        await _processor.DisposeAsync();
-    }
+    // The time limit of a call is advanced by the test; that of a connection is the real clock's.
+    private protected override TimeProvider SimulatorClock => TimeProvider.System;
 
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
     public async Task A_charge_to_a_closed_port_or_an_unknown_name_is_refused(bool isPort)
     {
-        await using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
+        using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
 
         var outcome = await nobody.Default.Client.ChargeAsync(_payment);
 
@@ -43,8 +35,8 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     {
         using var mute = new TcpListener(IPAddress.Loopback, 0);
         mute.Start();
-        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(
+        await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
+        using var lanes = NewLanes(
             isTls ? new Uri($"https://{mute.LocalEndpoint}") : front.BaseAddress, connectTimeout: "200ms");
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment).AsTask().WaitAsync(Soon);
@@ -55,19 +47,19 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [Fact]
     public async Task A_call_that_times_out_without_a_connection_is_refused_and_no_later_connection_sends_it()
     {
-        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
-        _clock.Advance(CallTimeout);
+        Clock.Advance(CallTimeout);
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         front.Open();
         await Eventually.HoldsAsync(() => front.Connections == 1, "the connection is made");
         Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Lanes.NewPayment())).Result);
 
-        Assert.Equal(1, (await _processor.CallsAsync()).Posts);
-        Assert.False((await _processor.PaymentsAsync()).ContainsKey(_payment.Id));
+        Assert.Equal(1, (await Simulator.CallsAsync()).Posts);
+        Assert.False((await Simulator.PaymentsAsync()).ContainsKey(_payment.Id));
     }
 
     [Theory]
@@ -76,8 +68,8 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     [InlineData("purged")]
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
-        await using var front = await ProcessorFront.FullAsync(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
@@ -90,45 +82,33 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         await Eventually.HoldsAsync(() => front.Silent == 1, "the connection is closed without a byte");
         Assert.Empty(front.Heard);
-        Assert.Equal(0, (await _processor.CallsAsync()).Posts);
-    }
-
-    [Fact]
-    public async Task Calls_one_after_another_share_a_connection()
-    {
-        await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
-
-        for (var i = 0; i < 10; i++)
-            Assert.Equal(ChargeResult.Settled, (await ChargeNewAsync(lanes)).Result);
-        Assert.Equal(LookupResult.NotFound, (await lanes.Default.Client.LookUpAsync(_payment.Id)).Result);
-
-        Assert.Equal(1, front.Connections);
+        Assert.Equal(0, (await Simulator.CallsAsync()).Posts);
     }
 
     [Fact]
     public async Task Calls_at_once_have_a_connection_each_and_the_next_ones_use_these()
     {
-        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
-        await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
+        await using var front = ProcessorFront.Open(Simulator.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         for (var round = 1; round <= 3; round++)
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
-            await _processor.HoldsAsync(20);
-            await _processor.ClearFaultsAsync();
+            await Simulator.HoldsAsync(20);
+            await Simulator.ClearFaultsAsync();
             Assert.All(await Task.WhenAll(charges), one => Assert.Equal(ChargeResult.Settled, one.Result));
-            await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
+            await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
         }
 
+        Assert.Equal(LookupResult.NotFound, (await lanes.Default.Client.LookUpAsync(_payment.Id)).Result);
         Assert.Equal(20, front.Connections);
     }
 
     [Fact]
-    public async Task A_connection_that_the_processor_has_closed_while_idle_is_not_used_again()
+    public async Task A_connection_that_theSimulator_has_closed_while_idle_is_not_used_again()
     {
-        await using var front = ProcessorFront.Open(_processor.BaseAddress);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await using var front = ProcessorFront.Open(Simulator.BaseAddress);
+        using var lanes = NewLanes(front.BaseAddress);
         await ChargeNewAsync(lanes);
         front.HangUp();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.CloseWait), "its end has arrived");
@@ -139,11 +119,11 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_processor_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
+    public async Task ASimulator_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
     {
         using var certificate = SelfSigned.Create();
-        await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await using var front = ProcessorFront.Open(Simulator.BaseAddress, certificate);
+        using var lanes = NewLanes(front.BaseAddress);
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment);
         while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
@@ -151,7 +131,7 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
         Assert.Empty(front.Heard);
-        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Lines), StringComparison.Ordinal);
+        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Shown), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -160,8 +140,8 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
         using var issuer = new TcpListener(IPAddress.Loopback, 0);
         issuer.Start();
         using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
-        await using var front = ProcessorFront.Open(_processor.BaseAddress, certificate);
-        await using var lanes = NewLanes(front.BaseAddress);
+        await using var front = ProcessorFront.Open(Simulator.BaseAddress, certificate);
+        using var lanes = NewLanes(front.BaseAddress);
 
         Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
 
@@ -169,10 +149,10 @@ public sealed class ProcessorConnectionTests : IAsyncLifetime
     }
 
     private Lanes NewLanes(Uri defaultUrl, string connectTimeout = "60s") => Lanes.Build(
-        defaultUrl, defaultUrl, _clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
+        defaultUrl, defaultUrl, Clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
         ("Gateway:Settling:ConnectTimeout", connectTimeout));
 
-    private long Held(bool isHeld) => _clock.GetTimestamp() + _clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
+    private long Held(bool isHeld) => Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
 
     private static Task<ChargeOutcome> ChargeNewAsync(Lanes lanes) =>
         lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask();

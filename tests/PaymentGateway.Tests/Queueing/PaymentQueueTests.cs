@@ -18,18 +18,22 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public void A_full_queue_refuses_and_has_capacity_again_after_a_take()
+    public void A_full_queue_refuses_takes_back_what_was_taken_and_has_capacity_again_after_a_take()
     {
+        Payment[] queued = [At(1), At(2), At(3)];
         Assert.Equal(3, _queue.RemainingCapacity);
-        Assert.True(_queue.TryAdd(At(0)) && _queue.TryAdd(At(1)) && _queue.TryAdd(At(2)));
+        Assert.All(queued, payment => Assert.True(_queue.TryAdd(payment)));
         Assert.Equal(0, _queue.RemainingCapacity);
+        var returned = At(0);
 
-        var added = _queue.TryAdd(At(3));
+        Assert.False(_queue.TryAdd(At(4)));
+        _queue.Return(returned);
 
-        Assert.False(added);
-        Assert.True(_queue.TryTake(out _));
-        Assert.Equal(1, _queue.RemainingCapacity);
-        Assert.True(_queue.TryAdd(At(3)));
+        Assert.Equal(4, _queue.Count);
+        Assert.Equal([returned, .. queued], TakeAll());
+        Assert.False(_queue.TryTake(out _));
+        Assert.Equal((0, 3), (_queue.Count, _queue.RemainingCapacity));
+        Assert.True(_queue.TryAdd(At(4)));
     }
 
     [Fact]
@@ -77,19 +81,6 @@ public sealed class PaymentQueueTests
         Assert.Equal([.. here, refused], taken);
     }
 
-    [Fact]
-    public void A_returned_payment_fits_into_a_full_queue()
-    {
-        Payment[] queued = [At(1), At(2), At(3)];
-        Array.ForEach(queued, payment => _queue.TryAdd(payment));
-        var returned = At(0);
-
-        _queue.Return(returned);
-
-        Assert.Equal(4, _queue.Count);
-        Assert.Equal([returned, .. queued], TakeAll());
-    }
-
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
@@ -109,60 +100,22 @@ public sealed class PaymentQueueTests
     }
 
     [Fact]
-    public async Task A_reader_that_need_not_wait_takes_returned_payments_first()
+    public async Task A_latched_queue_refuses_more_gives_out_what_it_holds_or_gets_back_and_wakes_its_reader()
     {
-        var (returned, queued) = (At(0), At(1));
-        _queue.TryAdd(queued);
-        _queue.Return(returned);
-
-        Assert.Same(returned, await _queue.TakeAsync());
-        Assert.Same(queued, await _queue.TakeAsync());
-    }
-
-    [Fact]
-    public async Task A_latched_queue_refuses_more_and_gives_out_what_it_holds()
-    {
-        var inside = At(0);
+        var (inside, returned) = (At(1), At(0));
         _queue.TryAdd(inside);
 
         _queue.Latch();
-
-        Assert.False(_queue.TryAdd(At(1)));
-        Assert.Same(inside, await _queue.TakeAsync());
-        Assert.Null(await _queue.TakeAsync());
-    }
-
-    [Fact]
-    public async Task A_latch_wakes_a_reader_that_waits()
-    {
-        var waiting = _queue.TakeAsync().AsTask();
-
-        _queue.Latch();
-
-        Assert.Null(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
-    }
-
-    [Fact]
-    public async Task A_payment_returned_to_a_latched_queue_can_be_taken()
-    {
-        var returned = At(0);
-        _queue.Latch();
-
         _queue.Return(returned);
 
+        Assert.False(_queue.TryAdd(At(2)));
         Assert.Same(returned, await _queue.TakeAsync());
-    }
-
-    [Fact]
-    public void An_empty_queue_gives_nothing()
-    {
-        _queue.Return(At(0));
-        Assert.True(_queue.TryTake(out _));
-
-        var taken = _queue.TryTake(out _);
-
-        Assert.False(taken);
-        Assert.Equal(0, _queue.Count - (3 - _queue.RemainingCapacity));
+        Assert.Same(inside, await _queue.TakeAsync());
+        Assert.Null(await _queue.TakeAsync());
+        var other = new PaymentQueue(TestSettings.Read().Intake);
+        var waiting = other.TakeAsync().AsTask();
+        other.Latch();
+        Assert.Null(await waiting.WaitAsync(TimeSpan.FromSeconds(20)));
     }
 
     private static Payment At(int second) => new(Guid.NewGuid(), 1990, Start.AddSeconds(second), 1);

@@ -102,11 +102,11 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
 
     private ProcessorAdminClient Client(Processor processor) => new(
         processor, Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<GatewayMetrics>(), _clock,
-        Gateway.Part<ILogger<CallGuardHandler>>());
+        Gateway.Part<ILogger<ProcessorClient>>());
 
     private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null) => new(
         options ?? Gateway.Part<GatewayOptions>(), Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
-        Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<CallGuardHandler>>());
+        Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<ProcessorClient>>());
 
     private sealed class BrokenClock : TimeProvider
     {

@@ -14,7 +14,6 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     private readonly WatchedClock _clock = new();
     private Stages _stages = null!;
 
-    private SettlementWriter Writer => _stages.Part<SettlementWriter>();
 
     public async Task InitializeAsync()
     {
@@ -127,15 +126,15 @@ public sealed class SettlementWriterTests : IAsyncLifetime
         await TakeLedgerAwayAsync();
 
         Add(first);
-        Assert.True(Writer.HasCapacity);
+        Assert.True(_stages.Outcomes.HasCapacity);
         Add(second);
-        Assert.False(Writer.HasCapacity);
+        Assert.False(_stages.Outcomes.HasCapacity);
 
         await HasFailedAsync(1);
         await BringLedgerBackAsync();
         _clock.Advance(TimeSpan.FromMilliseconds(100));
         await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
-        Assert.True(Writer.HasCapacity);
+        Assert.True(_stages.Outcomes.HasCapacity);
     }
 
     // Another order than that of the ids deadlocks two instances with the same payments.
@@ -241,7 +240,7 @@ public sealed class SettlementWriterTests : IAsyncLifetime
     private void Add(Payment payment, Processor processor = Processor.Default)
     {
         _stages.Open.Add(payment);
-        Writer.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
+        _stages.Outcomes.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
     }
 
     private Task<long> CountSettledAsync() => _database.ScalarAsync<long>("SELECT count(*) FROM settlements");

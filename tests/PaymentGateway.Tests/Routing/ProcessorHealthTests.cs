@@ -43,54 +43,36 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void An_open_circuit_makes_a_processor_unusable_until_a_probe_is_due()
+    public void An_open_circuit_lets_one_probe_out_after_each_interval_until_one_succeeds()
     {
         OpenCircuit();
-
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(ProbeInterval - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(Millisecond);
         Assert.Equal(Availability.Probe, Now);
+
+        Fail();
+        Assert.Equal(Availability.Unusable, Now);
+        _clock.Advance(ProbeInterval);
+        Assert.Equal(Availability.Probe, Now);
+
+        Succeed();
+        Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
-    public void There_is_one_probe_at_a_time()
+    public void An_open_circuit_lets_no_second_probe_out_however_long_the_first_one_takes()
     {
         OpenCircuit();
         _clock.Advance(ProbeInterval);
 
-        var probe = _health.Begin();
+        Assert.True(_health.Begin());
 
-        Assert.True(probe);
         Assert.Equal(Availability.Unusable, Now);
         Assert.False(_health.Begin());
         _clock.Advance(TimeSpan.FromSeconds(9)); // The breaker would throw a second one back, so it may take its time.
         Assert.Equal(Availability.Unusable, Now);
-    }
-
-    [Fact]
-    public void A_failed_probe_is_followed_by_another_after_the_interval()
-    {
-        OpenCircuit();
-        _clock.Advance(ProbeInterval);
-
-        Fail();
-
-        Assert.Equal(Availability.Unusable, Now);
-        _clock.Advance(ProbeInterval);
-        Assert.Equal(Availability.Probe, Now);
-    }
-
-    [Fact]
-    public void A_successful_probe_makes_a_processor_usable_at_once()
-    {
-        OpenCircuit();
-        _clock.Advance(ProbeInterval);
-
-        Succeed();
-
-        Assert.Equal(Availability.Usable, Now);
     }
 
     [Fact]
@@ -148,24 +130,15 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_slow_probe_does_not_prevent_the_next_one_for_longer_than_a_second()
+    public void A_slow_probe_delays_the_next_one_by_a_second_at_most_and_a_quick_one_replaces_earlier_latencies()
     {
         _health.End(_health.Begin(), TimeSpan.FromSeconds(3), null);
         Assert.True(_health.Begin());
-
         Assert.Equal(Availability.Unusable, Now);
         _clock.Advance(TimeSpan.FromSeconds(1));
-
         Assert.Equal(Availability.Probe, Now);
-    }
 
-    [Fact]
-    public void The_latency_of_a_probe_replaces_all_earlier_ones()
-    {
-        _health.End(_health.Begin(), TimeSpan.FromSeconds(3), null);
-        var probe = _health.Begin();
-
-        _health.End(probe, TimeSpan.FromMilliseconds(10), null);
+        _health.End(_health.Begin(), TimeSpan.FromMilliseconds(10), null);
 
         Assert.Equal(TimeSpan.FromMilliseconds(10), _health.Read().ExpectedLatency);
         Assert.Equal(Availability.Usable, Now);
@@ -186,6 +159,7 @@ public sealed class ProcessorHealthTests
     public void A_processor_that_asked_for_a_pause_is_left_alone_for_it_and_then_gets_one_call_until_it_charges()
     {
         _health.End(_health.Begin(), null, TimeSpan.FromSeconds(5));
+        _health.End(false, null, TimeSpan.FromSeconds(1)); // A shorter pause does not cut a longer one.
 
         _clock.Advance(TimeSpan.FromSeconds(5) - Millisecond);
         Assert.Equal(Availability.Unusable, Now);
@@ -201,41 +175,18 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Usable, Now);
     }
 
-    [Fact]
-    public void A_shorter_pause_does_not_cut_a_longer_one()
+    [Theory]
+    [InlineData(10.4)]
+    [InlineData(1e9)] // It was never made.
+    public void A_health_report_is_ignored_once_it_is_old(double ageSeconds)
     {
-        _health.End(false, null, TimeSpan.FromSeconds(5));
-        _health.End(false, null, TimeSpan.FromSeconds(1));
-
-        _clock.Advance(TimeSpan.FromSeconds(4));
-
-        Assert.Equal(Availability.Unusable, Now);
-    }
-
-    [Fact]
-    public void A_processor_that_reports_failing_gets_probes_only_while_its_report_is_fresh()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
-
-        Assert.Equal(Availability.Probe, Now);
-        _clock.Advance(HealthInterval * 2);
-        Assert.Equal(Availability.Usable, Now);
-    }
-
-    [Fact]
-    public void An_old_health_report_is_ignored()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), HealthInterval * 2));
-
+        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(ageSeconds)));
         Assert.Equal(
             new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), _health.Read());
-    }
 
-    [Fact]
-    public void A_health_report_that_was_never_made_is_ignored()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1e9)));
-
+        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        Assert.Equal(Availability.Probe, Now);
+        _clock.Advance(HealthInterval * 2);
         Assert.Equal(Availability.Usable, Now);
     }
 
@@ -330,17 +281,10 @@ public sealed class ProcessorHealthTests
 
         Observe(age: TimeSpan.Zero);
         Assert.Equal(Liveness.Alive, _health.ReadLiveness());
-    }
-
-    [Fact]
-    public void A_processor_that_answers_charges_is_alive_without_health_reports()
-    {
         _clock.Advance(HealthInterval * 4);
         Observe(age: HealthInterval * 4);
         Assert.Equal(Liveness.Dead, _health.ReadLiveness());
-
-        Succeed();
-
+        Succeed(); // A charge that is answered shows the same as a report.
         Assert.Equal(Liveness.Alive, _health.ReadLiveness());
     }
 

@@ -8,7 +8,7 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     private readonly WatchedClock _clock = new();
     private Stages _stages = null!;
 
-    private DoubtMarks Marks => _stages.Part<DoubtMarks>();
+    private DoubtQueue Doubts => _stages.Doubts;
 
     public async Task InitializeAsync()
     {
@@ -28,8 +28,8 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     {
         var payments = await StoreAsync(2);
 
-        payments.ForEach(Marks.Begin);
-        Marks.Forget(payments[0]);
+        payments.ForEach(Doubts.Begin);
+        Doubts.Forget(payments[0]);
 
         await TellsAsync(1);
         Assert.Equal(payments[1].Id, await _database.ScalarAsync<Guid>("SELECT correlation_id FROM doubts"));
@@ -39,10 +39,10 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     public async Task A_doubt_that_ended_without_a_charge_is_taken_back()
     {
         var payments = await StoreAsync(2_500);
-        payments.ForEach(Marks.Begin);
+        payments.ForEach(Doubts.Begin);
         await TellsAsync(2_500);
 
-        payments.ForEach(Marks.End);
+        payments.ForEach(Doubts.End);
 
         await TellsAsync(0);
     }
@@ -51,7 +51,7 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     public async Task What_the_database_refuses_is_logged_once_and_told_later()
     {
         await _database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
-        (await StoreAsync(1)).ForEach(Marks.Begin);
+        (await StoreAsync(1)).ForEach(Doubts.Begin);
         await Eventually.HoldsAsync(
             () =>
             {
@@ -80,7 +80,7 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     public async Task What_is_settled_is_swept_within_half_a_minute_or_so()
     {
         var payment = Assert.Single(await StoreAsync(1));
-        Marks.Begin(payment);
+        Doubts.Begin(payment);
         await TellsAsync(1);
 
         await _database.ExecuteAsync("""

@@ -1,12 +1,10 @@
-using PaymentGateway.Processors;
-
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>Doubt that nothing resolves for hours: it stays, is asked for at a bounded rate, and is told.</summary>
 public sealed class LastingDoubtTests
 {
     private readonly FakeTimeProvider _clock = new();
-    private readonly Lines _log = new();
+    private readonly LogLines<DoubtResolver> _log = new();
 
     [Theory]
     [InlineData(1)]
@@ -33,19 +31,18 @@ public sealed class LastingDoubtTests
     {
         // Nobody listens there.
         var nowhere = new Uri("http://127.0.0.1:1/");
-        await using var lanes = Lanes.Build(nowhere, nowhere, _clock);
+        using var lanes = Lanes.Build(nowhere, nowhere, _clock);
         var options = TestSettings.Read();
         using var metrics = new GatewayMetrics(options);
         var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, _clock.GetTimestamp());
         var unsettled = new UnsettledPayments(_clock);
         using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
-        using var writer = new SettlementWriter(
-            null!, null!, outcomes, unsettled, lease, metrics, _clock, NullLogger<SettlementWriter>.Instance);
-        var doubts = new DoubtQueue();
+        var owned = new OwnedPayments(
+            lease, outcomes, unsettled, null!, metrics, _clock, NullLogger<OwnedPayments>.Instance);
+        var doubts = new DoubtQueue(_clock);
         using var resolver = new DoubtResolver(
-            doubts, new DoubtMarks(_clock), new ProcessorLanes(lanes.Default, lanes.Fallback),
-            new PaymentQueue(options.Intake), writer, unsettled, lease, options.Settling, metrics, _clock, _log);
+            doubts, lanes.Both, new PaymentQueue(options.Intake), owned, options.Settling, metrics, _clock, _log);
         await resolver.StartAsync(CancellationToken.None);
         var payment = Lanes.NewPayment();
         unsettled.Add(payment);
@@ -56,39 +53,16 @@ public sealed class LastingDoubtTests
             () =>
             {
                 _clock.Advance(TimeSpan.FromSeconds(20));
-                return _clock.GetUtcNow() - began > TimeSpan.FromHours(2) && _log.Told().Count > 2;
+                return _clock.GetUtcNow() - began > TimeSpan.FromHours(2) && _log.Shown.Count > 2;
             },
             "it is told again and again");
 
         Assert.Equal((1, 1), (doubts.Count, unsettled.Count));
         var took = _clock.GetUtcNow() - began;
-        Assert.InRange(_log.Told().Count, 3, took.TotalMinutes);
-        Assert.All(_log.Told(), line => Assert.StartsWith(
+        Assert.InRange(_log.Shown.Count, 3, took.TotalMinutes);
+        Assert.All(_log.Shown, line => Assert.StartsWith(
             $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
-        Assert.All(_log.Told(), line => Assert.Matches(" for [0-9]+ s$", line));
+        Assert.All(_log.Shown, line => Assert.Matches(" for [0-9]+ s$", line));
         await resolver.StopAsync(CancellationToken.None);
-    }
-
-    private sealed class Lines : ILogger<DoubtResolver>
-    {
-        private readonly List<string> _lines = [];
-
-        public List<string> Told()
-        {
-            lock (_lines)
-                return [.. _lines];
-        }
-
-        public void Log<TState>(
-            LogLevel logLevel, EventId eventId, TState state, Exception? exception,
-            Func<TState, Exception?, string> formatter)
-        {
-            lock (_lines)
-                _lines.Add(formatter(state, exception));
-        }
-
-        public bool IsEnabled(LogLevel logLevel) => true;
-
-        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
     }
 }

@@ -263,7 +263,7 @@ public sealed class SettlementWorkerTests : IAsyncLifetime
 
         await Eventually.HoldsAsync(async () => (await _rig.Default.CallsAsync()).Lookups > 0, "it is looked up");
         Assert.DoesNotContain(
-            Stages.LogOf<PaymentParking>(), line => line.Contains("is parked", StringComparison.Ordinal));
+            Stages.LogOf<OwnedPayments>(), line => line.Contains("is parked", StringComparison.Ordinal));
     }
 
     [PostgresFact]

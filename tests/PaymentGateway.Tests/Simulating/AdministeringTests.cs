@@ -1,15 +1,9 @@
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The admin calls of the simulator against the contract.</summary>
-public sealed class AdministeringTests : IAsyncLifetime
+public sealed class AdministeringTests() : OneSimulator(feePerTransaction: 0.15m)
 {
     private static readonly DateTimeOffset Noon = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);
-
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(feePerTransaction: 0.15m);
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Theory]
     [InlineData("GET", "admin/payments-summary")]
@@ -25,9 +19,9 @@ public sealed class AdministeringTests : IAsyncLifetime
     [InlineData("POST", "admin/faults/reset")]
     public async Task An_admin_call_without_the_right_token_gets_401(string method, string path)
     {
-        using var without = await _processor.Client.SendAsync(new HttpRequestMessage(new HttpMethod(method), path));
-        _processor.Token = "124";
-        using var wrong = await _processor.SendAdminAsync(new HttpMethod(method), path);
+        using var without = await Simulator.Client.SendAsync(new HttpRequestMessage(new HttpMethod(method), path));
+        Simulator.Token = "124";
+        using var wrong = await Simulator.SendAdminAsync(new HttpMethod(method), path);
 
         Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
         Assert.Equal(HttpStatusCode.Unauthorized, wrong.StatusCode);
@@ -36,11 +30,11 @@ public sealed class AdministeringTests : IAsyncLifetime
     [Fact]
     public async Task The_summary_is_the_JSON_of_the_contract_and_a_bound_must_be_a_time()
     {
-        using var first = await _processor.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
-        using var second = await _processor.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
+        using var first = await Simulator.Client.ChargeAsync(Guid.NewGuid(), 19.90m);
+        using var second = await Simulator.Client.ChargeAsync(Guid.NewGuid(), 0.10m);
 
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary");
-        using var refused = await _processor.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Get, "admin/payments-summary");
+        using var refused = await Simulator.SendAdminAsync(HttpMethod.Get, "admin/payments-summary?from=noon");
 
         Assert.Equal(
             """{"totalRequests":2,"totalAmount":20.00,"totalFee":3.0000,"feePerTransaction":0.15}""",
@@ -60,9 +54,9 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task The_summary_bounds_are_inclusive_to_the_microsecond(int? from, int? to, int expected)
     {
         foreach (var requestedAt in new[] { "2025-07-15T12:00:00Z", "2025-07-15T12:00:00.00001Z" })
-            (await _processor.Client.ChargeAsync(Guid.NewGuid(), requestedAt: requestedAt)).Dispose();
+            (await Simulator.Client.ChargeAsync(Guid.NewGuid(), requestedAt: requestedAt)).Dispose();
 
-        var summary = await _processor.SummariseAsync(At(from), At(to));
+        var summary = await Simulator.SummariseAsync(At(from), At(to));
 
         Assert.Equal((expected, expected * 19.90m), (summary.TotalRequests, summary.TotalAmount));
 
@@ -74,10 +68,10 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task A_new_token_gets_204_and_replaces_the_old_one()
     {
         using var content = ProcessorRequests.Json("""{"token":"456"}""");
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
-        using var old = await _processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
-        _processor.Token = "456";
-        using var now = await _processor.SendAdminAsync(HttpMethod.Get, "admin/calls");
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Put, "admin/configurations/token", content);
+        using var old = await Simulator.SendAdminAsync(HttpMethod.Get, "admin/calls");
+        Simulator.Token = "456";
+        using var now = await Simulator.SendAdminAsync(HttpMethod.Get, "admin/calls");
 
         Assert.Equal(HttpStatusCode.NoContent, answer.StatusCode);
         Assert.Equal(HttpStatusCode.Unauthorized, old.StatusCode);
@@ -91,7 +85,7 @@ public sealed class AdministeringTests : IAsyncLifetime
     {
         using var content = ProcessorRequests.Json(sent);
 
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Put, $"admin/configurations/{name}", content);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal(expected, await answer.Content.ReadAsStringAsync());
@@ -110,26 +104,26 @@ public sealed class AdministeringTests : IAsyncLifetime
     {
         using var content = ProcessorRequests.Json(json);
 
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Put, path, content);
-        using var charge = await _processor.Client.ChargeAsync(Guid.NewGuid());
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Put, path, content);
+        using var charge = await Simulator.Client.ChargeAsync(Guid.NewGuid());
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
         Assert.Equal(HttpStatusCode.OK, charge.StatusCode);
-        Assert.Equal(1, (await _processor.CallsAsync()).Posts);
+        Assert.Equal(1, (await Simulator.CallsAsync()).Posts);
     }
 
     [Fact]
     public async Task A_purge_empties_the_ledger_and_the_counters()
     {
         var id = Guid.NewGuid();
-        using var before = await _processor.Client.ChargeAsync(id);
+        using var before = await Simulator.Client.ChargeAsync(id);
 
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Post, "admin/purge-payments");
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Post, "admin/purge-payments");
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
-        Assert.Equal(0, (await _processor.SummariseAsync()).TotalRequests);
-        Assert.Equal(0, (await _processor.CallsAsync()).Posts);
-        using var again = await _processor.Client.ChargeAsync(id);
+        Assert.Equal(0, (await Simulator.SummariseAsync()).TotalRequests);
+        Assert.Equal(0, (await Simulator.CallsAsync()).Posts);
+        using var again = await Simulator.Client.ChargeAsync(id);
         Assert.Equal(HttpStatusCode.OK, again.StatusCode);
     }
 
@@ -139,10 +133,10 @@ public sealed class AdministeringTests : IAsyncLifetime
         var ids = Enumerable.Range(0, 2_500).Select(_ => Guid.NewGuid()).ToHashSet();
         await Parallel.ForEachAsync(ids, async (id, cancellation) =>
         {
-            using var charge = await _processor.Client.ChargeAsync(id, cancellation: cancellation);
+            using var charge = await Simulator.Client.ChargeAsync(id, cancellation: cancellation);
         });
 
-        var payments = await _processor.PaymentsAsync();
+        var payments = await Simulator.PaymentsAsync();
 
         Assert.True(ids.SetEquals(payments.Keys));
         Assert.All(payments.Values, payment => Assert.Equal(19.90m, payment.Amount));
@@ -152,13 +146,13 @@ public sealed class AdministeringTests : IAsyncLifetime
     public async Task The_calls_are_counted_by_kind()
     {
         var id = Guid.NewGuid();
-        using var first = await _processor.Client.ChargeAsync(id);
-        using var second = await _processor.Client.ChargeAsync(id);
-        using var lookUp = await _processor.Client.LookUpAsync(id);
-        using var health = await _processor.Client.CheckHealthAsync();
+        using var first = await Simulator.Client.ChargeAsync(id);
+        using var second = await Simulator.Client.ChargeAsync(id);
+        using var lookUp = await Simulator.Client.LookUpAsync(id);
+        using var health = await Simulator.Client.CheckHealthAsync();
 
-        var calls = await _processor.CallsAsync();
-        Assert.Equal(new KeyValuePair<string, long>("127.0.0.1", 2), Assert.Single(await _processor.CallersAsync()));
+        var calls = await Simulator.CallsAsync();
+        Assert.Equal(new KeyValuePair<string, long>("127.0.0.1", 2), Assert.Single(await Simulator.CallersAsync()));
 
         Assert.Equal(new ProcessorCalls(2, 1, 1, 0, 1, 1, 0, 0, 0, 0), calls);
     }

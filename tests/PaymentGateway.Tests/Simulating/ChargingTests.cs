@@ -1,47 +1,41 @@
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>POST /payments of the simulator against the contract.</summary>
-public sealed class ChargingTests : IAsyncLifetime
+public sealed class ChargingTests : OneSimulator
 {
-    private readonly WatchedClock _clock = new();
     private readonly Guid _id = Guid.NewGuid();
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Fact]
     public async Task A_payment_is_processed_and_stored()
     {
-        using var answer = await _processor.Client.ChargeAsync(_id);
+        using var answer = await Simulator.Client.ChargeAsync(_id);
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal("application/json", answer.Content.Headers.ContentType?.MediaType);
         Assert.Equal("""{"message":"payment processed successfully"}""", await answer.Content.ReadAsStringAsync());
-        Assert.Equal(19.90m, (await _processor.PaymentsAsync())[_id].Amount);
+        Assert.Equal(19.90m, (await Simulator.PaymentsAsync())[_id].Amount);
     }
 
     [Fact]
     public async Task A_correlationId_that_is_already_stored_gets_422_and_keeps_the_first_payment()
     {
-        using var first = await _processor.Client.ChargeAsync(_id, 10m);
-        using var second = await _processor.Client.ChargeAsync(_id, 20m);
+        using var first = await Simulator.Client.ChargeAsync(_id, 10m);
+        using var second = await Simulator.Client.ChargeAsync(_id, 20m);
 
         Assert.Equal(HttpStatusCode.UnprocessableEntity, second.StatusCode);
-        Assert.Equal(10m, Assert.Single(await _processor.PaymentsAsync()).Value.Amount);
-        Assert.Equal(1, (await _processor.CallsAsync()).Duplicates422);
+        Assert.Equal(10m, Assert.Single(await Simulator.PaymentsAsync()).Value.Amount);
+        Assert.Equal(1, (await Simulator.CallsAsync()).Duplicates422);
     }
 
     [Fact]
     public async Task A_duplicate_is_noticed_at_the_insert_and_not_on_arrival()
     {
-        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        var first = _processor.Client.ChargeAsync(_id);
-        var second = _processor.Client.ChargeAsync(_id);
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(1));
+        var first = Simulator.Client.ChargeAsync(_id);
+        var second = Simulator.Client.ChargeAsync(_id);
         await DelayedAsync(2);
 
-        _clock.Advance(TimeSpan.FromSeconds(1));
+        Clock.Advance(TimeSpan.FromSeconds(1));
         var answers = await Task.WhenAll(first, second);
 
         Assert.Equal(
@@ -52,18 +46,18 @@ public sealed class ChargingTests : IAsyncLifetime
     [Fact]
     public async Task The_delay_comes_before_the_insert()
     {
-        await _processor.SetDelayAsync(TimeSpan.FromSeconds(2));
-        var call = _processor.Client.ChargeAsync(_id);
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(2));
+        var call = Simulator.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        _clock.Advance(TimeSpan.FromMilliseconds(1999));
-        using var early = await _processor.Client.LookUpAsync(_id);
+        Clock.Advance(TimeSpan.FromMilliseconds(1999));
+        using var early = await Simulator.Client.LookUpAsync(_id);
         Assert.Equal(HttpStatusCode.NotFound, early.StatusCode);
         Assert.False(call.IsCompleted);
-        _clock.Advance(TimeSpan.FromMilliseconds(1));
+        Clock.Advance(TimeSpan.FromMilliseconds(1));
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
-        Assert.Single(await _processor.PaymentsAsync());
+        Assert.Single(await Simulator.PaymentsAsync());
     }
 
     [Theory]
@@ -71,49 +65,49 @@ public sealed class ChargingTests : IAsyncLifetime
     [InlineData(false, HttpStatusCode.OK)]
     public async Task The_failure_switch_is_read_after_the_delay(bool failingAfterwards, HttpStatusCode expected)
     {
-        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        await _processor.SetFailureAsync(!failingAfterwards);
-        var call = _processor.Client.ChargeAsync(_id);
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await Simulator.SetFailureAsync(!failingAfterwards);
+        var call = Simulator.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        await _processor.SetFailureAsync(failingAfterwards);
-        _clock.Advance(TimeSpan.FromSeconds(1));
+        await Simulator.SetFailureAsync(failingAfterwards);
+        Clock.Advance(TimeSpan.FromSeconds(1));
 
         using var answer = await call;
         Assert.Equal(expected, answer.StatusCode);
         Assert.Equal(failingAfterwards, await answer.Content.ReadAsStringAsync() == "");
-        Assert.Equal(failingAfterwards ? 0 : 1, (await _processor.PaymentsAsync()).Count);
+        Assert.Equal(failingAfterwards ? 0 : 1, (await Simulator.PaymentsAsync()).Count);
     }
 
     [Fact]
     public async Task A_caller_that_hangs_up_during_the_delay_is_charged_all_the_same()
     {
-        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(1));
         using var hangUp = new CancellationTokenSource();
-        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
+        var call = Simulator.Client.ChargeAsync(_id, cancellation: hangUp.Token);
         await DelayedAsync(1);
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         await AHangUpIsNoticedAsync();
-        _clock.Advance(TimeSpan.FromSeconds(1));
+        Clock.Advance(TimeSpan.FromSeconds(1));
 
         await Eventually.HoldsAsync(
-            async () => (await _processor.PaymentsAsync()).ContainsKey(_id), "the payment is stored");
+            async () => (await Simulator.PaymentsAsync()).ContainsKey(_id), "the payment is stored");
     }
 
     [Fact]
     public async Task A_payment_in_its_delay_is_stored_even_after_a_purge()
     {
-        await _processor.SetDelayAsync(TimeSpan.FromSeconds(1));
-        var call = _processor.Client.ChargeAsync(_id);
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(1));
+        var call = Simulator.Client.ChargeAsync(_id);
         await DelayedAsync(1);
 
-        await _processor.PurgeAsync();
-        _clock.Advance(TimeSpan.FromSeconds(1));
+        await Simulator.PurgeAsync();
+        Clock.Advance(TimeSpan.FromSeconds(1));
 
         Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
-        Assert.Equal(1, (await _processor.SummariseAsync()).TotalRequests);
+        Assert.Equal(1, (await Simulator.SummariseAsync()).TotalRequests);
     }
 
     [Theory]
@@ -130,10 +124,10 @@ public sealed class ChargingTests : IAsyncLifetime
         """)]
     public async Task A_malformed_payment_gets_400_and_is_not_stored(string json)
     {
-        using var answer = await _processor.Client.PostAsync("payments", ProcessorRequests.Json(json));
+        using var answer = await Simulator.Client.PostAsync("payments", ProcessorRequests.Json(json));
 
         Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
-        Assert.Empty(await _processor.PaymentsAsync());
+        Assert.Empty(await Simulator.PaymentsAsync());
     }
 
     [Fact]
@@ -142,22 +136,22 @@ public sealed class ChargingTests : IAsyncLifetime
         using var content = ProcessorRequests.Payment(_id);
         content.Headers.ContentType = null;
 
-        using var answer = await _processor.Client.PostAsync("payments", content);
+        using var answer = await Simulator.Client.PostAsync("payments", content);
 
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, answer.StatusCode);
-        Assert.Empty(await _processor.PaymentsAsync());
+        Assert.Empty(await Simulator.PaymentsAsync());
     }
 
     [Fact]
     public async Task A_look_up_finds_the_payment_as_it_is_stored_whatever_the_switches_say()
     {
-        using var unknown = await _processor.Client.LookUpAsync(_id);
-        using var charge = await _processor.Client.ChargeAsync(_id, 19.9m);
+        using var unknown = await Simulator.Client.LookUpAsync(_id);
+        using var charge = await Simulator.Client.ChargeAsync(_id, 19.9m);
         // The switches neither delay a look-up nor fail it.
-        await _processor.SetDelayAsync(TimeSpan.FromHours(1));
-        await _processor.SetFailureAsync(true);
+        await Simulator.SetDelayAsync(TimeSpan.FromHours(1));
+        await Simulator.SetFailureAsync(true);
 
-        using var answer = await _processor.Client.LookUpAsync(_id);
+        using var answer = await Simulator.Client.LookUpAsync(_id);
 
         Assert.Equal(HttpStatusCode.NotFound, unknown.StatusCode);
         Assert.Equal("", await unknown.Content.ReadAsStringAsync());
@@ -171,20 +165,20 @@ public sealed class ChargingTests : IAsyncLifetime
     private async Task AHangUpIsNoticedAsync()
     {
         var sentinel = Guid.NewGuid();
-        await _processor.SetDelayAsync(TimeSpan.Zero);
-        await _processor.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
+        await Simulator.SetDelayAsync(TimeSpan.Zero);
+        await Simulator.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
         using var hangUp = new CancellationTokenSource();
-        var call = _processor.Client.ChargeAsync(sentinel, cancellation: hangUp.Token);
+        var call = Simulator.Client.ChargeAsync(sentinel, cancellation: hangUp.Token);
         await Eventually.HoldsAsync(
-            async () => (await _processor.PaymentsAsync()).ContainsKey(sentinel), "the sentinel is stored");
+            async () => (await Simulator.PaymentsAsync()).ContainsKey(sentinel), "the sentinel is stored");
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
 
         await Eventually.HoldsAsync(
-            async () => (await _processor.CallsAsync()).InFlight <= 1, "the sentinel's hang-up is noticed");
+            async () => (await Simulator.CallsAsync()).InFlight <= 1, "the sentinel's hang-up is noticed");
     }
 
     private Task DelayedAsync(int payments) =>
-        Eventually.HoldsAsync(() => _clock.ArmedTimers == payments, $"{payments} payments are in their delay");
+        Eventually.HoldsAsync(() => Clock.ArmedTimers == payments, $"{payments} payments are in their delay");
 }

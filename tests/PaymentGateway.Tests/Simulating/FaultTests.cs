@@ -1,24 +1,18 @@
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The faults that our own tests set, which the contract does not know.</summary>
-public sealed class FaultTests : IAsyncLifetime
+public sealed class FaultTests : OneSimulator
 {
-    private readonly WatchedClock _clock = new();
     private readonly Guid _id = Guid.NewGuid();
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Theory]
     [InlineData("beforeInsert", false)]
     [InlineData("afterInsert", true)]
     public async Task Reset_resets_the_connection_without_an_answer(string when, bool stored)
     {
-        await _processor.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
+        await Simulator.SetFaultsAsync(new Dictionary<string, string> { [when] = "reset" });
         using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        await socket.ConnectAsync(_processor.BaseAddress.Host, _processor.BaseAddress.Port);
+        await socket.ConnectAsync(Simulator.BaseAddress.Host, Simulator.BaseAddress.Port);
         var body = await ProcessorRequests.Payment(_id).ReadAsStringAsync();
         await socket.SendAsync(Encoding.ASCII.GetBytes(
             "POST /payments HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
@@ -36,10 +30,10 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData("garbage", HttpStatusCode.OK)]
     public async Task A_look_up_may_fail_while_payments_do_not(string fault, HttpStatusCode status)
     {
-        await _processor.SetFaultsAsync(new { lookUp = fault });
+        await Simulator.SetFaultsAsync(new { lookUp = fault });
 
-        using var charged = await _processor.Client.ChargeAsync(_id);
-        using var answer = await _processor.Client.GetAsync($"payments/{_id}");
+        using var charged = await Simulator.Client.ChargeAsync(_id);
+        using var answer = await Simulator.Client.GetAsync($"payments/{_id}");
 
         Assert.Equal((HttpStatusCode.OK, status), (charged.StatusCode, answer.StatusCode));
         Assert.DoesNotContain($"{_id}", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
@@ -48,16 +42,16 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_hang_after_the_insert_ends_when_the_caller_leaves()
     {
-        await _processor.SetFaultsAsync(new { afterInsert = "hang" });
+        await Simulator.SetFaultsAsync(new { afterInsert = "hang" });
         using var hangUp = new CancellationTokenSource();
-        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
+        var call = Simulator.Client.ChargeAsync(_id, cancellation: hangUp.Token);
         await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
 
         await hangUp.CancelAsync();
 
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         await Eventually.HoldsAsync(
-            async () => (await _processor.CallsAsync()).InFlight == 0, "the call has ended");
+            async () => (await Simulator.CallsAsync()).InFlight == 0, "the call has ended");
     }
 
     [Theory]
@@ -65,10 +59,10 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData(false)]
     public async Task A_hang_before_the_insert_stores_when_it_is_cleared_even_if_the_caller_left(bool leaves)
     {
-        await _processor.SetFaultsAsync(new { beforeInsert = "hang" });
+        await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
         using var hangUp = new CancellationTokenSource();
-        var call = _processor.Client.ChargeAsync(_id, cancellation: hangUp.Token);
-        await _processor.HoldsAsync(1);
+        var call = Simulator.Client.ChargeAsync(_id, cancellation: hangUp.Token);
+        await Simulator.HoldsAsync(1);
         Assert.False(await IsStoredAsync());
 
         if (leaves)
@@ -77,7 +71,7 @@ public sealed class FaultTests : IAsyncLifetime
             await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
         }
 
-        await _processor.ClearFaultsAsync();
+        await Simulator.ClearFaultsAsync();
 
         if (!leaves)
             Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
@@ -87,22 +81,22 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task Trickle_stores_the_payment_and_sends_a_byte_each_half_second()
     {
-        await _processor.SetFaultsAsync(new { trickle = true });
-        var call = _processor.Client.ChargeAsync(_id);
-        var start = _clock.GetUtcNow();
+        await Simulator.SetFaultsAsync(new { trickle = true });
+        var call = Simulator.Client.ChargeAsync(_id);
+        var start = Clock.GetUtcNow();
 
         await Eventually.HoldsAsync(
             () =>
             {
-                if (_clock.ArmedTimers == 1)
-                    _clock.Advance(TimeSpan.FromMilliseconds(500));
+                if (Clock.ArmedTimers == 1)
+                    Clock.Advance(TimeSpan.FromMilliseconds(500));
                 return call.IsCompleted;
             },
             "the last byte has come");
 
         using var answer = await call;
         Assert.Equal("""{"message":"payment processed successfully"}""", await answer.Content.ReadAsStringAsync());
-        Assert.True(_clock.GetUtcNow() - start >= TimeSpan.FromSeconds(21));
+        Assert.True(Clock.GetUtcNow() - start >= TimeSpan.FromSeconds(21));
         Assert.True(await IsStoredAsync());
     }
 
@@ -115,9 +109,9 @@ public sealed class FaultTests : IAsyncLifetime
     public async Task A_faulty_answer_has_its_status_and_is_stored_only_when_it_should_be(
         string fault, object value, int status, bool isStored)
     {
-        await _processor.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
+        await Simulator.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
 
-        using var answer = await _processor.Client.ChargeAsync(_id);
+        using var answer = await Simulator.Client.ChargeAsync(_id);
 
         Assert.Equal(status, (int)answer.StatusCode);
         var body = await answer.Content.ReadAsStringAsync();
@@ -133,12 +127,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_fault_with_times_hits_only_so_many_payments()
     {
-        await _processor.SetFaultsAsync(new { tooMany = true, times = 2 });
+        await Simulator.SetFaultsAsync(new { tooMany = true, times = 2 });
 
         var answers = new List<HttpStatusCode>();
         for (var i = 0; i < 3; i++)
         {
-            using var answer = await _processor.Client.ChargeAsync(Guid.NewGuid());
+            using var answer = await Simulator.Client.ChargeAsync(Guid.NewGuid());
             answers.Add(answer.StatusCode);
         }
 
@@ -148,9 +142,9 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_fault_that_is_set_can_be_read_and_cleared()
     {
-        await _processor.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
+        await Simulator.SetFaultsAsync(new { afterInsert = "errorBody", health = "tooMany", times = 7 });
         var set = await ShowAsync();
-        await _processor.ClearFaultsAsync();
+        await Simulator.ClearFaultsAsync();
         var cleared = await ShowAsync();
 
         const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"status\":null";
@@ -166,12 +160,12 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_health_fault_of_429_or_garbage_does_not_use_up_the_window()
     {
-        await _processor.SetFaultsAsync(new { health = "tooMany" });
-        using var refused = await _processor.Client.CheckHealthAsync();
-        await _processor.SetFaultsAsync(new { health = "garbage" });
-        var garbage = await _processor.Client.GetStringAsync("payments/service-health");
-        await _processor.ClearFaultsAsync();
-        using var healthy = await _processor.Client.CheckHealthAsync();
+        await Simulator.SetFaultsAsync(new { health = "tooMany" });
+        using var refused = await Simulator.Client.CheckHealthAsync();
+        await Simulator.SetFaultsAsync(new { health = "garbage" });
+        var garbage = await Simulator.Client.GetStringAsync("payments/service-health");
+        await Simulator.ClearFaultsAsync();
+        using var healthy = await Simulator.Client.CheckHealthAsync();
 
         Assert.Equal(HttpStatusCode.TooManyRequests, refused.StatusCode);
         Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(garbage));
@@ -183,13 +177,13 @@ public sealed class FaultTests : IAsyncLifetime
     [InlineData("lookUp", "payments/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3")]
     public async Task A_health_call_or_a_look_up_can_hang_until_the_fault_is_cleared(string fault, string path)
     {
-        await _processor.SetFaultsAsync(new Dictionary<string, object> { [fault] = "hang" });
+        await Simulator.SetFaultsAsync(new Dictionary<string, object> { [fault] = "hang" });
 
-        var call = _processor.Client.GetAsync(path);
+        var call = Simulator.Client.GetAsync(path);
         await Eventually.HoldsAsync(
-            async () => await _processor.CallsAsync() is { HealthCalls: 1 } or { Lookups: 1 }, "the call is held");
+            async () => await Simulator.CallsAsync() is { HealthCalls: 1 } or { Lookups: 1 }, "the call is held");
         Assert.False(call.IsCompleted);
-        await _processor.ClearFaultsAsync();
+        await Simulator.ClearFaultsAsync();
 
         if (fault == "health")
             Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
@@ -200,13 +194,13 @@ public sealed class FaultTests : IAsyncLifetime
     [Fact]
     public async Task A_stop_does_not_wait_for_calls_that_are_delayed_or_held()
     {
-        var other = await SimulatedProcessor.StartAsync(_clock);
+        var other = await SimulatedProcessor.StartAsync(Clock);
         await other.SetFaultsAsync(new { afterInsert = "hang", times = 1 });
         var held = other.Client.ChargeAsync(_id);
         await Eventually.HoldsAsync(async () => (await other.PaymentsAsync()).Count == 1, "the call is held");
         await other.SetDelayAsync(TimeSpan.FromHours(1));
         var delayed = other.Client.ChargeAsync(Guid.NewGuid());
-        await Eventually.HoldsAsync(() => _clock.ArmedTimers == 1, "the other call is in its delay");
+        await Eventually.HoldsAsync(() => Clock.ArmedTimers == 1, "the other call is in its delay");
 
         // Nothing ends them but the stop: the clock stalls, and the fault is not cleared.
         await other.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(20));
@@ -215,11 +209,11 @@ public sealed class FaultTests : IAsyncLifetime
         await Assert.ThrowsAnyAsync<Exception>(() => delayed);
     }
 
-    private async Task<bool> IsStoredAsync() => (await _processor.PaymentsAsync()).ContainsKey(_id);
+    private async Task<bool> IsStoredAsync() => (await Simulator.PaymentsAsync()).ContainsKey(_id);
 
     private async Task<string> ShowAsync()
     {
-        using var answer = await _processor.SendAdminAsync(HttpMethod.Get, "admin/faults");
+        using var answer = await Simulator.SendAdminAsync(HttpMethod.Get, "admin/faults");
         return await answer.Content.ReadAsStringAsync();
     }
 }

@@ -3,25 +3,18 @@ using ProcessorSimulator.HealthChecking;
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>GET /payments/service-health of the simulator against the contract.</summary>
-public sealed class HealthCheckingTests : IAsyncLifetime
+public sealed class HealthCheckingTests : OneSimulator
 {
     private static readonly TimeSpan Window = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
-    private readonly FakeTimeProvider _clock = new();
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync(_clock);
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
-
     [Fact]
     public async Task The_health_answer_follows_the_switches()
     {
-        await _processor.SetDelayAsync(TimeSpan.FromMilliseconds(100));
-        await _processor.SetFailureAsync(true);
+        await Simulator.SetDelayAsync(TimeSpan.FromMilliseconds(100));
+        await Simulator.SetFailureAsync(true);
 
-        using var answer = await _processor.Client.CheckHealthAsync();
+        using var answer = await Simulator.Client.CheckHealthAsync();
 
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
         Assert.Equal("""{"failing":true,"minResponseTime":100}""", await answer.Content.ReadAsStringAsync());
@@ -30,30 +23,30 @@ public sealed class HealthCheckingTests : IAsyncLifetime
     [Fact]
     public async Task Two_early_calls_wait_for_their_windows_and_a_third_gets_429()
     {
-        using var first = await _processor.Client.CheckHealthAsync();
-        var early = Enumerable.Range(0, 3).Select(_ => _processor.Client.CheckHealthAsync()).ToList();
+        using var first = await Simulator.Client.CheckHealthAsync();
+        var early = Enumerable.Range(0, 3).Select(_ => Simulator.Client.CheckHealthAsync()).ToList();
 
         // One is refused only when two are queued, so from here on both of them are.
         var refused = await Task.WhenAny(early);
         early.Remove(refused);
         Assert.Equal(HttpStatusCode.TooManyRequests, (await refused).StatusCode);
         Assert.Equal("5", (await refused).Headers.GetValues("Retry-After").Single());
-        _clock.Advance(Window);
+        Clock.Advance(Window);
         var second = await Task.WhenAny(early);
         early.Remove(second);
         Assert.Equal(HttpStatusCode.OK, (await second).StatusCode);
         Assert.False(early.Single().IsCompleted);
-        _clock.Advance(Window);
+        Clock.Advance(Window);
         Assert.Equal(HttpStatusCode.OK, (await early.Single()).StatusCode);
 
         // The payments' limiter did not refuse it, so it is not counted there.
-        Assert.Equal(0, (await _processor.CallsAsync()).Refused429);
+        Assert.Equal(0, (await Simulator.CallsAsync()).Refused429);
     }
 
     [Fact]
     public async Task A_caller_that_leaves_the_queue_makes_way_for_another()
     {
-        using var window = new HealthWindow(_clock);
+        using var window = new HealthWindow(Clock);
         using var hangUp = new CancellationTokenSource();
         Assert.True(await window.AcquireAsync(default));
         var leaving = window.AcquireAsync(hangUp.Token).AsTask();
@@ -63,25 +56,25 @@ public sealed class HealthCheckingTests : IAsyncLifetime
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => leaving);
         var late = window.AcquireAsync(default).AsTask();
-        _clock.Advance(Window);
+        Clock.Advance(Window);
 
         Assert.True(await staying.WaitAsync(Deadline));
         Assert.False(late.IsCompleted);
-        _clock.Advance(Window);
+        Clock.Advance(Window);
         Assert.True(await late.WaitAsync(Deadline));
     }
 
     [Fact]
     public async Task Unused_windows_are_not_saved_up()
     {
-        using var window = new HealthWindow(_clock);
+        using var window = new HealthWindow(Clock);
         Assert.True(await window.AcquireAsync(default));
-        _clock.Advance(Window * 4.5);
+        Clock.Advance(Window * 4.5);
 
         Assert.True(await window.AcquireAsync(default));
         var early = window.AcquireAsync(default).AsTask();
         Assert.False(early.IsCompleted);
-        _clock.Advance(Window / 2);
+        Clock.Advance(Window / 2);
         Assert.True(await early.WaitAsync(Deadline));
     }
 }

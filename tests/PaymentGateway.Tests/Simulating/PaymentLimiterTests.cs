@@ -1,42 +1,37 @@
 namespace PaymentGateway.Tests.Simulating;
 
 /// <summary>The limiter of payments and look-ups: 800 in progress, 500 queued.</summary>
-public sealed class PaymentLimiterTests : IAsyncLifetime
+public sealed class PaymentLimiterTests : OneSimulator
 {
     private static readonly TimeSpan Delay = TimeSpan.FromSeconds(1);
 
-    private readonly WatchedClock _clock = new();
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _processor = await SimulatedProcessor.StartAsync(_clock);
-        await _processor.SetDelayAsync(Delay);
+        await base.InitializeAsync();
+        await Simulator.SetDelayAsync(Delay);
     }
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
 
     [Fact]
     public async Task Past_800_in_progress_and_500_queued_a_payment_and_a_look_up_get_429()
     {
         var charges = await ChargeManyAsync(1_300);
 
-        using var payment = await _processor.Client.ChargeAsync(Guid.NewGuid());
-        using var lookUp = await _processor.Client.LookUpAsync(Guid.NewGuid());
+        using var payment = await Simulator.Client.ChargeAsync(Guid.NewGuid());
+        using var lookUp = await Simulator.Client.LookUpAsync(Guid.NewGuid());
 
         Assert.Equal(HttpStatusCode.TooManyRequests, payment.StatusCode);
         Assert.Equal("5", payment.Headers.GetValues("Retry-After").Single());
         Assert.Equal(HttpStatusCode.TooManyRequests, lookUp.StatusCode);
-        var calls = await _processor.CallsAsync();
+        var calls = await Simulator.CallsAsync();
         Assert.Equal((800, 800, 500, 2L), (calls.MaxInFlight, calls.InFlight, calls.Queued, calls.Refused429));
 
-        _clock.Advance(Delay);
+        Clock.Advance(Delay);
         await HoldsAsync(inFlight: 500, queued: 0);
-        await Eventually.HoldsAsync(() => _clock.ArmedTimers == 500, "the queued payments are in their delay");
-        _clock.Advance(Delay);
+        await Eventually.HoldsAsync(() => Clock.ArmedTimers == 500, "the queued payments are in their delay");
+        Clock.Advance(Delay);
 
         Assert.All(await Task.WhenAll(charges), answer => Assert.Equal(HttpStatusCode.OK, answer.StatusCode));
-        Assert.Equal(1_300, (await _processor.PaymentsAsync()).Count);
+        Assert.Equal(1_300, (await Simulator.PaymentsAsync()).Count);
     }
 
     [Fact]
@@ -45,17 +40,17 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
         var id = Guid.NewGuid();
         var charges = await ChargeManyAsync(800);
         using var hangUp = new CancellationTokenSource();
-        var queued = _processor.Client.ChargeAsync(id, cancellation: hangUp.Token);
+        var queued = Simulator.Client.ChargeAsync(id, cancellation: hangUp.Token);
         await HoldsAsync(inFlight: 800, queued: 1);
 
         await hangUp.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => queued);
         await HoldsAsync(inFlight: 800, queued: 0);
-        _clock.Advance(Delay);
+        Clock.Advance(Delay);
 
         await Task.WhenAll(charges);
         await HoldsAsync(inFlight: 0, queued: 0);
-        var payments = await _processor.PaymentsAsync();
+        var payments = await Simulator.PaymentsAsync();
         Assert.Equal(800, payments.Count);
         Assert.DoesNotContain(id, payments);
     }
@@ -65,27 +60,27 @@ public sealed class PaymentLimiterTests : IAsyncLifetime
     {
         var charges = await ChargeManyAsync(801);
 
-        using var health = await _processor.Client.CheckHealthAsync();
-        var summary = await _processor.SummariseAsync();
+        using var health = await Simulator.Client.CheckHealthAsync();
+        var summary = await Simulator.SummariseAsync();
 
         Assert.Equal(HttpStatusCode.OK, health.StatusCode);
         Assert.Equal(0, summary.TotalRequests);
-        _clock.Advance(Delay);
-        await Eventually.HoldsAsync(() => _clock.ArmedTimers == 1, "the queued payment is in its delay");
-        _clock.Advance(Delay);
+        Clock.Advance(Delay);
+        await Eventually.HoldsAsync(() => Clock.ArmedTimers == 1, "the queued payment is in its delay");
+        Clock.Advance(Delay);
         await Task.WhenAll(charges);
     }
 
     private async Task<Task<HttpResponseMessage>[]> ChargeManyAsync(int count)
     {
-        var charges = Enumerable.Range(0, count).Select(_ => _processor.Client.ChargeAsync(Guid.NewGuid())).ToArray();
+        var charges = Enumerable.Range(0, count).Select(_ => Simulator.Client.ChargeAsync(Guid.NewGuid())).ToArray();
         await HoldsAsync(Math.Min(count, 800), Math.Max(count - 800, 0));
         await Eventually.HoldsAsync(
-            () => _clock.ArmedTimers == Math.Min(count, 800), "the payments are in their delay");
+            () => Clock.ArmedTimers == Math.Min(count, 800), "the payments are in their delay");
         return charges;
     }
 
     private Task HoldsAsync(int inFlight, int queued) => Eventually.HoldsAsync(
-        async () => await _processor.CallsAsync() is var calls && calls.InFlight == inFlight && calls.Queued == queued,
+        async () => await Simulator.CallsAsync() is var calls && calls.InFlight == inFlight && calls.Queued == queued,
         $"{inFlight} in progress, {queued} queued");
 }

@@ -4,46 +4,43 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Both lanes as the gateway builds them, without the rest of it.</summary>
-internal sealed class Lanes : IAsyncDisposable
+internal sealed class Lanes : IDisposable
 {
-    private readonly ServiceProvider _services;
+    private readonly GatewayMetrics _metrics;
+    private readonly ServiceProvider _connections;
 
-    private Lanes(ServiceCollection collection)
+    private Lanes(GatewayOptions options, TimeProvider clock)
     {
-        collection.AddSingleton<ILogger<CallGuardHandler>>(Log);
-        _services = collection.BuildServiceProvider();
-        var lanes = _services.GetRequiredService<ProcessorLanes>();
-        (Default, Fallback) = (lanes.Default, lanes.Fallback);
-        Lease = _services.GetRequiredService<Lease>();
+        _metrics = new GatewayMetrics(options);
+        Lease = new Lease(clock, options.Leasing);
+        Lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
+        var services = new ServiceCollection();
+        ProcessorClient.AddConnections(services, options.Settling);
+        _connections = services.BuildServiceProvider();
+        Both = new ProcessorLanes(
+            options, _connections.GetRequiredService<IHttpMessageHandlerFactory>(), Lease, _metrics, clock, Log);
     }
 
-    public ProcessorLane Default { get; }
+    public ProcessorLanes Both { get; }
 
-    public ProcessorLane Fallback { get; }
+    public ProcessorLane Default => Both.Default;
 
-    public LogLines<CallGuardHandler> Log { get; } = new();
+    public ProcessorLane Fallback => Both.Fallback;
+
+    public LogLines<ProcessorClient> Log { get; } = new();
 
     /// <summary>Of the payments' epoch, and held until a test ends it.</summary>
     public Lease Lease { get; }
 
     public static Lanes Build(
-        Uri defaultUrl, Uri fallbackUrl, TimeProvider clock, params (string Key, string? Value)[] settings)
-    {
-        var options = TestSettings.Read(
-        [
-            ("Gateway:Processors:Default:BaseUrl", defaultUrl.AbsoluteUri),
-            ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl.AbsoluteUri), .. settings,
-        ]);
-        var collection = new ServiceCollection();
-        collection.AddSingleton(clock);
-        var lease = new Lease(clock, options.Leasing);
-        lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
-        collection.AddSingleton(lease);
-        collection.AddSingleton<GatewayMetrics>();
-        collection.AddSingleton(options);
-        collection.AddProcessors(options);
-        return new Lanes(collection);
-    }
+        Uri defaultUrl, Uri fallbackUrl, TimeProvider clock, params (string Key, string? Value)[] settings) =>
+        new(
+            TestSettings.Read(
+            [
+                ("Gateway:Processors:Default:BaseUrl", defaultUrl.AbsoluteUri),
+                ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl.AbsoluteUri), .. settings,
+            ]),
+            clock);
 
     /// <summary>A payment whose charge would be sent now.</summary>
     public static Payment NewPayment(long cents = 1990) => new(Guid.NewGuid(), cents, Batches.Noon, 1)
@@ -51,5 +48,10 @@ internal sealed class Lanes : IAsyncDisposable
         RequestedAt = Batches.Noon.AddMicroseconds(123_456),
     };
 
-    public ValueTask DisposeAsync() => _services.DisposeAsync();
+    public void Dispose()
+    {
+        Both.Dispose();
+        _connections.Dispose();
+        _metrics.Dispose();
+    }
 }

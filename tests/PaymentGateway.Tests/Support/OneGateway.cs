@@ -36,3 +36,19 @@ public abstract class OneGateway(params string[] settings) : OwnRig
         Gateway = await Rig.StartGatewayAsync(Clock, settings);
     }
 }
+
+/// <summary>Tests of one processor: each has it anew, on a clock that the test advances.</summary>
+public abstract class OneSimulator(decimal feePerTransaction = 0.05m) : IAsyncLifetime
+{
+    private protected SimulatedProcessor Simulator { get; private set; } = null!;
+
+    private protected WatchedClock Clock { get; } = new();
+
+    /// <summary>The real one where the clock is the client's alone.</summary>
+    private protected virtual TimeProvider SimulatorClock => Clock;
+
+    public virtual async Task InitializeAsync() =>
+        Simulator = await SimulatedProcessor.StartAsync(SimulatorClock, feePerTransaction);
+
+    public virtual async Task DisposeAsync() => await Simulator.DisposeAsync();
+}

@@ -12,7 +12,7 @@ public sealed partial class JsonLogFormatterTests
 
     public JsonLogFormatterTests() => _log = LoggerFactory
         .Create(builder => builder.AddProvider(_lines.NewProvider()).SetMinimumLevel(LogLevel.Trace))
-        .CreateLogger("PaymentGateway.Settling.PaymentParking");
+        .CreateLogger("PaymentGateway.Settling.OwnedPayments");
 
     [Fact]
     public void A_line_has_time_level_category_event_message_and_the_named_values()
@@ -27,7 +27,7 @@ public sealed partial class JsonLogFormatterTests
         Assert.InRange(time, before, DateTime.UtcNow);
         Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", line.GetProperty("time").GetString());
         Assert.Equal("Warning", line.GetProperty("level").GetString());
-        Assert.Equal("PaymentGateway.Settling.PaymentParking", line.GetProperty("category").GetString());
+        Assert.Equal("PaymentGateway.Settling.OwnedPayments", line.GetProperty("category").GetString());
         Assert.Equal(420, line.GetProperty("eventId").GetInt32());
         Assert.Equal("Parked", line.GetProperty("event").GetString());
         Assert.Equal($"Payment {Id}, 7, 00:00:01.5000000, Default", line.GetProperty("message").GetString());

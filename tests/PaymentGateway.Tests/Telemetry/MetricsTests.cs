@@ -103,7 +103,7 @@ public sealed class MetricsTests : IAsyncLifetime
         Assert.Equal(2, samples["backlog_payments"]);
         Assert.Equal((0, 0), (samples["payments_parked_total"], samples["lease_lost_total"]));
 
-        await second.Part<PaymentParking>().ParkAsync(
+        await second.Part<OwnedPayments>().ParkAsync(
             new Payment(Guid.NewGuid(), 1990, Batches.Noon, second.Part<Lease>().Epoch), "a test");
         await _rig.Database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
 

@@ -18,12 +18,12 @@ public sealed partial class TextLogFormatterTests
     {
         using var factory = NewFactory();
 
-        var log = factory.CreateLogger("PaymentGateway.Settling.PaymentParking");
+        var log = factory.CreateLogger("PaymentGateway.Settling.OwnedPayments");
         Said(log, level, "zwölf");
 
         Assert.Matches(
             @"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z " + name
-                + @": PaymentGateway\.Settling\.PaymentParking\[420\] It said: zwölf\n$",
+                + @": PaymentGateway\.Settling\.OwnedPayments\[420\] It said: zwölf\n$",
             _lines.Lines.Single());
     }
 

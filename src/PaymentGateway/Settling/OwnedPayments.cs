@@ -1,22 +1,39 @@
 using System.Data.Common;
 using PaymentGateway.Leasing;
+using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Sets payments aside that cannot be settled by trying again, so that they are in nobody's way. Any thread.
+/// Which payments this instance owns, whether it may charge them now, and how each leaves it: settled, parked or
+/// dropped. Any thread.
 /// </summary>
-internal sealed partial class PaymentParking(
-    ParkedStore store, UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<PaymentParking> log)
+internal sealed partial class OwnedPayments(
+    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, GatewayMetrics metrics,
+    TimeProvider clock, ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
     private readonly OutageLog _outage = new();
 
-    /// <summary>Parks a payment, again and again until it is written; it stays unsettled until then.</summary>
+    /// <summary>False: the lease is not held at this moment, or the ledger is behind.</summary>
+    public bool MayCharge => lease.IsHeld && outcomes.HasCapacity;
+
+    /// <summary>False for good: it was purged, or its epoch was lost and others adopt it.</summary>
+    public bool Contains(Payment payment) => !payment.Purged && lease.Owns(payment);
+
+    /// <summary>A processor has stored it; amount and UTC requestedAt are the processor's.</summary>
+    public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
+        outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
+
+    /// <summary>It is not owned any more.</summary>
+    public void Drop(Payment payment) => unsettled.Remove(payment);
+
+    /// <summary>
+    /// Sets a payment aside that trying again cannot settle: again and again until it is written, unsettled until then.
+    /// </summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
         Log.Parked(log, payment, reason);
@@ -24,7 +41,7 @@ internal sealed partial class PaymentParking(
         {
             try
             {
-                await store.ParkAsync(new ParkArgs(
+                await parked.ParkAsync(new ParkArgs(
                     payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
                 unsettled.Remove(payment);
                 _outage.Succeed();
