@@ -22,7 +22,7 @@ public sealed class ChaosReasonsTests
     [InlineData(ChaosKind.KillBoth, ChaosStep.Both, ChaosReason.Parts)]
     [InlineData(ChaosKind.Reload, "nginx", ChaosReason.None)]
     public void A_fault_during_a_late_payment_is_its_reason(ChaosKind kind, string target, ChaosReason reason) =>
-        Assert.Equal(reason, ChaosReasons.Of(Late, [new(kind, target, Noon.AddSeconds(-1), Noon.AddSeconds(1))]));
+        Assert.Equal(reason, ChaosReasons.Of(Late, [Fault(kind, target, -1, 1)]));
 
     [Theory]
     [InlineData(ChaosKind.Slow, ChaosStep.Default, -9, -3)]
@@ -32,7 +32,7 @@ public sealed class ChaosReasonsTests
     [InlineData(ChaosKind.Pause, GatewaySystem.First, 1, 5)]
     public void A_fault_that_was_over_before_the_charge_or_began_after_its_answer_is_no_reason(
         ChaosKind kind, string target, int from, int to) => Assert.Equal(
-        ChaosReason.None, ChaosReasons.Of(Late, [new(kind, target, Noon.AddSeconds(from), Noon.AddSeconds(to))]));
+        ChaosReason.None, ChaosReasons.Of(Late, [Fault(kind, target, from, to)]));
 
     [Theory]
     [InlineData(14, ChaosReason.Processor)]
@@ -40,7 +40,7 @@ public sealed class ChaosReasonsTests
     public void A_payment_unsettled_for_longer_than_the_damage_of_its_fault_lasts_has_no_reason(
         int seenAfter, ChaosReason reason)
     {
-        var fault = new ChaosDone(ChaosKind.StoredThenReset, ChaosStep.Default, Noon.AddSeconds(-1), Noon.AddSeconds(1));
+        var fault = Fault(ChaosKind.StoredThenReset, ChaosStep.Default, -1, 1);
 
         Assert.Equal(reason, ChaosReasons.Of(Late with { SeenAt = Noon.AddSeconds(seenAfter) }, [fault]));
     }
@@ -48,8 +48,8 @@ public sealed class ChaosReasonsTests
     [Fact]
     public void A_second_fault_explains_only_what_the_first_one_has_delayed()
     {
-        var first = new ChaosDone(ChaosKind.StoredThenReset, ChaosStep.Default, Noon.AddSeconds(-1), Noon.AddSeconds(1));
-        var second = new ChaosDone(ChaosKind.Outage, ChaosStep.Default, Noon.AddSeconds(3), DateTime.MaxValue);
+        var first = Fault(ChaosKind.StoredThenReset, ChaosStep.Default, -1, 1);
+        var second = Fault(ChaosKind.Outage, ChaosStep.Default, 3, 3) with { To = DateTime.MaxValue };
         var late = Late with { SeenAt = Noon.AddMinutes(1) };
 
         Assert.Equal(ChaosReason.Processor, ChaosReasons.Of(late, [second, first]));
@@ -65,7 +65,7 @@ public sealed class ChaosReasonsTests
     [Fact]
     public void A_stalled_machine_lets_a_fault_hit_a_charge_for_longer()
     {
-        var fault = new ChaosDone(ChaosKind.Outage, ChaosStep.Default, Noon.AddSeconds(1), Noon.AddSeconds(5));
+        var fault = Fault(ChaosKind.Outage, ChaosStep.Default, 1, 5);
 
         Assert.Equal(ChaosReason.None, ChaosReasons.Of(Late, [fault]));
         Assert.Equal(
@@ -93,4 +93,7 @@ public sealed class ChaosReasonsTests
                 Assert.True(judged > 40, $"seed {seed}, durable {durable}: {judged} tenths of a second");
             }
     }
+
+    private static ChaosDone Fault(ChaosKind kind, string target, int from, int to) =>
+        new(kind, target, Noon.AddSeconds(from), Noon.AddSeconds(to));
 }

@@ -16,7 +16,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private const string Postgres = "postgres";
     private const string Nginx = "nginx";
 
-    /// <summary>So that there always are charges in flight when something dies.</summary>
+    // So that there always are charges in flight when something dies.
     private static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
 
     // What was in flight when a processor began to fail is no retry.
@@ -50,7 +50,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     }
 
     public string Journal => string.Join('\n', Done.Select(one =>
-        $"{(one.From - _began).TotalSeconds,6:0.0} to {(one.To - _began).TotalSeconds,6:0.0} s  {one.Kind} {one.Target}"));
+        $"{(one.From - _began).TotalSeconds,6:0.0} to {(one.To - _began).TotalSeconds,6:0.0} s  "
+        + $"{one.Kind} {one.Target}"));
 
     public async Task ToTheEndAsync()
     {
