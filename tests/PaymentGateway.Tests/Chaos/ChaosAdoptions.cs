@@ -1,5 +1,3 @@
-using System.Data.Common;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An instance that was killed, what it carried then, and how soon others began with what it left.</summary>
@@ -41,8 +39,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     /// <summary>The instance that has taken most payments of late; the first while nobody can say.</summary>
     public async Task<string> FindLoadedAsync()
     {
-        var epochs = await TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
-        return epochs.MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
+        return (await EpochsAsync()).MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
             ? GatewaySystem.Second
             : GatewaySystem.First;
     }
@@ -50,24 +47,18 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     /// <summary>Notes what an instance carries, kills it, and goes on watching what it left.</summary>
     public async Task KillAsync(string part, Func<Task> killAsync)
     {
-        var epochs = await TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
+        var epochs = await EpochsAsync();
         var at = DateTime.UtcNow;
         await killAsync();
         // Without an answer of the database nobody knows what it carried.
-        if (epochs.LastOrDefault(epoch => epoch.IsOf(part)) is not { } dead
-            || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(dead.Epoch)) is not { } left)
-        {
-            lock (_kills)
-                _kills.Add(new ChaosKill(part, at, 0, 0));
-            return;
-        }
-
-        var kill = new ChaosKill(part, at, dead.Taken, left);
+        var dead = epochs.LastOrDefault(epoch => epoch.IsOf(part));
+        var left = dead is null ? null : await CountUnsettledOfAsync(dead.Epoch);
+        var kill = left is null ? new ChaosKill(part, at, 0, 0) : new ChaosKill(part, at, dead!.Taken, left.Value);
         lock (_kills)
         {
             _kills.Add(kill);
-            if (left > 0)
-                _watching.Add(WatchAsync(kill, dead.Epoch));
+            if (kill.Left > 0)
+                _watching.Add(WatchAsync(kill, dead!.Epoch));
         }
     }
 
@@ -84,8 +75,8 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         while (true)
         {
             await Task.Delay(PollInterval);
-            if (await TryAsync(database.RenewalsAsync) is not { } renewals
-                || await TryAsync(async () => (long?)await database.CountUnsettledOfAsync(epoch)) is not { } left)
+            if (await ChaosDatabase.TryAsync(database.RenewalsAsync) is not { } renewals
+                || await CountUnsettledOfAsync(epoch) is not { } left)
                 continue;
 
             foreach (var (survivor, at) in renewals.Where(one => one.Key != epoch))
@@ -105,16 +96,9 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         }
     }
 
-    private static async Task<T?> TryAsync<T>(Func<Task<T>> askAsync)
-    {
-        try
-        {
-            return await askAsync();
-        }
-        catch (Exception unavailable) when (
-            unavailable is DbException or TimeoutException or OperationCanceledException)
-        {
-            return default;
-        }
-    }
+    private async Task<List<ChaosEpoch>> EpochsAsync() =>
+        await ChaosDatabase.TryAsync(() => database.EpochsAsync(DateTime.UtcNow - OfLate)) ?? [];
+
+    private Task<long?> CountUnsettledOfAsync(int epoch) =>
+        ChaosDatabase.TryAsync<long?>(async () => await database.CountUnsettledOfAsync(epoch));
 }

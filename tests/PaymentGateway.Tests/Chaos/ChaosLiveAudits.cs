@@ -1,11 +1,4 @@
-using System.Data.Common;
-
 namespace PaymentGateway.Tests.Chaos;
-
-/// <summary>A payment that a processor has had for longer than the audit's 1.5 s and the ledger has not.</summary>
-/// <param name="Processor">Where it is stored.</param>
-/// <param name="Owner">Whose it is; null when that is not known any more.</param>
-public sealed record ChaosLate(Guid Id, string Processor, DateTime RequestedAt, DateTime SeenAt, ChaosOwner? Owner);
 
 /// <summary>
 /// The official audit while everything breaks: windows from 15 s to 1.5 s before now, asked of the ledger, the gateway
@@ -18,7 +11,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     private static readonly TimeSpan Reach = TimeSpan.FromSeconds(15);
     private static readonly TimeSpan Allowed = TimeSpan.FromSeconds(1.5);
 
-    private readonly Dictionary<Guid, ChaosLate> _late = [];
+    // Of one payment as many as there were audits that missed it.
+    private readonly List<ChaosLate> _sightings = [];
     private readonly List<string> _problems = [];
     private readonly Queue<TimeSpan> _stalls = new();
 
@@ -26,11 +20,9 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
 
     public int Alike { get; private set; }
 
-    /// <summary>Payments that were late for what was done to their processor.</summary>
-    public int ByProcessor { get; private set; }
-
-    /// <summary>Payments that were late for what was done to their owner, or to its database.</summary>
-    public int ByParts { get; private set; }
+    /// <summary>Every payment that was late, by its reason; known when the run is closed.</summary>
+    public ILookup<ChaosReason, ChaosLate> Late { get; private set; } =
+        Array.Empty<ChaosLate>().ToLookup(_ => ChaosReason.None);
 
     public IEnumerable<string> Problems => Taken > 0 ? _problems : _problems.Append("no live audit could be taken");
 
@@ -39,14 +31,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
         while (!end.IsCompleted)
         {
             await Task.WhenAny(end, Task.Delay(Interval));
-            try
-            {
-                await TakeAsync();
-            }
-            catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
-            {
-                // The database is being broken, so nobody can say what the ledger holds.
-            }
+            // While the database is being broken nobody can say what the ledger holds.
+            await ChaosDatabase.TryAsync(TakeAsync);
         }
     }
 
@@ -54,30 +40,22 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     public void Close()
     {
         var everything = done();
-        foreach (var one in _late.Values)
-            switch (ChaosReasons.Of(one, everything))
-            {
-                case ChaosReason.Processor:
-                    ByProcessor++;
-                    break;
-                case ChaosReason.Parts:
-                    ByParts++;
-                    break;
-                default:
-                    _problems.Add($"the ledger is behind for no reason: {one}");
-                    break;
-            }
+        Late = _sightings.Select(late => (Late: late, Reason: ChaosReasons.Of(late, everything)))
+            .GroupBy(one => one.Late.Id, (_, sightings) => sightings.MinBy(one => one.Reason))
+            .ToLookup(one => one.Reason, one => one.Late);
+        _problems.AddRange(Late[ChaosReason.None].Select(late => $"the ledger is behind for no reason: {late}"));
     }
 
-    private async Task TakeAsync()
+    private async Task<bool> TakeAsync()
     {
         var began = Stopwatch.StartNew();
         var now = DateTimeOffset.UtcNow;
         now = now.AddTicks(-(now.Ticks % TimeSpan.TicksPerMillisecond));
         // A machine that is slow with the audit itself is as slow with what the audit is about.
-        var (from, to) = (now - Reach, now - Allowed - Stall());
+        var stall = Stall();
+        var (from, to) = (now - Reach, now - Allowed - stall);
         var ledger = await database.LedgerAsync(from, to);
-        var asking = AskAsync(from, to);
+        var asking = ChaosAudits.AskAsync(system.Client, from, to);
         var byDefault = system.Default.PaymentsAsync(from, to);
         var byFallback = system.Fallback.PaymentsAsync(from, to);
         List<ChaosLate> missing =
@@ -85,7 +63,8 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
             .. Missing(await byDefault, ChaosStep.Default), .. Missing(await byFallback, ChaosStep.Fallback),
         ];
         Taken++;
-        if (await asking is { } summed && summed < ledger.Count)
+        if (await asking is { } summary
+            && summary.Default.TotalRequests + summary.Fallback.TotalRequests is var summed && summed < ledger.Count)
             _problems.Add($"audit {from:O} to {to:O}: the summary says {summed}, its ledger had {ledger.Count} before");
         if (missing.Count == 0)
             Alike++;
@@ -94,10 +73,11 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
         _stalls.Enqueue(2 * began.Elapsed);
         if (_stalls.Count > Reach / Interval)
             _stalls.Dequeue();
+        return true;
 
         IEnumerable<ChaosLate> Missing(IReadOnlyDictionary<Guid, ProcessorPayment> stored, string processor) =>
-            stored.Values.Where(payment => !ledger.ContainsKey(payment.CorrelationId)).Select(payment => new ChaosLate(
-                payment.CorrelationId, processor, payment.RequestedAt.UtcDateTime, now.UtcDateTime, null));
+            stored.Values.Where(payment => !ledger.Contains(payment.CorrelationId)).Select(payment => new ChaosLate(
+                payment.CorrelationId, processor, payment.RequestedAt.UtcDateTime, now.UtcDateTime, stall, null));
     }
 
     // Whole milliseconds: bounds between two microseconds are cut here and there in another way.
@@ -107,12 +87,6 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     private async Task NoteAsync(List<ChaosLate> missing)
     {
         var owners = await database.OwnersAsync(missing.Select(one => one.Id));
-        foreach (var one in missing)
-            _late.TryAdd(one.Id, one with { Owner = owners.GetValueOrDefault(one.Id) });
+        _sightings.AddRange(missing.Select(one => one with { Owner = owners.GetValueOrDefault(one.Id) }));
     }
-
-    private async Task<long?> AskAsync(DateTimeOffset from, DateTimeOffset to) =>
-        await ChaosAudit.AskAsync(system.Client, from, to) is { } summary
-            ? summary.Default.TotalRequests + summary.Fallback.TotalRequests
-            : null;
 }

@@ -98,7 +98,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
     {
         var paused = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
         var pid = system.PidOf(paused);
-        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+        Posix.Send(pid, Signal.Stop);
         try
         {
             await PurgeAsync("instance paused", Other(paused), Other(paused));
@@ -106,7 +106,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         }
         finally
         {
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+            Posix.Send(pid, Signal.Continue);
         }
     }
 

@@ -8,32 +8,58 @@ public enum ChaosReason
     Parts, // Its owner, or that one's database, was broken meanwhile, or it had another owner before.
 }
 
-/// <summary>Looks for a reason among all that was done.</summary>
+/// <summary>A payment that a processor has had for longer than the audit's 1.5 s and the ledger has not.</summary>
+/// <param name="Processor">Where it is stored.</param>
+/// <param name="Stall">What the machine held up the audit, and perhaps the charge.</param>
+/// <param name="Owner">Whose it is; null when that is not known any more.</param>
+public sealed record ChaosLate(
+    Guid Id, string Processor, DateTime RequestedAt, DateTime SeenAt, TimeSpan Stall, ChaosOwner? Owner);
+
+/// <summary>
+/// Looks for a reason among all that was done. A fault explains a late payment only when it hit the charge in flight or
+/// the outcome that waited, and only until its damage is mended; later faults may hit what an earlier one has delayed.
+/// </summary>
 public static class ChaosReasons
 {
-    // A doubt that began at the end of a fault: the call's time limit, and the longest back-off after it.
-    private static readonly TimeSpan DoubtTakes = ChaosSchedule.CallTimeout + TimeSpan.FromSeconds(6);
+    // Where nothing slows it; connections that a fault has broken are made anew as soon.
+    private static readonly TimeSpan ChargeTakes = TimeSpan.FromSeconds(0.5);
 
     // Until broken connections are made anew, a lease is taken again, and what waited is written.
-    private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(4);
+    private static readonly TimeSpan PartSettles = TimeSpan.FromSeconds(4);
+
+    // A doubt: the look-up that has begun, the Retry-After of a full limiter, and the longest back-off.
+    private static readonly TimeSpan MendingMax = ChaosSchedule.CallTimeout + TimeSpan.FromSeconds(5 + 6);
 
     public static ChaosReason Of(ChaosLate late, IReadOnlyList<ChaosDone> done)
     {
-        if (done.Any(one => IsOfProcessor(one, late.Processor)
-            && one.Touches(late.RequestedAt, late.SeenAt, DoubtTakes)))
-            return ChaosReason.Processor;
-
         // Without an owner a crash or a purge took its payment along.
-        if (late.Owner is not { } owner || owner.ChangedHands)
+        if (late.Owner is not { ChangedHands: false } owner)
             return ChaosReason.Parts;
 
-        return done.Any(one => IsOfOwner(one, owner) && one.Touches(late.RequestedAt, late.SeenAt, PartTakes))
-            ? ChaosReason.Parts
-            : ChaosReason.None;
+        var (reason, explainedUntil) = (ChaosReason.None, late.RequestedAt + ChargeTakes + late.Stall);
+        foreach (var one in done.OrderBy(one => one.From))
+        {
+            var isOfProcessor = IsOfProcessor(one, late.Processor);
+            if ((!isOfProcessor && !IsOfOwner(one, owner))
+                || !one.Touches(late.RequestedAt, explainedUntil, isOfProcessor ? Settles(one) : PartSettles))
+                continue;
+
+            if (reason == ChaosReason.None)
+                reason = isOfProcessor ? ChaosReason.Processor : ChaosReason.Parts;
+            if (one.MendedAt(MendingMax) is var mended && mended > explainedUntil)
+                explainedUntil = mended;
+        }
+
+        return late.SeenAt <= explainedUntil ? reason : ChaosReason.None;
     }
 
+    // What a slow processor has taken may fill its limiter still.
+    private static TimeSpan Settles(ChaosDone one) =>
+        one.Kind == ChaosKind.Slow ? TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs) : ChargeTakes;
+
     private static bool IsOfProcessor(ChaosDone one, string processor) =>
-        one.Target == processor || one.Target == ChaosStep.Both && one.Kind >= ChaosKind.Outage;
+        one.Target == processor || (one.Target == ChaosStep.Both && one.Kind >= ChaosKind.Outage)
+        || (one.Kind == ChaosKind.PauseInOutage && processor == ChaosStep.Default);
 
     private static bool IsOfOwner(ChaosDone one, ChaosOwner owner) => one.Kind switch
     {

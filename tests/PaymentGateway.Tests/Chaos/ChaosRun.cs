@@ -13,12 +13,11 @@ public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Withi
 /// <summary>Does to a system what the schedule says, each of its three lines in order.</summary>
 public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDisposable
 {
-    private const int Hangup = 1;
     private const string Postgres = "postgres";
     private const string Nginx = "nginx";
 
-    /// <summary>So that there always are charges in flight when something dies.</summary>
-    public static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
+    // So that there always are charges in flight when something dies.
+    private static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
 
     // What was in flight when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
@@ -29,7 +28,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private readonly List<ChaosDone> _done = [];
     private readonly Stopwatch _clock = new();
     private readonly SemaphoreSlim _processorsAreMine = new(1);
-    private readonly List<string> _journal = [];
+    private DateTime _began;
 
     public ChaosAdoptions Adoptions { get; } = new(new ChaosDatabase(system));
 
@@ -50,17 +49,13 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    public string Journal
-    {
-        get
-        {
-            lock (_journal)
-                return string.Join('\n', _journal);
-        }
-    }
+    public string Journal => string.Join('\n', Done.Select(one =>
+        $"{(one.From - _began).TotalSeconds,6:0.0} to {(one.To - _began).TotalSeconds,6:0.0} s  "
+        + $"{one.Kind} {one.Target}"));
 
     public async Task ToTheEndAsync()
     {
+        _began = DateTime.UtcNow;
         _clock.Start();
         await HealAsync(ChaosStep.Both);
         await Task.WhenAll(
@@ -73,10 +68,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         system.Relays.HealAll();
         foreach (var processor in Chosen(ChaosStep.Both))
-        {
-            await HealAsync(processor);
-            await processor.SetDelayAsync(TimeSpan.Zero);
-        }
+            await processor.HealAsync();
 
         // Only a schedule that broke off has left anything to start.
         foreach (var part in new[] { Postgres, GatewaySystem.First, GatewaySystem.Second, Nginx })
@@ -116,16 +108,12 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             var step = planned.Target == ChaosStep.Loaded
                 ? planned with { Target = await Adoptions.FindLoadedAsync() }
                 : planned;
-            var began = _clock.Elapsed;
             var doing = new ChaosDone(step.Kind, step.Target, DateTime.UtcNow, DateTime.MaxValue);
             lock (_done)
                 _done.Add(doing);
             await doItAsync(step);
             lock (_done)
                 _done[_done.IndexOf(doing)] = doing with { To = DateTime.UtcNow };
-            lock (_journal)
-                _journal.Add(
-                    $"{began.TotalSeconds,6:0.0} to {_clock.Elapsed.TotalSeconds,6:0.0} s  {step.Kind} {step.Target}");
         }
     }
 
@@ -143,9 +131,9 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         ChaosKind.Terminate => StoppedAsync(step, step.Target, () => system.StopAsync(step.Target)),
         ChaosKind.DatabaseRestart => StoppedAsync(step, Postgres, () => system.StopAsync(Postgres)),
         ChaosKind.DatabaseCrash => StoppedAsync(step, Postgres, CrashAsync),
-        ChaosKind.FrozenDatabase => FreezeAsync(step),
+        ChaosKind.FrozenDatabase => FreezeAsync(step, system.Database.Freeze, system.Database.Thaw),
         ChaosKind.StalledBackend => StallAsync(step),
-        ChaosKind.Reload => ReloadAsync(),
+        ChaosKind.Reload => Task.FromResult(Posix.Send(system.PidOf(Nginx), Signal.Hangup)),
         _ => throw new InvalidOperationException($"{step.Kind} is for processors"),
     };
 
@@ -170,16 +158,19 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await system.StartAsync(step.Target);
     }
 
-    private static async Task FreezeAsync(ChaosStep step, int pid)
+    private static Task FreezeAsync(ChaosStep step, int pid) => FreezeAsync(
+        step, () => Posix.Send(pid, Signal.Stop), () => Posix.Send(pid, Signal.Continue));
+
+    private static async Task FreezeAsync(ChaosStep step, Action freeze, Action thaw)
     {
-        GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Stop);
+        freeze();
         try
         {
             await PassAsync(step.Hold);
         }
         finally
         {
-            GatewaySystemInstance.Signal(pid, GatewaySystemInstance.Continue);
+            thaw();
         }
     }
 
@@ -210,19 +201,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await system.StartAsync(part);
     }
 
-    private async Task FreezeAsync(ChaosStep step)
-    {
-        system.Database.Freeze();
-        try
-        {
-            await PassAsync(step.Hold);
-        }
-        finally
-        {
-            system.Database.Thaw();
-        }
-    }
-
     private async Task StallAsync(ChaosStep step)
     {
         List<int> backends = [];
@@ -235,12 +213,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     {
         await system.Database.CrashAsync();
         await system.StopAsync(Postgres);
-    }
-
-    private Task ReloadAsync()
-    {
-        GatewaySystemInstance.Signal(system.PidOf(Nginx), Hangup);
-        return Task.CompletedTask;
     }
 
     private async Task DisturbAsync(ChaosStep step)
@@ -320,14 +292,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private async Task HealAsync(string target)
     {
         foreach (var processor in Chosen(target))
-            await HealAsync(processor);
-    }
-
-    private static async Task HealAsync(SimulatedProcessor processor)
-    {
-        await processor.ClearFaultsAsync();
-        await processor.SetDelayAsync(RestDelay);
-        await processor.SetFailureAsync(false);
+            await processor.HealAsync(RestDelay);
     }
 
     private IEnumerable<SimulatedProcessor> Chosen(string target) => target switch

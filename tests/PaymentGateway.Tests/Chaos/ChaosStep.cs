@@ -67,9 +67,11 @@ public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, Dat
     private bool BreaksInstance => Kind is ChaosKind.Kill or ChaosKind.KillBoth
         or ChaosKind.Pause or ChaosKind.PauseInOutage or ChaosKind.Terminate;
 
+    /// <summary>When its damage is mended; never while it lasts.</summary>
+    public DateTime MendedAt(TimeSpan mending) => To == DateTime.MaxValue ? To : To + mending;
+
     /// <summary>Whether it, or the mending of so long after it, was there at some time between these.</summary>
-    public bool Touches(DateTime from, DateTime to, TimeSpan mending) =>
-        From < to && (To == DateTime.MaxValue || To + mending > from);
+    public bool Touches(DateTime from, DateTime to, TimeSpan mending) => From < to && MendedAt(mending) > from;
 
     /// <summary>
     /// Whether it may have held up those who adopt what a part left that was killed then; no limit is held where

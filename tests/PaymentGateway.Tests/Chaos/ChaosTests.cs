@@ -47,8 +47,8 @@ public sealed class ChaosTests(ITestOutputHelper output)
         var caused = await run.CausedAsync(settings.Length, load.Ledger);
         problems.AddRange(
             [.. verdict.Problems, .. audits.Problems, .. live.Problems, .. ChaosFloors.Missed(caused)]);
-        await ledger.AddRunAsync(settings, schedule, system, run, load, audits, verdict);
-        ledger.AddCaused(caused, run, live);
+        await ledger.AddRunAsync(settings, schedule, system, run, load, caused, verdict);
+        ledger.AddAudits(audits, live);
         if (settings.Purges)
         {
             var purges = new ChaosPurges(system, settings.Seed);

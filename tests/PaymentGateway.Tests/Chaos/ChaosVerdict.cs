@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What is wrong after a run, if anything, and how many payments were lost or charged twice.</summary>
-public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, IReadOnlyList<string> Problems)
+/// <summary>What is wrong after a run, if anything.</summary>
+public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Problems)
 {
     /// <summary>
     /// A lease expires after three renewals; a survivor that was broken itself waits three more until it is steady; the
@@ -15,7 +15,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
     /// <summary>Waits until everything is settled; then compares every single payment.</summary>
     public static async Task<ChaosVerdict> FindAsync(GatewaySystem system, LoadLedger ledger)
     {
-        var drain = await new ChaosDrain(system).WaitAsync(() => IsDrainedAsync(system, ledger));
+        var drain = await new ChaosDrain(system).WaitAsync(() => LedgerCheck.IsDrainedAsync(system, ledger));
         var problems = await LedgerCheck.CompareAsync(system, ledger);
         if (drain.Why is { } why)
         {
@@ -23,40 +23,27 @@ public sealed record ChaosVerdict(TimeSpan Drained, int Lost, int ChargedTwice, 
             problems.AddRange(await new ChaosDatabase(system).DescribeUnsettledAsync());
         }
 
-        var settlements = await system.Database.SettlementsAsync();
-        var byDefault = await system.Default.PaymentsAsync();
-        var byFallback = await system.Fallback.PaymentsAsync();
-        var lost = ledger.Entries.Count(entry => entry.Outcome == LoadOutcome.Acknowledged
-            && (!settlements.ContainsKey(entry.Id)
-                || !byDefault.ContainsKey(entry.Id) && !byFallback.ContainsKey(entry.Id)));
-        var twice = byDefault.Keys.Count(byFallback.ContainsKey);
-        return new ChaosVerdict(drain.Took, lost, twice, problems);
+        return new ChaosVerdict(drain.Took, problems);
     }
 
     /// <summary>Adds what took too long or was asked too often.</summary>
     /// <param name="kills">Those of a run; only where the database was steady, a limit can be held.</param>
     public ChaosVerdict Judge(
-        IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills, IEnumerable<ChaosDeadCalls> deadCalls) => this with
-        {
-            Problems =
-        [
-            .. Problems,
-            .. kills.Where(one => IsJudged(one.Kill, one.DatabaseWasSteady) && IsLate(one.Kill)).Select(one =>
-                $"{one.Kill.Part}, killed {one.Kill.At:O}: of {one.Kill.Left} payments none was adopted within "
-                + $"{one.Kill.Renewals} renewals of a survivor"),
-            .. deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax)
-                .Select(one => $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
-                    + string.Join(' ', one.BySecond)),
-        ],
-        };
+        IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills, IEnumerable<ChaosDeadCalls> deadCalls)
+    {
+        var late = kills.Where(one => IsJudged(one.Kill, one.DatabaseWasSteady) && IsLate(one.Kill)).Select(one =>
+            $"{one.Kill.Part}, killed {one.Kill.At:O}: of {one.Kill.Left} payments none was adopted within "
+            + $"{one.Kill.Renewals} renewals of a survivor");
+        var often = deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax).Select(one =>
+            $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
+            + string.Join(' ', one.BySecond));
+        return this with { Problems = [.. Problems, .. late, .. often] };
+    }
 
     /// <summary>Whether the limit on adoption says anything of a kill.</summary>
     public static bool IsJudged(ChaosKill kill, bool databaseWasSteady) => databaseWasSteady && kill.Left > 0;
 
     private static bool IsLate(ChaosKill kill) => kill.AdoptedAt is null || kill.Renewals > AdoptionRenewalsMax;
-
-    private static async Task<bool> IsDrainedAsync(GatewaySystem system, LoadLedger ledger) =>
-        await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
 }
 
 /// <summary>

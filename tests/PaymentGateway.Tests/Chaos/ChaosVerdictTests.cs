@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Chaos;
 /// <summary>What is adopted late or asked too often is red.</summary>
 public sealed class ChaosVerdictTests
 {
-    private static readonly ChaosVerdict Nothing = new(TimeSpan.Zero, 0, 0, []);
+    private static readonly ChaosVerdict Nothing = new(TimeSpan.Zero, []);
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
     private static readonly ChaosKill Adopted = new(
         GatewaySystem.First, Noon, Taken: 120, Left: 30, Noon.AddSeconds(4), Noon.AddSeconds(4),

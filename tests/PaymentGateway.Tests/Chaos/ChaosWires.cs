@@ -1,5 +1,3 @@
-using System.Data.Common;
-
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>What a fault of a connection did: bytes lost, pieces delayed, connections or statements cut off.</summary>
@@ -47,15 +45,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
         var (cutOff, until) = (0L, DateTime.UtcNow + hold);
         while (DateTime.UtcNow < until)
         {
-            try
-            {
-                cutOff += await database.TerminateActiveAsync();
-            }
-            catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
-            {
-                // It is being broken by another line.
-            }
-
+            cutOff += await ChaosDatabase.TryAsync(database.TerminateActiveAsync);
             await Task.Delay(PollInterval);
         }
 

@@ -120,12 +120,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         string[] stopped = [.. new[] { First, Second }.Where(part => !Runs(part))];
         if (stopped.Length > 0)
             await StartAsync(stopped);
-        foreach (var processor in new[] { Default, Fallback })
-        {
-            await processor.ClearFaultsAsync();
-            await processor.SetDelayAsync(TimeSpan.Zero);
-            await processor.SetFailureAsync(false);
-        }
+        await Default.HealAsync();
+        await Fallback.HealAsync();
 
         var probes = new LoadLedger();
         foreach (var instance in RunningInstances())

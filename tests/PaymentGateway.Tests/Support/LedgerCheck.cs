@@ -41,7 +41,7 @@ public static class LedgerCheck
         return differences;
     }
 
-    private static async Task<bool> IsDrainedAsync(IComparedSystem system, LoadLedger ledger) =>
+    public static async Task<bool> IsDrainedAsync(IComparedSystem system, LoadLedger ledger) =>
         await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
 
     private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)

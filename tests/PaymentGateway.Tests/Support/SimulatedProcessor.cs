@@ -75,6 +75,14 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         (await _admin.GetFromJsonAsync<JsonElement>("admin/faults")).TryGetProperty("times", out var times)
         && times.ValueKind == JsonValueKind.Number ? times.GetInt32() : null;
 
+    /// <summary>Nothing fails any more.</summary>
+    public async Task HealAsync(TimeSpan delay = default)
+    {
+        await ClearFaultsAsync();
+        await SetDelayAsync(delay);
+        await SetFailureAsync(false);
+    }
+
     public Task ClearFaultsAsync() => PostAsync("admin/faults/reset");
 
     public Task PurgeAsync() => PostAsync("admin/purge-payments");
