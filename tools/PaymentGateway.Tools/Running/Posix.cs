@@ -16,6 +16,7 @@ public static class Posix
 /// <summary>The signals that a part may be sent, by the kernel's numbers.</summary>
 public enum Signal
 {
+    Hangup = 1,
     Interrupt = 2,
     Quit = 3,
     Kill = 9,
