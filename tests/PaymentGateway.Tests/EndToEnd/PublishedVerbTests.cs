@@ -45,17 +45,17 @@ public sealed class PublishedVerbTests(RunningSystem running)
         Assert.Matches(@"^\d+\.\d+\.\d+", await RunAsync(0, "--version"));
         Assert.Equal("", await RunAsync(64, "rnu"));
         Assert.Equal("", await RunAsync(64, "payments", "show", "x"));
-        // What bash does at a tab after «PaymentGateway parked ».
+        // What bash does at a tab after «PaymentGateway payments ».
         var completed = await ProgramRun.RunAsync(
         [
             "bash", "-c", """
                 source <("$0" completion bash)
-                COMP_LINE='PaymentGateway parked ' COMP_POINT=22 COMP_WORDS=("$0" parked '')
+                COMP_LINE='PaymentGateway payments ' COMP_POINT=24 COMP_WORDS=("$0" payments '')
                 _payment_gateway
                 printf '%s\n' "${COMPREPLY[@]}"
                 """, GatewaySystemParts.Gateway,
         ]);
-        Assert.Equal(["list", "replay"], completed.Output.Split('\n').Intersect(["list", "replay"]));
+        Assert.Equal(["list", "show"], completed.Output.Split('\n').Intersect(["list", "show"]));
     }
 
     private async Task<string> RunAsync(int exitCode, params string[] arguments)
