@@ -57,7 +57,7 @@ public sealed class MethodTests() : OneGateway
     [PostgresTheory]
     [InlineData("metrics")]
     [InlineData("payments/17")]
-    [InlineData("ops/parked")]
+    [InlineData("ops/payments")]
     public async Task A_401_names_the_scheme(string path)
     {
         var guarded = await Rig.StartGatewayAsync("Admin:Token=secret");
