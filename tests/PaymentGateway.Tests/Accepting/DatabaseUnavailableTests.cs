@@ -51,7 +51,9 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
     {
         var gateway = await _rig.StartGatewayAsync();
         await gateway.PayAsync();
+        // Committed is not answered: until then the connection is the writer's, and acceptances take another one.
         await _rig.LedgersReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(() => gateway.Part<UnwrittenOutcomes>().Count == 0, "its outcome is written");
         var backends = await _database.ScalarAsync<int[]>("""
             SELECT array_agg(pid) FROM pg_stat_activity
             WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH locked_first%'
