@@ -76,6 +76,8 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await _stages.StartAsync<LeaseKeeper>();
         var epoch = _stages.Lease.Epoch;
         var first = await RenewalAsync();
+        // Advanced before the keeper waits, the clock would put its next renewal off.
+        await Eventually.HoldsAsync(() => _clock.WakesIn(TimeSpan.FromSeconds(1)), "the keeper waits for its interval");
         _clock.Advance(Step);
         Assert.Equal(first, await RenewalAsync());
         _clock.Advance(TimeSpan.FromSeconds(1) - Step);

@@ -15,6 +15,8 @@ public sealed class WatchedClock : FakeTimeProvider
     public bool WakesWithin(TimeSpan time) =>
         _wakeUps.Any(timer => timer.Value > base.GetUtcNow() && timer.Value <= base.GetUtcNow() + time);
 
+    public bool WakesIn(TimeSpan time) => _wakeUps.Any(timer => timer.Value == base.GetUtcNow() + time);
+
     public override DateTimeOffset GetUtcNow() => base.GetUtcNow() + WallShift;
 
     /// <summary>The library takes the wall clock's.</summary>
