@@ -180,7 +180,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     }
 }
 
-/// <summary>What a client is told.</summary>
+/// <summary>The answer to a client.</summary>
 internal enum AcceptResult
 {
     /// <summary>Acknowledged: by this or by an earlier request with the same id and amount.</summary>
@@ -229,7 +229,7 @@ internal sealed class PendingAcceptance(Guid id, long amountCents, long arrivedA
             acceptance.Complete(result);
     }
 
-    /// <summary>What stores a batch, in its order.</summary>
+    /// <summary>The arguments of the INSERT, in the order of the batch.</summary>
     public static StoreArgs ToStore(List<PendingAcceptance> batch, AcceptanceBatch times, int epoch)
     {
         var args = new StoreArgs(new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], epoch);

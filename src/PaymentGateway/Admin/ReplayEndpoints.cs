@@ -20,7 +20,7 @@ internal static class ReplayEndpoints
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
     /// <param name="admin">The group of an operator's calls, or of their page's.</param>
-    /// <param name="path">What both calls are below.</param>
+    /// <param name="path">The path above both calls.</param>
     public static void MapReplays(this IEndpointRouteBuilder admin, string path = ParkedPath)
     {
         var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();

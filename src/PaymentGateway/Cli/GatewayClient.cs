@@ -139,7 +139,7 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
 
     private VerbException Foreign(string why) => new(ExitCodes.Failed, $"{url}: {why}; is this the gateway?");
 
-    // What an error that was answered means for a verb; only a gateway's own says what it is about.
+    // The verb's error for an answer that is one; only an error of the gateway itself names its problem.
     private VerbException Refused(int status, string body)
     {
         var (type, detail) = ProblemOf(body);

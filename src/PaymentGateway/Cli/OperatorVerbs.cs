@@ -76,7 +76,7 @@ internal static class OperatorVerbs
             return new Report(new JsonObject { ["replayed"] = 1 });
         }
 
-        // What is not complete after 2 s is asked for again.
+        // The call is repeated, because each one ends after 2 s, complete or not.
         for (var replayed = 0; ;)
         {
             var answer = await gateway.PostAsync(

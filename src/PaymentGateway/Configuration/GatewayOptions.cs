@@ -91,8 +91,8 @@ internal sealed record GatewayOptions(
 
 /// <summary>How a processor is reached.</summary>
 /// <param name="Url">Where it listens.</param>
-/// <param name="Fee">What it charges of an amount, for the metrics alone.</param>
-/// <param name="AdminToken">Of its administration; null where reconciliation is off.</param>
+/// <param name="Fee">Its share of an amount, from 0 to 1; only the metrics use it.</param>
+/// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
 internal sealed record ProcessorOptions(Uri Url, decimal Fee, string? AdminToken);
 
 /// <summary>What PostgreSQL keeps over its own crash.</summary>

@@ -78,7 +78,7 @@ internal sealed class SharedFactsReader(
 
         _asking = AskAsync();
         await Task.WhenAny(_asking, Task.Delay(AskWithin, clock));
-        // Whatever failed it: the page says so, and whoever needs the database logs it.
+        // A failure is not logged here, because the page shows it and the stages that need the database log it.
         return _asking.IsCompletedSuccessfully ? await _asking : null;
     }
 

@@ -32,8 +32,8 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     }
 
     /// <summary>A value; null when the parameter is absent or wrong.</summary>
-    /// <param name="name">Of the parameter.</param>
-    /// <param name="expected">What it must be.</param>
+    /// <param name="name">The name of the parameter.</param>
+    /// <param name="expected">The rule for its value, after "must be".</param>
     /// <param name="parse">Returns null for a wrong text.</param>
     public T? Value<T>(string name, string expected, Func<string, T?> parse)
     {

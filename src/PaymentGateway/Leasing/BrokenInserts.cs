@@ -28,8 +28,8 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 }
 
 /// <summary>
-/// Tells when every statement is over that may have begun before a fence against it was committed: a closed epoch, a
-/// refused range. What it stored is in the table then, and one query is definite. For one fence and one loop.
+/// Tells when every statement is over that may have begun before a fence against it (a closed epoch, a refused range)
+/// was committed. Then all its rows are in the table, so one query is definite. One fence; one loop may ask.
 /// </summary>
 internal sealed class EarlierWriters
 {

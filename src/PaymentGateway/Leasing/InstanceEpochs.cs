@@ -87,6 +87,6 @@ internal sealed class InstanceEpochs(
 }
 
 /// <summary>
-/// What the database said to a renewal of Epoch. Its lease refuses acceptances up to RefusedUntil; null is none.
+/// The database's answer to a renewal of Epoch. The lease refuses acceptances up to RefusedUntil (UTC); null is none.
 /// </summary>
 internal sealed record Renewal(int Epoch, RenewalRow Row, DateTime? RefusedUntil);

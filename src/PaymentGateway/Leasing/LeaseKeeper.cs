@@ -163,7 +163,7 @@ internal sealed partial class LeaseKeeper(
     }
 }
 
-/// <summary>What follows each renewal. For one loop.</summary>
+/// <summary>The work that follows each renewal. One loop calls it.</summary>
 internal sealed class LeaseDuties(LedgerWatch ledger, BrokenInserts broken, OrphanAdoption adoption, Lease lease)
 {
     public async Task DoAsync(Renewal renewal)

@@ -14,10 +14,10 @@ internal sealed class LowWaterMark(
         ? new DateTime(ticks, DateTimeKind.Utc)
         : null;
 
-    /// <summary>Nothing that is adopted from now on is older, until the adoption ends.</summary>
+    /// <summary>Begins an adoption; no payment that it adopts is older than <paramref name="from"/> (UTC).</summary>
     public void BeginAdoption(DateTime from) => Volatile.Write(ref _adoptingFrom, from.Ticks);
 
-    /// <summary>What was adopted is unsettled in memory, or another epoch's.</summary>
+    /// <summary>Ends it: each adopted payment is unsettled in memory now, or belongs to another epoch.</summary>
     public void EndAdoption() => Volatile.Write(ref _adoptingFrom, long.MaxValue);
 
     /// <summary>Reads the mark. Payments that are accepted later are newer.</summary>

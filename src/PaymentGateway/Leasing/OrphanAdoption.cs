@@ -154,7 +154,8 @@ internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue 
 {
     private const int DoubtsMax = 4_000;
 
-    // Those that wait for fallback's answer leave capacity for those that default alone can settle.
+    // Twice as many, because doubts that wait for fallback's answer must leave capacity for those that default alone
+    // can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
     /// <summary>How many more payments of an epoch fit.</summary>

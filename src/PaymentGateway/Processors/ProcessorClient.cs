@@ -15,8 +15,8 @@ namespace PaymentGateway.Processors;
 
 /// <summary>
 /// The client of one processor: charge, look up, ask for health. Safe from any thread. A time limit is around each call
-/// and the reading of its answer, a circuit breaker around charges. Nothing repeats a call, because money would be
-/// charged twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
+/// and the reading of its answer, a circuit breaker around charges. The client never repeats a call, because money
+/// would be charged twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {
@@ -121,7 +121,7 @@ internal sealed partial class ProcessorClient : IDisposable
                 RevocationMode = X509RevocationMode.NoCheck,
             },
         },
-        // What is left of an answer that is too long is not read to its end.
+        // The rest of an answer that is too long is not read.
         MaxResponseDrainSize = 0,
         UseCookies = false,
         AllowAutoRedirect = false,
@@ -274,7 +274,7 @@ internal sealed partial class ProcessorClient : IDisposable
         _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
     };
 
-    // By hand: the handler's own way would look for a trace at each call.
+    // Set here, because the handler would look for a trace at each call.
     private static void Propagate(HttpRequestMessage request)
     {
         if (Activity.Current is not { } span)

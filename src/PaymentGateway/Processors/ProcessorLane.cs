@@ -80,7 +80,7 @@ internal sealed class ProcessorLane(
         }
     }
 
-    /// <summary>What routing knows of the processor now, in the words of the metrics; without its durations.</summary>
+    /// <summary>The processor's state as routing sees it, in the words of the metrics, without durations.</summary>
     public LaneReading Read()
     {
         var state = health.Read();

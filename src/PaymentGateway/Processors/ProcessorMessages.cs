@@ -54,7 +54,7 @@ internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, Ti
     }
 }
 
-/// <summary>What a charge came to, exactly as the contract tells the answers apart.</summary>
+/// <summary>The result of a charge; the contract tells the answers apart in the same way.</summary>
 internal enum ChargeResult
 {
     /// <summary>200: the processor has stored the payment.</summary>
@@ -81,7 +81,7 @@ internal enum ChargeResult
 /// <param name="Reason">For people: what was answered, where it was not 200.</param>
 internal readonly record struct ChargeOutcome(ChargeResult Result, TimeSpan? RetryAfter = null, string? Reason = null);
 
-/// <summary>What a look-up came to.</summary>
+/// <summary>The result of a look-up.</summary>
 internal enum LookupResult
 {
     /// <summary>200: stored there.</summary>

@@ -7,8 +7,8 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// What a reconciliation has found so far, and its answer. From and To are the bounds of what was compared, both
-/// inclusive, UTC; null where there was nothing to compare.
+/// The findings of a reconciliation so far, and its answer. From and To are the bounds of the comparison, inclusive,
+/// UTC; null where there was nothing to compare.
 /// </summary>
 internal sealed class ReconciliationReport(bool repair)
 {

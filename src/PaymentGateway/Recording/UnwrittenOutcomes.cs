@@ -33,7 +33,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>From here on no summary is answered without it; it is kept until it is written.</summary>
+    /// <summary>Keeps an outcome until it is written; each summary that is answered from now on has it.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)

@@ -58,7 +58,7 @@ internal enum Availability
     Unusable,
 }
 
-/// <summary>What routing knows of one processor at one moment.</summary>
+/// <summary>The state of one processor as routing sees it at one moment.</summary>
 /// <param name="ExpectedLatency">How long a charge is expected to take.</param>
 /// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
 /// <param name="For">How long it has failed or, otherwise, not failed.</param>

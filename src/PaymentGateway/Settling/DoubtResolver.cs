@@ -181,7 +181,7 @@ internal sealed partial class DoubtResolver(
     }
 }
 
-/// <summary>What a try came to: the doubt ended, or how long the processor asked to be left alone.</summary>
+/// <summary>The result of a try: the doubt ended, or the pause that the processor asked for.</summary>
 internal readonly record struct ResolvingStep(bool Done, TimeSpan RetryAfter)
 {
     public static readonly ResolvingStep Ended = new(true, TimeSpan.Zero);

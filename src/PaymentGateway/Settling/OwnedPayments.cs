@@ -28,7 +28,7 @@ internal sealed partial class OwnedPayments(
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
         outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
 
-    /// <summary>It is not owned any more.</summary>
+    /// <summary>Forgets a payment that is not owned any more.</summary>
     public void Drop(Payment payment) => unsettled.Remove(payment);
 
     /// <summary>

@@ -137,7 +137,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
             LaneReading.Availabilities, lane => lane.Availability);
     }
 
-    /// <summary>What routing knows of a processor now; without its durations.</summary>
+    /// <summary>The state of a processor as routing sees it now, without durations.</summary>
     public LaneReading Read(Processor processor) => _lanes!(processor);
 
     /// <summary>Starts the counters at 0, because the first rise of a missing counter could not be seen.</summary>

@@ -45,7 +45,7 @@ public sealed class PublishedVerbTests(RunningSystem running)
         Assert.Matches(@"^\d+\.\d+\.\d+", await RunAsync(0, "--version"));
         Assert.Equal("", await RunAsync(64, "rnu"));
         Assert.Equal("", await RunAsync(64, "payments", "show", "x"));
-        // What bash does at a tab after «PaymentGateway payments ».
+        // The completion of bash at a tab after «PaymentGateway payments ».
         var completed = await ProgramRun.RunAsync(
         [
             "bash", "-c", """
