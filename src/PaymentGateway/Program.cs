@@ -1,4 +1,3 @@
-using System.Net.Sockets;
 using PaymentGateway.Cli;
 using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;

@@ -1,4 +1,3 @@
-using Npgsql;
 using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json.Serialization;
 using PaymentGateway.Http;
 using PaymentGateway.Storage;
 

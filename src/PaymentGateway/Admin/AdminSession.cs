@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text;
 using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Admin;

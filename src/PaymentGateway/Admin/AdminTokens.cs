@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 

@@ -1,5 +1,3 @@
-using System.Data.Common;
-using System.Net;
 using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 using PaymentGateway.Storage;

@@ -1,5 +1,3 @@
-using System.Text.Json;
-using System.Text.Json.Serialization;
 using PaymentGateway.Accepting;
 using PaymentGateway.Http;
 using PaymentGateway.Storage;

@@ -1,4 +1,3 @@
-using System.Text.Json.Serialization;
 using Microsoft.AspNetCore.Http.Features;
 using PaymentGateway.Http;
 using PaymentGateway.Storage;

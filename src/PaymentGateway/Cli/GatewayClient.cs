@@ -1,7 +1,3 @@
-using System.Net.Sockets;
-using System.Text;
-using System.Text.Json;
-using System.Text.Json.Nodes;
 using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 

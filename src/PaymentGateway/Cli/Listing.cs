@@ -1,6 +1,4 @@
 using System.CommandLine;
-using System.Globalization;
-using System.Text.Json.Nodes;
 
 namespace PaymentGateway.Cli;
 

@@ -1,8 +1,5 @@
 using System.CommandLine;
-using System.Data.Common;
-using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
-using Npgsql;
 using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;
 using PaymentGateway.Storage;

@@ -1,5 +1,4 @@
 using System.CommandLine;
-using System.Text.Json.Nodes;
 using PaymentGateway.Admin;
 using PaymentGateway.Summarising;
 

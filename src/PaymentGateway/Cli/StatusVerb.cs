@@ -1,5 +1,4 @@
 using System.CommandLine;
-using System.Text.Json.Nodes;
 using PaymentGateway.Accepting;
 using PaymentGateway.Hosting;
 using PaymentGateway.Summarising;

@@ -1,5 +1,3 @@
-using System.Net;
-
 namespace PaymentGateway.Configuration;
 
 /// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>

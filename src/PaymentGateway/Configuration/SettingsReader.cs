@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace PaymentGateway.Configuration;
 
 /// <summary>Reads single settings with their ranges and says which one is wrong, by its environment name.</summary>

@@ -1,4 +1,3 @@
-using System.Globalization;
 using PaymentGateway.Configuration;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;

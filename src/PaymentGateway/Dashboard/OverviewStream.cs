@@ -1,4 +1,3 @@
-using System.Text.Json;
 using PaymentGateway.Leasing;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;

@@ -1,4 +1,3 @@
-using System.Text;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;

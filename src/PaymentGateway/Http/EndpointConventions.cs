@@ -1,5 +1,3 @@
-using System.Data.Common;
-
 namespace PaymentGateway.Http;
 
 /// <summary>What endpoints of several stages have in common.</summary>

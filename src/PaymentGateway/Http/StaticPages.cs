@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.IO.Compression;
 using System.IO.Hashing;
 using Microsoft.Net.Http.Headers;

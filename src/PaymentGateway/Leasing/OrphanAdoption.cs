@@ -1,5 +1,3 @@
-using System.Data.Common;
-using Npgsql;
 using PaymentGateway.Configuration;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;

@@ -1,4 +1,3 @@
-using System.Globalization;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;

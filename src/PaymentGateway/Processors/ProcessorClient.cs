@@ -1,9 +1,5 @@
-using System.Diagnostics;
-using System.Globalization;
-using System.Net;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography.X509Certificates;
-using System.Text.Json;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;

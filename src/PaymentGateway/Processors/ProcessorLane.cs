@@ -1,6 +1,4 @@
-using System.Diagnostics;
 using System.Runtime.CompilerServices;
-using System.Text.Json;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;

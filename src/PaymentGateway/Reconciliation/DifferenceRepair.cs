@@ -1,5 +1,3 @@
-using System.Data.Common;
-using Npgsql;
 using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;

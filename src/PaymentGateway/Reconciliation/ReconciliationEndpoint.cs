@@ -1,4 +1,3 @@
-using System.Text.Json;
 using PaymentGateway.Admin;
 using PaymentGateway.Configuration;
 using PaymentGateway.Http;

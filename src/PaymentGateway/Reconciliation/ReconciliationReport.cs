@@ -1,5 +1,3 @@
-using System.Text.Json;
-using System.Text.Json.Serialization;
 using PaymentGateway.Admin;
 using PaymentGateway.Http;
 using PaymentGateway.Processors;

@@ -1,4 +1,3 @@
-using System.Data.Common;
 using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 using PaymentGateway.Leasing;

@@ -1,4 +1,3 @@
-using System.Data.Common;
 using PaymentGateway.Leasing;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;

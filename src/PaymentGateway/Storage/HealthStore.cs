@@ -1,5 +1,3 @@
-using Dapper;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>The shared health record: one instance polls a processor for all of them.</summary>

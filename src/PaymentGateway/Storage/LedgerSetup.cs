@@ -1,4 +1,3 @@
-using Npgsql;
 using PaymentGateway.Configuration;
 
 // Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.

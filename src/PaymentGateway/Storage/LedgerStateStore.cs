@@ -1,7 +1,3 @@
-using System.Data.Common;
-using Dapper;
-using Npgsql;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>The state of the ledger: which generation it is, and whether a crash of the database reset it.</summary>

@@ -1,5 +1,3 @@
-using Npgsql;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>

@@ -1,5 +1,3 @@
-using Dapper;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>What operators did. Rows are only added; the table itself refuses everything else.</summary>

@@ -1,4 +1,3 @@
-using Dapper;
 using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;

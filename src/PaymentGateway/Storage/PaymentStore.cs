@@ -1,5 +1,3 @@
-using System.Data.Common;
-using Dapper;
 using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;

@@ -1,7 +1,4 @@
 using System.Data;
-using System.Data.Common;
-using Dapper;
-using Npgsql;
 using PaymentGateway.Configuration;
 using static PaymentGateway.Storage.PaymentStates;
 

@@ -1,9 +1,4 @@
-using System.Data.Common;
-using System.Globalization;
 using System.IO.Hashing;
-using System.Text;
-using Dapper;
-using Npgsql;
 using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Storage;

@@ -1,8 +1,3 @@
-using System.Data.Common;
-using System.Globalization;
-using Dapper;
-using Npgsql;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>The settlements and their totals in PostgreSQL. All instances write to and read from the same.</summary>

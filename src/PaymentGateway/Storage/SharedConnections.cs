@@ -1,6 +1,3 @@
-using Dapper;
-using Npgsql;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>

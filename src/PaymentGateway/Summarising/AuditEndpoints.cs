@@ -1,4 +1,3 @@
-using System.Text.Json.Serialization;
 using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;

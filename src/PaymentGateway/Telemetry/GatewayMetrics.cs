@@ -1,4 +1,3 @@
-using System.Diagnostics.Metrics;
 using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;

@@ -1,9 +1,4 @@
 using System.Collections;
-using System.Diagnostics;
-using System.Globalization;
-using System.Text;
-using System.Text.Json;
-using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Logging.Console;
 using PaymentGateway.Configuration;

@@ -1,5 +1,3 @@
-using System.Diagnostics.Metrics;
-
 namespace PaymentGateway.Telemetry;
 
 /// <summary>An instrument and what it has measured, a series for each set of tags. Safe from any thread.</summary>

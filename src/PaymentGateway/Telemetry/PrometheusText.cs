@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace PaymentGateway.Telemetry;
 
 /// <summary>Prometheus' text format, version 0.0.4, with names as OpenTelemetry translates them.</summary>
