@@ -21,7 +21,7 @@ down: ## stop what `make up` or `make run` started
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
 	@eng/tool test $(ARGS)
 
-test-fast: ## in two minutes: no binaries, no browser; of the storage tests those of folders that changed
+test-fast: ## no binaries, no browser; of the storage tests those of folders that changed
 	@eng/tool test-fast $(ARGS)
 
 test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…', SQL=a file to run after the tables)
