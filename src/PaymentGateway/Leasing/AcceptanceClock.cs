@@ -2,8 +2,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Gives every payment its own acceptance time: strictly rising in this process, whatever the wall clock does, so
-/// that ranges of it name batches. Safe from any thread.
+/// Gives every payment its own acceptance time, strictly rising in this process, so that a range of times names a
+/// batch. Safe from any thread.
 /// </summary>
 internal sealed class AcceptanceClock(TimeProvider clock)
 {
@@ -44,6 +44,5 @@ internal sealed class AcceptanceClock(TimeProvider clock)
 /// <summary>A batch of acceptances; both times are inclusive, UTC, whole microseconds.</summary>
 internal readonly record struct AcceptanceBatch(long Number, DateTime From, DateTime To)
 {
-    /// <summary>The time of the payment at this index.</summary>
     public DateTime At(int index) => From.AddTicks(index * TimeSpan.TicksPerMicrosecond);
 }
