@@ -26,7 +26,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
         }
     }
 
-    /// <summary>Ends a batch, once its payments are in memory or noted in the backlog.</summary>
+    /// <summary>Ends a batch whose payments are in memory or in the backlog.</summary>
     public void End(AcceptanceBatch batch)
     {
         lock (_gate)

@@ -56,8 +56,8 @@ internal sealed class InstanceEpochs(
     }
 
     /// <summary>
-    /// Another instance closed the epoch, so its adopter has the payments in memory; returns their number. Outcomes of
-    /// calls in flight still enter the ledger.
+    /// Leaves a closed epoch's payments to its adopter; returns their number. Outcomes of calls in flight still enter
+    /// the ledger.
     /// </summary>
     public int GiveUp(int epoch)
     {

@@ -24,9 +24,7 @@ internal sealed class InstanceLock : IDisposable
     /// <summary>The identity whose earlier processes are proven to have terminated; empty where none is.</summary>
     public string ProvenTerminated => _isProof ? Identity : "";
 
-    /// <summary>
-    /// Takes the locks of the socket that <paramref name="urls"/> names and of the operator's; removes stale sockets.
-    /// </summary>
+    /// <summary>Takes the locks of the sockets, those of the operator too, and removes stale sockets.</summary>
     /// <exception cref="ConfigurationException">A living process has a socket, or it cannot be made.</exception>
     public static InstanceLock Take(string? urls, string instanceName, IReadOnlyList<BindingAddress>? admin = null)
     {

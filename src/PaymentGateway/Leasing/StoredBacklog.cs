@@ -34,14 +34,13 @@ internal sealed class StoredBacklog(TimeProvider clock)
         Added.Set();
     }
 
-    /// <summary>The upper end of the uncertain ranges; null when nothing is uncertain.</summary>
     public DateTime? UncertainUntil()
     {
         lock (_gate)
             return _ranges.Where(range => range.IsUncertain).Max(range => (DateTime?)range.To);
     }
 
-    /// <summary>All uncertain ranges up to <paramref name="until"/> can be read: nothing more is stored there.</summary>
+    /// <summary>Uncertain ranges up to <paramref name="until"/> can be read: nothing more is stored there.</summary>
     public void MakeCertain(DateTime until)
     {
         lock (_gate)
@@ -60,7 +59,6 @@ internal sealed class StoredBacklog(TimeProvider clock)
         Added.Set();
     }
 
-    /// <summary>The first range that can be read; null when there is none.</summary>
     public StoredRange? Next()
     {
         lock (_gate)
@@ -84,14 +82,12 @@ internal sealed class StoredBacklog(TimeProvider clock)
         }
     }
 
-    /// <summary>The lower end of all ranges; null when there is none.</summary>
     public DateTime? Oldest()
     {
         lock (_gate)
             return _ranges.Count == 0 ? null : _ranges.Min(range => range.From);
     }
 
-    /// <summary>The epoch is lost: others adopt the payments.</summary>
     public void Clear()
     {
         lock (_gate)

@@ -172,14 +172,12 @@ internal sealed class LeaseStore(
     public Task<List<OrphanedEpoch>> OrphanedAsync() =>
         shared.ListAsync(db => db.QueryAsync<OrphanedEpoch>(OrphanedSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>
-    /// Moves the unsettled payments of a page to a new owner and gives them, in no order; null when another adopter has
-    /// the epoch, or the new owner is closed.
-    /// </summary>
+    /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
     /// <remarks>
     /// An adoption without an answer costs the adopter its epoch. On a multiplexed connection it could wait behind slow
     /// statements for longer than its own limit; here the server's limit of 5 s ends it with an answer.
     /// </remarks>
+    /// <returns>Null when another adopter has the epoch, or the new owner is closed.</returns>
     public async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
     {
         var rows = await RowReading.RunAsync(() => batches.RunAsync(
@@ -194,10 +192,7 @@ internal sealed class LeaseStore(
     public Task<List<string>> WritersAsync() =>
         shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>
-    /// Ends the search in a closed epoch that has nothing unsettled; none of its statements may have run when the
-    /// search began.
-    /// </summary>
+    /// <summary>Ends the search in a closed epoch. Its statements must have been over when the search began.</summary>
     /// <param name="epoch">It has nothing unsettled before its last page.</param>
     /// <param name="lastPage">Where that page begins; it is searched once more.</param>
     public Task MarkAdoptedAsync(int epoch, DateTime lastPage) =>

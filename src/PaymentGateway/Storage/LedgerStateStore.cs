@@ -41,17 +41,14 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     public Task<LedgerState> StateAsync() =>
         shared.RunAsync(db => db.QuerySingleAsync<LedgerState>(StateSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Writes down that the database lost the ledger.</summary>
     public Task MarkResetAsync() =>
         shared.RunAsync(db => db.ExecuteAsync(MarkResetSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>Empties the ledger and begins a new one.</summary>
     /// <param name="cancellation">
-    /// The caller has gone. It ends the purge between its statements, because an instance that was frozen before it
-    /// asked for the deadline has a fresh one.
+    /// The caller has gone. The deadline is not enough, because an instance that was frozen first has a fresh one.
     /// </param>
     /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
-    /// <exception cref="TimeoutException">The same.</exception>
     public async Task PurgeAsync(CancellationToken cancellation = default)
     {
         // A tenth for clocks that do not run alike: the server gives up before its caller does.
@@ -65,8 +62,8 @@ internal sealed class LedgerStateStore(SharedConnections shared)
 }
 
 /// <summary>
-/// The state of the ledger; Intact is false once after each crash that emptied it. Settlements requested before
-/// KeptFrom have perhaps left; not every statement reads it.
+/// Intact is false once after each crash that emptied the ledger. Settlements requested before KeptFrom are perhaps
+/// deleted; not every statement reads it.
 /// </summary>
 internal sealed record LedgerState(
     int Generation, int Resets, DateTime? ResetAt, bool Intact, DateTime KeptFrom = default);

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>
-/// A database that fails over, named by all its hosts: the one that takes writes is used
-/// (docs/decisions/0028-failover.md).
-/// </summary>
+/// <summary>A database that fails over: the host that takes writes is used (docs/decisions/0028-failover.md).</summary>
 internal static class MultiHost
 {
     // A commit may wait for the standby, and Npgsql ends a command by asking the server to cancel: a row that one
@@ -17,7 +14,6 @@ internal static class MultiHost
     public static bool AreNamedIn(NpgsqlConnectionStringBuilder settings) =>
         settings.Host?.Contains(',', StringComparison.Ordinal) == true;
 
-    /// <summary>Sets what differs from one host, and limits that the connection string leaves open.</summary>
     public static void Prepare(NpgsqlConnectionStringBuilder settings)
     {
         // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone.

@@ -19,10 +19,7 @@ internal sealed class ParkedStore(SharedConnections shared)
         GROUP BY reason
         """;
 
-    /// <summary>
-    /// Gives payments to any adopter. They are in doubt, whatever they were parked for: the adopter looks them up at
-    /// both processors before it charges.
-    /// </summary>
+    /// <summary>Gives payments to any adopter, in doubt: it looks them up at both processors first.</summary>
     public const string PutBack = $"""
         UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL,
                             parked_at = NULL, attempts = NULL

@@ -5,10 +5,8 @@ namespace PaymentGateway.Storage;
 /// <summary>The accepted payments in PostgreSQL.</summary>
 internal sealed class PaymentStore(SharedConnections shared, BatchConnections batches)
 {
-    /// <summary>
-    /// A payment that is not settled. A scalar subquery, because the kept plan of a join read payments whole, each
-    /// second (docs/decisions/0017-every-plan-uses-an-index.md).
-    /// </summary>
+    // A scalar subquery, because the kept plan of a join read payments whole, each second
+    // (docs/decisions/0017-every-plan-uses-an-index.md).
     public const string IsUnsettled = """
         (SELECT true FROM settlements WHERE settlements.accepted_at = payments.accepted_at
            AND settlements.correlation_id = payments.correlation_id) IS NULL
@@ -59,9 +57,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
 
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
     /// <returns>How many were new; the others were known, or the owner's lease refuses them.</returns>
-    /// <exception cref="DbException">
-    /// Not stored, or the connection broke and nobody knows. With LockNotAvailable nothing was stored.
-    /// </exception>
+    /// <exception cref="DbException">Nobody knows; with LockNotAvailable nothing was stored.</exception>
     public Task<int> StoreAsync(StoreArgs batch) =>
         batches.RunAsync(
             static (db, batch) => batch.Ids.Length == 1
@@ -80,13 +76,6 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
         shared.ListAsync(db => db.QueryAsync<StoredPayment>(
             FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout));
-
-    /// <summary>Finds them on a connection of the batches: outcomes to be recorded wait for nothing else.</summary>
-    public Task<List<StoredPayment>> FindRecordedAsync(Guid[] ids) =>
-        RowReading.RunAsync(() => batches.RunAsync(
-            static async (db, ids) => (await db.QueryAsync<StoredPayment>(
-                FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout)).AsList(),
-            ids));
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
@@ -109,6 +98,7 @@ internal sealed record StoreAgainArgs(
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
+/// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(
     Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover)
 {

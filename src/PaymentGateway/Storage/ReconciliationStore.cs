@@ -191,10 +191,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             AcceptedBeforeSql, new { BeforeAt = before.AcceptedAt, BeforeId = before.Id, Limit = limit },
             commandTimeout: db.CommandTimeout));
 
-    /// <summary>
-    /// Unsettled and parked payments, the oldest first; null when a statement takes too long because many settled ones
-    /// lie between them.
-    /// </summary>
+    /// <summary>Unsettled and parked payments, the oldest first.</summary>
+    /// <returns>Null when a statement takes too long, because many settled ones lie between them.</returns>
     public async Task<List<CandidateRow>?> UnsettledAsync(DateTime before, int limit)
     {
         try
@@ -260,10 +258,7 @@ internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, lon
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
 
-/// <summary>
-/// A payment as a processor has it. A parked one is OwnerEpoch's from then on; Epoch is that of the totals, here and
-/// below.
-/// </summary>
+/// <summary>A parked payment is OwnerEpoch's from then on; Epoch is that of the totals, here and below.</summary>
 internal sealed record RecordHeldArgs(
     Guid Id, DateTime AcceptedAt, int Processor, long AmountCents, DateTime RequestedAt, int Generation,
     int OwnerEpoch, int Epoch = Nobody);

@@ -32,15 +32,12 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
     private const string AppliedSql =
         "INSERT INTO schema_version (version, name, checksum) VALUES (@Version, @Name, @Checksum)";
 
-    /// <summary>Safe to call at any time and by two instances at once.</summary>
-    /// <returns>What was applied now.</returns>
+    /// <summary>Applies and returns the missing migrations; safe at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">
-    /// The tables or the server are of the other storage profile, or the tables of a version that this binary does not
-    /// know, or of an earlier one that this role may not change.
+    /// The tables or the server are of the other profile, or the tables are of an unknown version, or of an earlier one
+    /// that this role may not change.
     /// </exception>
-    /// <exception cref="DbException">
-    /// PostgreSQL is unavailable or refuses; with LockNotAvailable a table was in use all the time.
-    /// </exception>
+    /// <exception cref="DbException">With LockNotAvailable a table was in use all the time.</exception>
     public async Task<IReadOnlyList<Migration>> EnsureAsync()
     {
         var state = await shared.RunAsync(db => SchemaState.ReadAsync(db));
@@ -66,7 +63,7 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
         return applied;
     }
 
-    /// <summary>Whether a statement failed because the server has not the tables that it had.</summary>
+    /// <summary>Whether a statement failed because the server has other tables now.</summary>
     public static bool IsOfOtherTables(Exception failed) => failed is PostgresException
     {
         SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedColumn,
@@ -148,21 +145,18 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
     }
 }
 
+/// <summary>A row of schema_version.</summary>
 internal sealed record AppliedVersion(int Version, string Checksum);
 
-/// <summary>
-/// A numbered change of the schema, embedded from postgres/migrations. Written once: the checksum of an applied one is
-/// kept in the database.
-/// </summary>
+/// <summary>A file of postgres/migrations. It never changes, because the database keeps the checksum.</summary>
 /// <param name="Version">From 1, without a gap.</param>
 /// <param name="Name">Of its file, without number and extension.</param>
-/// <param name="Sql">One statement per command; a semicolon that ends a line ends it.</param>
+/// <param name="Sql">Its statements; each ends with a semicolon at the end of a line.</param>
 internal sealed record Migration(int Version, string Name, string Sql)
 {
     private const string Folder = "migrations/";
     private const string Extension = ".sql";
 
-    /// <summary>All that this binary knows, in their order.</summary>
     public static IReadOnlyList<Migration> All { get; } = LoadAll();
 
     /// <summary>XXH128 of its file, in hexadecimals. SHA-256 would load OpenSSL: 4 MB in each instance.</summary>
@@ -173,14 +167,10 @@ internal sealed record Migration(int Version, string Name, string Sql)
         (durable ? Sql.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal) : Sql)
             .Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
 
-    private static Migration[] LoadAll()
-    {
-        var files = Array.FindAll(
-            typeof(Migration).Assembly.GetManifestResourceNames(),
-            static name => name.StartsWith(Folder, StringComparison.Ordinal));
-        Array.Sort(files, StringComparer.Ordinal);
-        return Array.ConvertAll(files, Load);
-    }
+    private static Migration[] LoadAll() =>
+        [.. typeof(Migration).Assembly.GetManifestResourceNames()
+            .Where(name => name.StartsWith(Folder, StringComparison.Ordinal))
+            .Order(StringComparer.Ordinal).Select(Load)];
 
     private static Migration Load(string resource)
     {
@@ -193,11 +183,10 @@ internal sealed record Migration(int Version, string Name, string Sql)
     }
 }
 
-/// <summary>Our tables, and what of the server's own safety is switched off, in words.</summary>
-/// <param name="Versioned">1 with the table schema_version.</param>
-/// <param name="Tables">How many others there are.</param>
-/// <param name="Logged">Those that survive a crash, of those that the unlogged profile has not logged.</param>
-/// <param name="Unlogged">Those that a crash empties.</param>
+/// <summary>
+/// How many of our tables there are: schema_version, the others, logged ones that the unlogged profile has UNLOGGED,
+/// and UNLOGGED ones; and the settings of the server's safety that are off.
+/// </summary>
 internal sealed record SchemaState(long Versioned, long Tables, long Logged, long Unlogged, string SwitchedOff)
 {
     private const string Sql = """
@@ -216,7 +205,6 @@ internal sealed record SchemaState(long Versioned, long Tables, long Logged, lon
           AND relnamespace = current_schema()::regnamespace
         """;
 
-    /// <summary>What there is now; in a transaction, what it has made of it.</summary>
     public static Task<SchemaState> ReadAsync(NpgsqlConnection db, NpgsqlTransaction? transaction = null) =>
         db.QuerySingleAsync<SchemaState>(Sql, null, transaction, db.CommandTimeout);
 }

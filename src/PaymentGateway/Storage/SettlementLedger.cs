@@ -31,20 +31,21 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
     // The payment is looked up by a scalar subquery, because the kept plan of a join may scan the whole table. No
     // payment, or one of another acceptance: it was purged.
     private const string RecordSql = $"""
-        WITH locked_first AS (SELECT FROM payments), recorded AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
-            SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
-                   outcome.requested_at, nullif(outcome.attempts, -1)
+        WITH locked_first AS (SELECT FROM payments), known AS (
+            SELECT outcome.*
             FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts, @Attempts)
               AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at, attempts)
             WHERE outcome.accepted_at = (
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
+        ), recorded AS (
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
+            SELECT correlation_id, accepted_at, processor, amount_cents, requested_at, nullif(attempts, -1) FROM known
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded WHERE {IsUncounted}
         ), added AS ({AddTotals})
-        SELECT count(*) FROM recorded
+        SELECT count(*) FROM known
         """;
 
     // The row of processor 0 says that payments of a raw part are deleted, as the same snapshot knows.
@@ -69,8 +70,8 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         ) AS parts GROUP BY processor
         """;
 
-    /// <summary>Records outcomes once; those that are in the ledger already, or were purged, are left out.</summary>
-    /// <returns>How many entered the ledger now.</returns>
+    /// <summary>Records outcomes; one that is in the ledger changes nothing, and a purged one is left out.</summary>
+    /// <returns>How many are in the ledger now.</returns>
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public Task<long> RecordAsync(RecordArgs batch) =>
         RowReading.RunAsync(() => batches.RunAsync(
@@ -99,8 +100,7 @@ internal sealed record RecordArgs(
     short[] Attempts, int Epoch);
 
 /// <summary>
-/// The parts of a window: raw rows, buckets of 5 seconds, buckets of an hour, buckets of 5 seconds, raw rows. Each ends
-/// before the next begins, the last one with To.
+/// The parts of a window: raw rows, buckets of 5 s, buckets of an hour, buckets of 5 s, raw rows up to and with To.
 /// </summary>
 internal sealed record SummaryArgs(
     DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
@@ -142,19 +142,13 @@ internal sealed record SummaryArgs(
         return from < to ? (from, to) : null;
     }
 
-    private static DateTime Floor(DateTime utc, TimeSpan width)
-    {
-        var past = (utc - DateTime.UnixEpoch).Ticks % width.Ticks;
-        return utc.AddTicks(past < 0 ? -past - width.Ticks : -past);
-    }
+    // From the year 1; the statements' epoch is whole days later.
+    private static DateTime Floor(DateTime utc, TimeSpan width) => utc.AddTicks(-(utc.Ticks % width.Ticks));
 
     private static DateTime Ceil(DateTime utc, TimeSpan width)
     {
         var floor = Floor(utc, width);
-        if (floor == utc)
-            return utc;
-
-        return floor > Latest - width ? Latest : floor + width;
+        return floor == utc ? utc : floor > Latest - width ? Latest : floor + width;
     }
 }
 
