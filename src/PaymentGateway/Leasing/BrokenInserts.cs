@@ -15,7 +15,7 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
     /// <param name="refusedUntil">What its lease refuses now; null when nothing is uncertain.</param>
     public async Task CheckAsync(int epoch, DateTime? refusedUntil)
     {
-        // INSERTs that break meanwhile have the next turn. Those of a lost epoch are its adopter's to find.
+        // INSERTs that break meanwhile have the next turn. An adopter finds the INSERTs of a lost epoch.
         if (_asked?.Epoch != epoch)
             _asked = refusedUntil is { } fenced ? (epoch, fenced, new EarlierWriters()) : null;
         if (_asked is not { } asked || !asked.Earlier.AreOver(await leases.WritersAsync()))
@@ -35,7 +35,7 @@ internal sealed class EarlierWriters
     private HashSet<string>? _running;
 
     /// <summary>Whether all that ran at the first call are over.</summary>
-    /// <param name="writers">Those that ran at a moment after the fence was committed.</param>
+    /// <param name="writers">All that ran at a moment after the fence was committed.</param>
     public bool AreOver(List<string> writers)
     {
         _running ??= [.. writers];

@@ -50,7 +50,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
                 if (!range.IsUncertain || range.From > until)
                     continue;
 
-                // It may have grown since the question was asked.
+                // The range may have grown since the check began.
                 if (range.To > until)
                     _ranges.Insert(at + 1, range with { From = until.AddTicks(TimeSpan.TicksPerMicrosecond) });
                 _ranges[at] = range with { To = range.To < until ? range.To : until, IsUncertain = false };

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>What operators did. Rows are only added; the table itself refuses everything else.</summary>
+/// <summary>The actions of operators. Rows are only added; the table itself refuses everything else.</summary>
 internal sealed class OperatorActionStore(SharedConnections shared)
 {
     private const string AddSql = """

@@ -237,7 +237,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         }
         catch (Exception broken) when (broken is NpgsqlException or TimeoutException)
         {
-            // It ends with the connection.
+            // The lock ends with the connection.
         }
 
         await _connection.DisposeAsync();
