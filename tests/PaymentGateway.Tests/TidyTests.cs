@@ -31,7 +31,7 @@ public sealed partial class TidyTests
         AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff().IsMatch(line)));
 
     [Fact]
-    public void Every_type_has_a_summary()
+    public void Every_type_has_a_summary_but_arguments_and_rows_of_statements()
     {
         var missing = Sources.SelectMany(file =>
         {
@@ -148,6 +148,6 @@ public sealed partial class TidyTests
     private static partial Regex TestName();
 
     [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
-        + @"(class|record|struct|interface|enum)\b")]
+        + @"(?!record \w+(Args|Row)\b)(class|record|struct|interface|enum)\b")]
     private static partial Regex TypeDeclaration();
 }

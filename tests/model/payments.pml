@@ -101,7 +101,7 @@ inline abandon(i, p) {
   fi
 }
 
-/* LeaseKeeper.GiveUp and the end of a process: others adopt what was in memory. */
+/* InstanceEpochs.GiveUp and the end of a process: others adopt what was in memory. */
 inline forget(i, p, keepsOutcomes) {
   abandon(i, p);
   pastHorizon[AT(i, p)] = false;
@@ -116,7 +116,7 @@ inline storeAt(processor, p) {
   assert(!(stored[AT(DEFAULT, p)] && stored[AT(FALLBACK, p)]))
 }
 
-/* LeaseKeeper.LowWaterMark: the oldest that this instance has not settled; else what comes next. */
+/* LowWaterMark.Read: the oldest that this instance has not settled; else what comes next. */
 #define KEEPS(i, p) (inserting[AT(i, p)] != 0 || memory[AT(i, p)] != ABSENT)
 #define LEAST(a, b) (a < b -> a : b)
 #define LOW_WATER(i) (KEEPS(i, 0) && KEEPS(i, 1) -> LEAST(acceptedAt[0], acceptedAt[1]) : \
@@ -151,7 +151,7 @@ inline renew(i) {
     :: else
     fi
   :: lease[epoch[i]] == OPEN && renewalIsOld[i] && BREAK != 6 -> skip
-  :: else -> /* LeaseKeeper.GiveUp */
+  :: else -> /* InstanceEpochs.GiveUp */
     held[i] = false; marked[i] = false; epoch[i] = NOBODY;
     for (q : 0 .. PAYMENTS - 1) { forget(i, q, true) }
     q = 0
@@ -210,7 +210,7 @@ proctype instance(byte i) {
   :: atomic { !up[i] -> up[i] = true } /* Restarted. */
   /* The two instances, and the two payments, are alike: only one order of each is searched. */
   :: atomic { up[i] && epoch[i] == NOBODY && !renewing[i] && epochs < EPOCHS && (epochs > 0 || i == 0) -> open(i) }
-  /* LeaseKeeper.RenewAsync, its first half; FallbackRequested by Lease.MayUseFallback. */
+  /* InstanceEpochs.RenewAsync, its first half; FallbackRequested by Lease.MayUseFallback. */
   :: atomic { up[i] && epoch[i] != NOBODY && !renewing[i] &&
        (lease[epoch[i]] != OPEN || !held[i] || LOW_WATER(i) != lowWater[epoch[i]]) ->
        renewing[i] = true; renewalMark[i] = LOW_WATER(i) }

@@ -62,7 +62,7 @@ internal sealed partial class IntakeWriter(
         catch (Exception failed)
         {
             // It may have been committed before the connection broke, and then somebody must find it.
-            backlog.AddUncertain(times);
+            backlog.Add(times, isUncertain: true);
             ReportFailed(batch.Count, failed.Message);
         }
 
@@ -135,7 +135,7 @@ internal sealed partial class IntakeWriter(
     {
         metrics.Accepted.Add(added.Count);
         if (backlog.HasOverflow || queue.RemainingCapacity < added.Count || !unsettled.TryAdd(added, generation))
-            backlog.AddOverflow(times);
+            backlog.Add(times);
         else
             queue.AddAll(added);
     }

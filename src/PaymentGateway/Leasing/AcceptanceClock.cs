@@ -2,8 +2,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Gives every payment its own acceptance time: strictly rising in this process, whatever the wall clock does, so
-/// that ranges of it name batches. Safe from any thread.
+/// Gives every payment its own acceptance time, strictly rising in this process, so that a range of times names a
+/// batch. Safe from any thread.
 /// </summary>
 internal sealed class AcceptanceClock(TimeProvider clock)
 {
@@ -26,7 +26,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
         }
     }
 
-    /// <summary>Ends a batch, once its payments are in memory or noted in the backlog.</summary>
+    /// <summary>Ends a batch whose payments are in memory or in the backlog.</summary>
     public void End(AcceptanceBatch batch)
     {
         lock (_gate)
@@ -44,6 +44,5 @@ internal sealed class AcceptanceClock(TimeProvider clock)
 /// <summary>A batch of acceptances; both times are inclusive, UTC, whole microseconds.</summary>
 internal readonly record struct AcceptanceBatch(long Number, DateTime From, DateTime To)
 {
-    /// <summary>The time of the payment at this index.</summary>
     public DateTime At(int index) => From.AddTicks(index * TimeSpan.TicksPerMicrosecond);
 }

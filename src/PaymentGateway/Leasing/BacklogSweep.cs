@@ -43,22 +43,14 @@ internal sealed partial class BacklogSweep(
     {
         var limit = Math.Min(PageMax, queue.RemainingCapacity);
         var generation = unsettled.Generation;
-        var page = await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit));
-        if (epoch != lease.Epoch || !TryTake(page, generation))
+        var page = (await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit)))
+            .ConvertAll(row => row.ToPayment());
+        // After a purge the page is read again.
+        if (epoch != lease.Epoch || !unsettled.TryAdd(page, generation))
             return;
 
+        queue.AddAll(page);
         backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
-    }
-
-    /// <returns>False when a purge was noticed since the page was asked for: it is to be read again.</returns>
-    private bool TryTake(List<StoredPayment> page, int generation)
-    {
-        var payments = page.ConvertAll(row => row.ToPayment());
-        if (!unsettled.TryAdd(payments, generation))
-            return false;
-
-        queue.AddAll(payments);
-        return true;
     }
 
     private static partial class Log

@@ -4,16 +4,16 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>This instance's epochs in the database: each is opened, renewed, and given up or released.</summary>
+/// <summary>Opens, renews, gives up and releases this instance's epochs.</summary>
 internal sealed class InstanceEpochs(
     LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
     UnsettledPayments unsettled, InstanceReader reader, GatewayOptions options)
 {
-    /// <summary>
-    /// Begins an epoch, but not beside an instance that names other processors: an adopter charges a payment in doubt
-    /// again, and only the same processor stores it once.
-    /// </summary>
-    /// <exception cref="ConfigurationException">Another instance, whose lease is valid, names others.</exception>
+    /// <summary>Begins an epoch.</summary>
+    /// <exception cref="ConfigurationException">
+    /// An instance with a valid lease names other processors: an adopter charges a payment in doubt again, and only the
+    /// same processor stores it once.
+    /// </exception>
     public async Task<int> OpenAsync()
     {
         var (defaultUrl, fallbackUrl) = (Text(options.Default.Url), Text(options.Fallback.Url));
@@ -31,14 +31,13 @@ internal sealed class InstanceEpochs(
             : Wrong("Gateway:Processors:Default:BaseUrl", defaultUrl, other.DefaultUrl, other.Instance);
     }
 
-    /// <summary>Renews the epoch.</summary>
     /// <param name="askedAt">A monotonic timestamp from before this call.</param>
-    /// <param name="closeExpired">Whether leases that have expired are closed.</param>
+    /// <param name="closeExpired">Whether expired leases of others are closed.</param>
     public async Task<Renewal> RenewAsync(long askedAt, bool closeExpired)
     {
         var uncertainUntil = backlog.UncertainUntil();
-        // The number first: an adoption that begins after the mark was read has a newer one. The epoch last: an
-        // adoption that nobody knows the end of loses it before it lets go of the mark.
+        // The number first, because an adoption that begins after the mark was read has a newer one. The epoch last,
+        // because an adoption without an answer loses it before it ends at the mark.
         var number = lease.NextNumber();
         var lowWaterMark = mark.Read();
         var usesFallback = lease.FallbackRequested;
@@ -56,9 +55,10 @@ internal sealed class InstanceEpochs(
         return new Renewal(epoch, row, uncertainUntil);
     }
 
-    /// <summary>Another instance closed the epoch: everything in memory belongs to whoever adopts it now.</summary>
-    /// <remarks>Outcomes of calls in flight still enter the ledger.</remarks>
-    /// <returns>How many payments these are.</returns>
+    /// <summary>
+    /// Leaves a closed epoch's payments to its adopter; returns their number. Outcomes of calls in flight still enter
+    /// the ledger.
+    /// </summary>
     public int GiveUp(int epoch)
     {
         lease.Lose(epoch);
@@ -66,11 +66,11 @@ internal sealed class InstanceEpochs(
         return unsettled.Count;
     }
 
-    /// <summary>Closes the epoch and releases what it has not settled.</summary>
-    /// <returns>How many payments were released, and how many were in doubt.</returns>
+    /// <summary>Closes the epoch and releases what it has not settled; returns the numbers of payments.</summary>
     public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
     {
-        // Listed before the lease is lost, as stages drop payments then. Doubt is read after: no charge can begin then.
+        // Listed before the lease is lost, because stages drop payments then. Doubt is read after: no charge begins
+        // then.
         var held = unsettled.Snapshot();
         var lowWaterMark = mark.Read();
         lease.Lose(epoch);
@@ -78,7 +78,7 @@ internal sealed class InstanceEpochs(
         return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 
-    // Without user name and password, because whoever reads the ledger reads it.
+    // Without user name and password, because the ledger's readers may not know them.
     private static string Text(Uri url) => url.GetComponents(UriComponents.HttpRequestUrl, UriFormat.UriEscaped);
 
     private static ConfigurationException Wrong(string key, string url, string otherUrl, string other) =>
@@ -86,7 +86,5 @@ internal sealed class InstanceEpochs(
             key, $"is {url}, and {other} runs on this ledger with {otherUrl} (stop all instances before a change)");
 }
 
-/// <summary>
-/// The database's answer to a renewal of Epoch. The lease refuses acceptances up to RefusedUntil (UTC); null is none.
-/// </summary>
+/// <summary>The answer to a renewal of Epoch. Acceptances up to RefusedUntil (UTC) are refused; null is none.</summary>
 internal sealed record Renewal(int Epoch, RenewalRow Row, DateTime? RefusedUntil);

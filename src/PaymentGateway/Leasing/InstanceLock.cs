@@ -4,8 +4,8 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// A file lock beside the Unix socket, held for the life of the process. The kernel drops it when the process ends,
-/// however that happens: who holds it knows that no earlier process of this instance is still sending.
+/// A file lock beside the Unix socket, held for the life of the process. The kernel drops it when the process ends, so
+/// its holder knows that no earlier process of this instance is still sending.
 /// </summary>
 internal sealed class InstanceLock : IDisposable
 {
@@ -18,26 +18,21 @@ internal sealed class InstanceLock : IDisposable
 
     private InstanceLock(string identity, bool isProof) => (Identity, _isProof) = (identity, isProof);
 
-    /// <summary>
-    /// Host, its boot, the socket and the lock file, or the plain instance name where there is no socket to lock.
-    /// </summary>
+    /// <summary>Host, its boot, the socket and the lock file; without a socket host and instance name.</summary>
     public string Identity { get; private set; }
 
     /// <summary>The identity whose earlier processes are proven to have terminated; empty where none is.</summary>
     public string ProvenTerminated => _isProof ? Identity : "";
 
-    /// <summary>
-    /// Takes the lock of the socket that <paramref name="urls"/> names, and those of an operator's sockets; removes
-    /// what a dead process left of them.
-    /// </summary>
+    /// <summary>Takes the locks of the sockets, those of the operator too, and removes stale sockets.</summary>
     /// <exception cref="ConfigurationException">A living process has a socket, or it cannot be made.</exception>
     public static InstanceLock Take(string? urls, string instanceName, IReadOnlyList<BindingAddress>? admin = null)
     {
         var socket = urls?.Split(';')
             .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase))?
             [UnixScheme.Length..];
-        // Two hosts may have one name, and a lock says nothing of the other's processes. A container has its host's
-        // boot, so a recreated one is the same instance.
+        // The boot, because two hosts may have one name, and a lock says nothing of the other's processes. A container
+        // has its host's boot, so a recreated one is the same instance.
         var instance = socket is null
             ? new InstanceLock($"{Environment.MachineName}/{instanceName}", isProof: false)
             : new InstanceLock(
@@ -71,8 +66,7 @@ internal sealed class InstanceLock : IDisposable
         }
     }
 
-    // The first holder writes it. Containers of two projects on one host may have one name and path for two files, and
-    // a lock says nothing of the other file's holder.
+    // The first holder writes it, because containers of two projects on one host may have one path for two files.
     private static string IdOf(FileStream file)
     {
         var id = new byte[16];

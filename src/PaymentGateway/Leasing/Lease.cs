@@ -5,8 +5,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// This instance's right to send, as it knows it itself: by the monotonic clock, counted from before the renewal
-/// was asked for, so that it ends here before it ends in the database. Safe from any thread.
+/// This instance's right to send. It is counted by the monotonic clock from before the renewal was sent, so that it
+/// ends here before it ends in the database. Safe from any thread.
 /// </summary>
 internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 {
@@ -19,7 +19,7 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     private long _lastNumber;
     private TaskCompletionSource _nextCheck = NewCheck();
 
-    /// <summary>The epoch that accepted payments name as their owner; nobody's while there is none.</summary>
+    /// <summary>The owner of accepted payments; nobody's while there is none.</summary>
     public int Epoch => Volatile.Read(ref _epoch);
 
     /// <summary>False: nothing may be sent to a processor now.</summary>
@@ -28,12 +28,12 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
-    /// <summary>The next renewal has to say that this epoch uses fallback.</summary>
+    /// <summary>The next renewal has to store that this epoch uses fallback.</summary>
     public bool FallbackRequested => Volatile.Read(ref _fallbackRequested) == Epoch;
 
     /// <summary>
-    /// Whether the database knows that the payment's epoch uses fallback. If not, nothing may be charged there yet, or
-    /// an adopter would trust that nothing was; the keeper is asked to tell the database.
+    /// Whether the database knows that the payment's epoch uses fallback, otherwise an adopter would trust that it does
+    /// not. If not, the keeper is asked to store it.
     /// </summary>
     public bool MayUseFallback(Payment payment)
     {
@@ -45,10 +45,9 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         return false;
     }
 
-    /// <summary>The database knows it: the mark is committed.</summary>
     public void FallbackMarked(int current) => Volatile.Write(ref _fallbackMarked, current);
 
-    /// <summary>A number for a renewal or an adoption: the database ignores one that comes after a newer one.</summary>
+    /// <summary>A number for a renewal or an adoption: the database ignores one after a newer one.</summary>
     public long NextNumber() => Interlocked.Increment(ref _lastNumber);
 
     /// <param name="current">The epoch that the database opened.</param>
@@ -59,19 +58,17 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         Volatile.Write(ref _epoch, current);
     }
 
-    /// <summary>The database renewed the epoch, which may have been lost meanwhile all the same.</summary>
+    /// <summary>The database renewed the epoch; it may be lost all the same.</summary>
     /// <inheritdoc cref="Confirm"/>
     public void Renewed(long askedAt) => Volatile.Write(ref _heldUntil, askedAt + clock.TicksOf(_validFor));
 
     /// <summary>Set when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
     public AsyncAutoResetEvent CheckSoon { get; } = new(clock);
 
-    /// <summary>
-    /// Ends when the keeper has checked epoch and ledger once more, and handled what had changed.
-    /// </summary>
+    /// <summary>Ends when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {
-        // Twice: the first to end may have begun before it was asked for.
+        // Twice, because the first to end may have begun before it was asked for.
         for (var checks = 0; checks < 2; checks++)
         {
             CheckSoon.Set();
@@ -79,7 +76,6 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         }
     }
 
-    /// <summary>The keeper has checked.</summary>
     public void Checked() => Interlocked.Exchange(ref _nextCheck, NewCheck()).TrySetResult();
 
     /// <summary>Another instance closed the epoch, or this one gives it up; a later epoch stays.</summary>

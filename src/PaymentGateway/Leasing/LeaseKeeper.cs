@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Keeps this instance's lease, and does the <see cref="LeaseDuties"/> each time that it is renewed. These may take
-/// longer than a renewal, and hang: the next renewal does not wait for them.
+/// Keeps this instance's lease, and does the <see cref="LeaseDuties"/> after each renewal. These may hang; the next
+/// renewal does not wait for them.
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, InstanceEpochs epochs, LeaseDuties duties, Lease lease, LeasingOptions options,
@@ -14,14 +14,14 @@ internal sealed partial class LeaseKeeper(
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    // After an outage of the database every lease has expired: the others get the time to renew theirs, too.
+    // After an outage of the database every lease has expired, and the other instances need time to renew theirs.
     private long _steadySince = clock.GetTimestamp();
     private long _lastKept = clock.GetTimestamp();
     private Task _duties = Task.CompletedTask;
     private bool _schemaKnown;
     private readonly OutageLog _outage = new();
 
-    /// <summary>Takes the first lease before the listener opens, when PostgreSQL is there; else goes on.</summary>
+    /// <summary>Takes the first lease before the listener opens, if PostgreSQL is available.</summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
     {
         await KeepAsync();
@@ -53,7 +53,7 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
-            // From one beginning to the next: a renewal that hangs has its time, and another one the rest of the lease.
+            // From one beginning to the next, so that after a renewal that hangs another one fits into the lease.
             var rest = options.RenewInterval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await KeepAsync();
@@ -74,12 +74,11 @@ internal sealed partial class LeaseKeeper(
                 _schemaKnown = true;
             }
 
-            // Checked first: what the duties are told was read after the earlier ones had ended, which those who wait
-            // for the next check count on.
+            // Before the renewal: NextCheckAsync counts on duties whose renewal was read after the earlier ones ended.
             var areDone = _duties.IsCompleted;
             if (await RenewAsync() is { } renewal && areDone)
                 _duties = DoDutiesAsync(renewal);
-            // Mostly they are done at once, and one that is asked for finds them done.
+            // Mostly they end at once, so that the next renewal finds them done.
             await Task.WhenAny(_duties, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))
@@ -89,7 +88,6 @@ internal sealed partial class LeaseKeeper(
         }
     }
 
-    /// <returns>Null when the epoch was not renewed.</returns>
     private async Task<Renewal?> RenewAsync()
     {
         if (lease.Epoch == PaymentStates.Nobody)
@@ -162,7 +160,7 @@ internal sealed partial class LeaseKeeper(
     }
 }
 
-/// <summary>The work that follows each renewal. One loop calls it.</summary>
+/// <summary>The work that follows each renewal. For one loop.</summary>
 internal sealed class LeaseDuties(LedgerWatch ledger, BrokenInserts broken, OrphanAdoption adoption, Lease lease)
 {
     public async Task DoAsync(Renewal renewal)

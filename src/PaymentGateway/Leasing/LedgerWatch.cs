@@ -11,13 +11,11 @@ internal sealed partial class LedgerWatch(
     private LedgerState? _known;
     private volatile LedgerState? _latest;
 
-    /// <summary>
-    /// UTC; when a crash of the database emptied the ledger, until a purge begins a new one. Any thread may ask.
-    /// </summary>
+    /// <summary>When a crash of the database emptied the ledger (UTC), until a purge. Safe from any thread.</summary>
     public DateTime? ResetAt => _latest?.ResetAt;
 
-    /// <summary>Handles what changed; to be called in turn with the renewals.</summary>
-    /// <param name="state">As the renewal found them.</param>
+    /// <summary>Handles changes; to be called in turn with the renewals.</summary>
+    /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(LedgerState state)
     {
         if (!state.Intact)
@@ -28,7 +26,7 @@ internal sealed partial class LedgerWatch(
         }
 
         _latest = state;
-        // A purge since the crash has begun a new ledger: there is nothing to save for it.
+        // After a purge since the crash there is nothing to save.
         if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (_known is not null && _known.Generation != state.Generation)
@@ -36,8 +34,8 @@ internal sealed partial class LedgerWatch(
         _known = state;
     }
 
-    // The database crashed and its unlogged tables are empty: what is still in memory is saved. What was accepted again
-    // meanwhile, here or by another instance, is that acceptance's, and is dropped here.
+    // The database crashed and its unlogged tables are empty: payments in memory are saved. A payment that was accepted
+    // again meanwhile, by any instance, is that acceptance's, and is dropped here.
     private async Task StoreAgainAsync()
     {
         var epoch = lease.Epoch;
@@ -46,36 +44,31 @@ internal sealed partial class LedgerWatch(
         var count = 0;
         foreach (var page in mine.Chunk(PageMax))
         {
-            var taken = (await payments.StoreAgainAsync(new StoreAgainArgs(
-                    Array.ConvertAll(page, payment => payment.Id),
-                    Array.ConvertAll(page, payment => payment.AmountCents),
-                    Array.ConvertAll(page, payment => payment.AcceptedAt),
-                    Array.ConvertAll(page, payment => payment.InDoubt
-                        ? PaymentStates.InDoubt
-                        : PaymentStates.Unsent),
-                    epoch)))
-                .Where(row => row.OwnerEpoch == epoch)
-                .Select(row => (row.CorrelationId, row.AcceptedAt)).ToHashSet();
-            foreach (var payment in page)
-                payment.Purged |= !taken.Contains((payment.Id, payment.AcceptedAt));
+            var stored = await payments.StoreAgainAsync(new StoreAgainArgs(
+                Array.ConvertAll(page, payment => payment.Id),
+                Array.ConvertAll(page, payment => payment.AmountCents),
+                Array.ConvertAll(page, payment => payment.AcceptedAt),
+                Array.ConvertAll(page, payment => payment.InDoubt ? PaymentStates.InDoubt : PaymentStates.Unsent),
+                epoch));
+            MarkPurged(page, stored.FindAll(row => row.OwnerEpoch == epoch));
             count += page.Count(payment => !payment.Purged);
         }
 
         Log.StoredAgain(log, count, mine.Count - count);
     }
 
-    // What the table does not hold any more was purged. The table is asked, because payments that came after the
-    // purge are in the same queue.
+    // The table is asked, because payments that came after the purge are in the same queue.
     private async Task MarkPurgedAsync()
     {
         foreach (var page in unsettled.BeginGeneration().Chunk(PageMax))
-        {
-            var stored = await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id));
-            var known = stored.ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
-            foreach (var payment in page)
-                payment.Purged |=
-                    !known.TryGetValue(payment.Id, out var acceptedAt) || acceptedAt != payment.AcceptedAt;
-        }
+            MarkPurged(page, await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id)));
+    }
+
+    private static void MarkPurged(Payment[] page, List<StoredPayment> stored)
+    {
+        var kept = stored.Select(row => (row.CorrelationId, row.AcceptedAt)).ToHashSet();
+        foreach (var payment in page)
+            payment.Purged |= !kept.Contains((payment.Id, payment.AcceptedAt));
     }
 
     private static partial class Log

@@ -1,8 +1,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// The time before which everything that this instance owns is settled, parked or others': where an adopter begins to
-/// search. Safe from any thread.
+/// The time before which everything that this instance accepted or adopted is settled, parked or others': an adopter
+/// begins to search there. Safe from any thread.
 /// </summary>
 internal sealed class LowWaterMark(
     AcceptanceClock acceptances, StoredBacklog backlog, UnsettledPayments unsettled)
@@ -14,17 +14,16 @@ internal sealed class LowWaterMark(
         ? new DateTime(ticks, DateTimeKind.Utc)
         : null;
 
-    /// <summary>Begins an adoption; no payment that it adopts is older than <paramref name="from"/> (UTC).</summary>
+    /// <summary>Begins an adoption of payments that are not older than <paramref name="from"/> (UTC).</summary>
     public void BeginAdoption(DateTime from) => Volatile.Write(ref _adoptingFrom, from.Ticks);
 
-    /// <summary>Ends it: each adopted payment is unsettled in memory now, or belongs to another epoch.</summary>
+    /// <summary>Ends it: each adopted payment is unsettled in memory, or belongs to another epoch.</summary>
     public void EndAdoption() => Volatile.Write(ref _adoptingFrom, long.MaxValue);
 
-    /// <summary>Reads the mark. Payments that are accepted later are newer.</summary>
-    /// <remarks>
-    /// A payment that is accepted, loaded or adopted enters what is unsettled before it leaves the part that it comes
-    /// from. So that is read last: a payment that moves meanwhile is seen at least once.
-    /// </remarks>
+    /// <summary>
+    /// Reads the mark. A payment that is accepted, loaded or adopted enters the unsettled ones before it leaves its
+    /// part, so these are read last: a payment that moves meanwhile is seen at least once.
+    /// </summary>
     public DateTime Read() =>
         new[] { acceptances.Oldest(), backlog.Oldest(), AdoptingFrom, unsettled.Oldest() }.Min()!.Value;
 }

@@ -6,8 +6,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Takes over what dead or stopped instances left. What may have been sent is in doubt: where it can be at default
-/// only it is charged there again, which is safe; else it is looked up first.
+/// Adopts the payments of dead or stopped instances. Payments that may have been sent are in doubt: if default alone
+/// can have them, they are charged there again, which is safe; otherwise they are looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
@@ -22,8 +22,8 @@ internal sealed partial class OrphanAdoption(
     {
         var orphans = await leases.OrphanedAsync();
         var now = clock.GetTimestamp();
-        // The running statements are read once for all epochs, after the epochs were read as closed, because no new
-        // INSERT can begin for a closed epoch. What clean stops released is always searched.
+        // Read after the epochs, because no new INSERT can begin for a closed epoch. Released payments are always
+        // searched.
         var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
         foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
             _closed.Remove(ended);
@@ -33,16 +33,22 @@ internal sealed partial class OrphanAdoption(
             if (!_closed.TryGetValue(epoch, out var closed))
                 _closed.Add(epoch, closed = new ClosedEpoch(now));
             var isLast = epoch != PaymentStates.Nobody && closed.Earlier.AreOver(writers);
-            var search = closed.Search ?? new Search(orphaned.LowWaterMark, isLast);
+            var (from, endsEpoch) = closed.Search ?? (orphaned.LowWaterMark, isLast);
             try
             {
-                if (await AdoptAsync(orphaned, closed, search) && search.IsLast)
-                    await leases.MarkAdoptedAsync(epoch, search.From);
+                if (await AdoptAsync(orphaned, closed.Since, from) is not { } page)
+                    continue;
+
+                closed.Search = page.Next is { } next ? (next, endsEpoch) : null;
+                if (closed.Search is not null)
+                    lease.CheckSoon.Set();
+                else if (endsEpoch)
+                    await leases.MarkAdoptedAsync(epoch, from);
                 closed.IsRefused = false;
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
             {
-                // Another transaction holds its payments, say. The other epochs' need not wait for it.
+                // Another transaction holds its payments, say. The other epochs do not wait for it.
                 var level = closed.IsRefused ? LogLevel.Debug : LogLevel.Warning;
                 closed.IsRefused = true;
                 Log.NotAdopted(log, level, epoch, refused.MessageText);
@@ -50,49 +56,36 @@ internal sealed partial class OrphanAdoption(
         }
     }
 
-    /// <summary>Adopts one page: many would keep the lease from being renewed.</summary>
-    /// <returns>Whether nothing is left to adopt there.</returns>
-    private async Task<bool> AdoptAsync(OrphanedEpoch orphaned, ClosedEpoch closed, Search search)
+    /// <summary>Adopts one page, because more would hold up the renewal; null when nothing was searched.</summary>
+    private async Task<AdoptedPage?> AdoptAsync(OrphanedEpoch orphaned, long closedSince, DateTime from)
     {
-        var from = orphaned.Epoch;
+        var epoch = orphaned.Epoch;
         var limit = Math.Min(PageMax, adopted.RemainingCapacity(orphaned.UsedFallback));
         if (limit <= 0 || !lease.IsHeld)
-            return false;
+            return null;
 
-        AdoptedPage? page;
-        // A renewal may be in flight. One that does not know of this has an older number.
-        mark.BeginAdoption(search.From);
+        // A renewal may be in flight; if it does not know of this adoption, it has an older number.
+        mark.BeginAdoption(from);
         try
         {
-            page = await AdoptPageAsync(
-                new AdoptArgs(from, lease.Epoch, search.From, limit, lease.NextNumber()));
-            if (page is null)
-                return false;
+            var page = await AdoptPageAsync(new AdoptArgs(epoch, lease.Epoch, from, limit, lease.NextNumber()));
+            if (page is not { Payments.Count: > 0 })
+                return page;
 
-            // A jump of the database's clock closes an epoch before its time: it sends until its own lease ends. What
-            // clean stops released has no time of its own but this one.
-            var closedAt = from == PaymentStates.Nobody ? clock.GetTimestamp() : closed.Since;
+            // A jump of the database's clock closes an epoch too early: its owner sends until its own lease ends.
+            // Released payments have no time but this one.
+            var closedAt = epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
                 adopted.Add(row.ToPayment(), row.Handover, doubtSince);
+            metrics.Adopted.Add(page.Payments.Count);
+            Log.Adopted(log, page.Payments.Count, epoch);
+            return page;
         }
         finally
         {
             mark.EndAdoption();
         }
-
-        if (page.Payments.Count > 0)
-        {
-            metrics.Adopted.Add(page.Payments.Count);
-            Log.Adopted(log, page.Payments.Count, from);
-        }
-
-        closed.Search = page.Next is { } next ? search with { From = next } : null;
-        if (closed.Search is null)
-            return true;
-
-        lease.CheckSoon.Set();
-        return false;
     }
 
     private async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
@@ -105,9 +98,9 @@ internal sealed partial class OrphanAdoption(
             uncertain is (DbException or TimeoutException)
             and not PostgresException { InvariantSeverity: "ERROR" })
         {
-            // Perhaps committed, and then the rows are ours without our knowing them: a new epoch adopts them with
-            // everything else. The old one is never renewed again, so its lowered mark stays; closing it is only
-            // quicker than its expiry. An error means that it was not committed; a backend's end is not.
+            // Perhaps committed, and then this epoch owns rows that it does not know: a new epoch adopts all of them.
+            // The old one is never renewed again, so its lowered mark stays; closing it is only quicker than its
+            // expiry. An error says that nothing was committed; a backend's end does not.
             lease.Lose(page.To);
             await leases.CloseAsync(page.To);
             throw;
@@ -122,17 +115,15 @@ internal sealed partial class OrphanAdoption(
 
         public EarlierWriters Earlier { get; } = new();
 
-        /// <summary>Null between two searches.</summary>
-        public Search? Search { get; set; }
+        /// <summary>
+        /// Everything before From is settled or adopted. The search ends the epoch if every statement of it was over
+        /// when the search began, so that it finds all payments. Null between two searches.
+        /// </summary>
+        public (DateTime From, bool EndsEpoch)? Search { get; set; }
 
-        /// <summary>Its payments could not be adopted at the last try.</summary>
+        /// <summary>The last adoption failed.</summary>
         public bool IsRefused { get; set; }
     }
-
-    /// <summary>Where the search in an epoch goes on.</summary>
-    /// <param name="From">Everything before it is settled or adopted.</param>
-    /// <param name="IsLast">Every statement of the epoch was over when the search began: it finds all payments.</param>
-    private sealed record Search(DateTime From, bool IsLast);
 
     private static partial class Log
     {
@@ -145,18 +136,16 @@ internal sealed partial class OrphanAdoption(
 }
 
 /// <summary>
-/// Where adopted payments go in memory: to the queue, where they are unsent or default alone may have them, or else to
+/// Brings adopted payments into memory: into the queue if they are unsent or default alone may have them, otherwise to
 /// the doubts.
 /// </summary>
 internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
 {
     private const int DoubtsMax = 4_000;
 
-    // Twice as many, because doubts that wait for fallback's answer must leave capacity for those that default alone
-    // can settle.
+    // Doubts that wait for fallback's answer leave capacity for those that default alone can settle.
     private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
 
-    /// <summary>How many more payments of an epoch fit.</summary>
     public int RemainingCapacity(bool usedFallback) =>
         Math.Min((usedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count, queue.RemainingCapacity);
 

@@ -3,39 +3,27 @@ using PaymentGateway.Queueing;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Ranges of acceptance times whose payments are in the table and not in memory: they did not fit into the queue,
-/// or their INSERT broke. Batches have disjoint ranges. Safe from any thread.
+/// Ranges of acceptance times whose payments are in the table and not in memory, because they did not fit into the
+/// queue, or their INSERT broke. Batches have disjoint ranges. Safe from any thread.
 /// </summary>
 internal sealed class StoredBacklog(TimeProvider clock)
 {
     private readonly object _gate = new();
     private readonly List<StoredRange> _ranges = [];
 
-    /// <summary>Set when something can be read here.</summary>
     public AsyncAutoResetEvent Added { get; } = new(clock);
 
-    /// <summary>While there is something to read, newer payments must queue up behind it: oldest first.</summary>
-    public bool HasOverflow
-    {
-        get
-        {
-            lock (_gate)
-                return _ranges.Exists(range => !range.IsUncertain);
-        }
-    }
+    /// <summary>While there is something to read, newer payments must queue up behind it.</summary>
+    public bool HasOverflow => Next() is not null;
 
-    /// <summary>The payments of a stored batch that did not fit into the queue.</summary>
-    public void AddOverflow(AcceptanceBatch batch) => Add(batch, isUncertain: false);
-
-    /// <summary>A batch whose INSERT broke: what is read before it is over would not be all.</summary>
-    public void AddUncertain(AcceptanceBatch batch) => Add(batch, isUncertain: true);
-
-    private void Add(AcceptanceBatch batch, bool isUncertain)
+    /// <param name="batch">Of payments that are in the table, or may be.</param>
+    /// <param name="isUncertain">Its INSERT broke, and may store more after a read.</param>
+    public void Add(AcceptanceBatch batch, bool isUncertain = false)
     {
         lock (_gate)
         {
-            // Neighbours of one kind become one range, so a long outage does not grow a list. Only neighbours: a
-            // batch between them that went to memory would be read, and charged, a second time.
+            // Neighbours of one kind become one range, otherwise a long outage grows the list. Only neighbours: a batch
+            // between them that went to memory would be read, and charged, a second time.
             if (_ranges.Count > 0 && _ranges[^1] is var last && last.LastBatch == batch.Number - 1
                 && last.IsUncertain == isUncertain)
                 _ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
@@ -46,14 +34,13 @@ internal sealed class StoredBacklog(TimeProvider clock)
         Added.Set();
     }
 
-    /// <summary>The upper end of what is uncertain; null when nothing is.</summary>
     public DateTime? UncertainUntil()
     {
         lock (_gate)
             return _ranges.Where(range => range.IsUncertain).Max(range => (DateTime?)range.To);
     }
 
-    /// <summary>What was uncertain up to <paramref name="until"/> can be read: nothing more comes there.</summary>
+    /// <summary>Uncertain ranges up to <paramref name="until"/> can be read: nothing more is stored there.</summary>
     public void MakeCertain(DateTime until)
     {
         lock (_gate)
@@ -63,7 +50,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
                 if (!range.IsUncertain || range.From > until)
                     continue;
 
-                // It may have grown since the question was asked.
+                // The range may have grown since the check began.
                 if (range.To > until)
                     _ranges.Insert(at + 1, range with { From = until.AddTicks(TimeSpan.TicksPerMicrosecond) });
                 _ranges[at] = range with { To = range.To < until ? range.To : until, IsUncertain = false };
@@ -72,21 +59,20 @@ internal sealed class StoredBacklog(TimeProvider clock)
         Added.Set();
     }
 
-    /// <summary>The first range that may be read now, or null.</summary>
     public StoredRange? Next()
     {
         lock (_gate)
             return _ranges.Find(range => !range.IsUncertain);
     }
 
-    /// <summary>What was read up to and with <paramref name="upTo"/> is in memory now.</summary>
+    /// <summary>Removes the times up to <paramref name="upTo"/>, whose payments are in memory now.</summary>
     public void Advance(StoredRange read, DateTime upTo)
     {
         lock (_gate)
         {
             var at = _ranges.FindIndex(range => range.From == read.From);
             if (at < 0)
-                return; // Cleared meanwhile: the epoch was lost.
+                return; // Cleared, because the epoch was lost.
 
             var rest = _ranges[at] with { From = upTo.AddTicks(TimeSpan.TicksPerMicrosecond) };
             if (rest.From > rest.To)
@@ -96,14 +82,12 @@ internal sealed class StoredBacklog(TimeProvider clock)
         }
     }
 
-    /// <summary>The lower end of everything that waits here; null when nothing does.</summary>
     public DateTime? Oldest()
     {
         lock (_gate)
             return _ranges.Count == 0 ? null : _ranges.Min(range => range.From);
     }
 
-    /// <summary>The epoch is lost: others adopt what is here.</summary>
     public void Clear()
     {
         lock (_gate)

@@ -2,9 +2,7 @@ using System.Collections.Concurrent;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>
-/// The payments in this instance's memory that are not in the ledger yet, in whatever stage. Safe from any thread.
-/// </summary>
+/// <summary>This instance's payments that are not in the ledger yet, of all stages. Safe from any thread.</summary>
 internal sealed class UnsettledPayments(TimeProvider clock)
 {
     private readonly ConcurrentDictionary<Payment, bool> _unsettled = new(ReferenceEqualityComparer.Instance);
@@ -16,15 +14,15 @@ internal sealed class UnsettledPayments(TimeProvider clock)
     /// <summary>Rises with each purge that this instance notices.</summary>
     public int Generation => Volatile.Read(ref _generation);
 
-    /// <summary>Adds what a statement has read or stored, unless a purge was noticed meanwhile.</summary>
-    /// <param name="payments">All that it gave.</param>
+    /// <summary>Adds the payments of a statement, unless a purge was noticed since it was sent.</summary>
+    /// <param name="payments">All that it read or stored.</param>
     /// <param name="since">The generation from before it was sent.</param>
-    /// <returns>False: nothing is added, as it may have been purged; what the table holds by now is not.</returns>
+    /// <returns>False: nothing is added, because it may have been purged. The table has what was not.</returns>
     public bool TryAdd(IReadOnlyCollection<Payment> payments, int since)
     {
         foreach (var payment in payments)
             Add(payment);
-        // Only now, with nothing put off before it: whoever notices a purge later finds these in what is unsettled.
+        // The generation is read after the additions: a purge that is noticed later finds them here.
         Interlocked.MemoryBarrier();
         if (Generation == since)
             return true;
@@ -34,8 +32,7 @@ internal sealed class UnsettledPayments(TimeProvider clock)
         return false;
     }
 
-    /// <summary>A purge was noticed.</summary>
-    /// <returns>What may have been purged; what is added from now on is of the new ledger.</returns>
+    /// <summary>A purge was noticed; returns what it may have purged. Later additions are of the new ledger.</summary>
     public List<Payment> BeginGeneration()
     {
         Interlocked.Increment(ref _generation);

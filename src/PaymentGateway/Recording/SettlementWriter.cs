@@ -9,8 +9,8 @@ namespace PaymentGateway.Recording;
 /// Writes outcomes into the ledger in batches, again and again until they are in. Any thread may add.
 /// </summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, PaymentStore payments, UnwrittenOutcomes outcomes, UnsettledPayments unsettled,
-    Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
+    SettlementLedger ledger, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
@@ -59,9 +59,7 @@ internal sealed partial class SettlementWriter(
 
                 // Purged: well. Or a crash of the database emptied the ledger: then the keeper stores the payments
                 // again, and the outcomes find them at the second try.
-                if (!await AreStoredAsync(batch))
-                    await lease.NextCheckAsync(stopping);
-                // Also what is stored by now: that may have been so only since the first try.
+                await lease.NextCheckAsync(stopping);
                 await ledger.RecordAsync(args);
                 return;
             }
@@ -98,15 +96,6 @@ internal sealed partial class SettlementWriter(
 
         metrics.AddSettled(Processor.Default, atDefault.Payments, atDefault.Cents, atDefault.WaitedCents);
         metrics.AddSettled(Processor.Fallback, atFallback.Payments, atFallback.Cents, 0);
-    }
-
-    // Those that did not enter were in the ledger before, or were stored again a moment ago.
-    private async Task<bool> AreStoredAsync(List<Settlement> batch)
-    {
-        var stored = (await payments.FindRecordedAsync([.. batch.Select(one => one.Payment.Id)]))
-            .ToDictionary(row => row.CorrelationId, row => row.AcceptedAt);
-        return batch.TrueForAll(one =>
-            stored.TryGetValue(one.Payment.Id, out var acceptedAt) && acceptedAt == one.Payment.AcceptedAt);
     }
 
     private RecordArgs ToArgs(List<Settlement> batch)

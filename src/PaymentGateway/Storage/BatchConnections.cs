@@ -3,8 +3,8 @@ using System.Data;
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The connections for batches, kept open. The one used last is taken first, so that light load stays with one server
-/// process, which has what it needs at hand; a pool would have all of them take turns. Safe from any thread.
+/// The connections for batches, kept open. The one used last is taken first, because its server process has warm
+/// caches; the connections of a pool would take turns. Safe from any thread.
 /// </summary>
 /// <param name="pool">Plain connections, at least <paramref name="count"/>; owned from here.</param>
 /// <param name="count">How many statements may be in flight; one more waits.</param>
@@ -36,7 +36,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
         }
         finally
         {
-            // Whatever happens to a connection: a permit that is lost is lost for the life of the process.
+            // Always, because a lost permit is lost for the life of the process.
             _permits.Release();
         }
     }
@@ -63,7 +63,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
             return;
         }
 
-        // What broke this one has probably broken those that are idle, and each would cost its next batch.
+        // The idle ones have probably broken too, and each would cost its next batch.
         await connection.DisposeAsync();
         await DropIdleAsync();
         pool.Clear();

@@ -1,9 +1,7 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>
-/// Which payments are in doubt, for whoever asks any instance. Nothing decides by it: owners know their own.
-/// </summary>
-internal sealed class DoubtStore(SharedConnections connections)
+/// <summary>Payments in doubt of all instances, to be shown. Nothing decides by it: owners know their own.</summary>
+internal sealed class DoubtStore(SharedConnections shared)
 {
     private const string MarkSql = """
         INSERT INTO doubts (accepted_at, correlation_id)
@@ -17,7 +15,7 @@ internal sealed class DoubtStore(SharedConnections connections)
         WHERE doubts.accepted_at = ended.accepted_at AND doubts.correlation_id = ended.correlation_id
         """;
 
-    // Payments before settlements, as a purge locks them. What was purged goes too.
+    // Payments before settlements, as a purge locks them.
     private const string SweepSql = """
         DELETE FROM doubts
         WHERE (SELECT accepted_at FROM payments WHERE payments.correlation_id = doubts.correlation_id)
@@ -26,20 +24,16 @@ internal sealed class DoubtStore(SharedConnections connections)
                  AND settlements.correlation_id = doubts.correlation_id)
         """;
 
-    /// <summary>Says that payments are in doubt, from now on by the database's clock where it is news.</summary>
+    /// <summary>Stores that payments are in doubt; one that is stored keeps its time.</summary>
     public Task MarkAsync(DoubtArgs begun) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            MarkSql, begun, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(MarkSql, begun, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Says that unsettled payments are in doubt no more.</summary>
     public Task ClearAsync(DoubtArgs ended) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            ClearSql, ended, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(ClearSql, ended, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Takes out, for all instances, what is settled by now.</summary>
+    /// <summary>Deletes, for all instances, the payments that are settled or purged by now.</summary>
     public Task SweepAsync() =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            SweepSql, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(SweepSql, commandTimeout: db.CommandTimeout));
 }
 
 /// <summary>Payments by acceptance time and id, both arrays of one length.</summary>

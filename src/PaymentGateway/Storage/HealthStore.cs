@@ -1,10 +1,10 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>The shared health record: one instance polls a processor for all of them.</summary>
-internal sealed class HealthStore(SharedConnections connections)
+internal sealed class HealthStore(SharedConnections shared)
 {
-    // A poll from the future is of a clock that has jumped back since. One within the interval may be of a transaction
-    // that began later than this one, and was quicker.
+    // A poll further in the future is of a clock that has jumped back since. One within the interval may be of a
+    // transaction that began later than this one, and was quicker.
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
         WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval RETURNING processor
@@ -22,24 +22,19 @@ internal sealed class HealthStore(SharedConnections connections)
         FROM processor_health
         """;
 
-    /// <summary>The processors whose poll is due; they are this instance's to poll now, and nobody else's.</summary>
+    /// <summary>Claims the processors whose poll is due: no other instance polls them now.</summary>
     public Task<List<short>> ClaimAsync(TimeSpan interval) =>
-        connections.ListAsync(connection => connection.QueryAsync<short>(
-            ClaimSql, new { Interval = interval }, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<short>(
+            ClaimSql, new { Interval = interval }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Stores a processor's health report.</summary>
     public Task PublishAsync(HealthArgs report) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            PublishSql, report, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(PublishSql, report, commandTimeout: db.CommandTimeout));
 
-    /// <summary>The processors' latest health reports, with their age by the database's clock.</summary>
     public Task<List<HealthRow>> ReadAsync() =>
-        connections.ListAsync(connection => connection.QueryAsync<HealthRow>(
-            ReadSql, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<HealthRow>(ReadSql, commandTimeout: db.CommandTimeout));
 }
 
-/// <summary>A processor's health report, made AgeSeconds ago.</summary>
+/// <summary>A processor's health report, made AgeSeconds ago by the database's clock.</summary>
 internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
 
-/// <summary>A processor's health report.</summary>
 internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);

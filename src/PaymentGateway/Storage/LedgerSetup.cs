@@ -8,21 +8,19 @@ namespace PaymentGateway.Storage;
 /// <summary>Registers the data source and the stores on it.</summary>
 internal static partial class LedgerSetup
 {
-    // No statement of ours outlives this on a server that runs.
     private const int StatementSecondsMax = 5;
 
     // The server's own limit comes first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances, one more where that is slow, and one of outcomes are in flight at once, and rarely an
-    // adoption takes the place of one; each fills a statement by itself, so multiplexing only adds its hops to them
-    // (docs/decisions/0019-plain-connections-for-batches.md).
+    // A batch of acceptances, one more where that is slow, and one of outcomes; rarely an adoption takes the place of
+    // one. Multiplexing would only add its hops (docs/decisions/0019-plain-connections-for-batches.md).
     private const int BatchConnectionsMax = 3;
 
-    // One for the leases, and one more where that hangs. Everything else shares multiplexed ones.
+    // One for the leases, and one more where that hangs.
     private const int LeaseConnectionsMax = 2;
 
-    // For audits, health and the search for orphans, a purge's transaction among them.
+    // For all other statements, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
@@ -42,10 +40,8 @@ internal static partial class LedgerSetup
             return Shared(pool, provider.GetRequiredService<TimeProvider>());
         });
         services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
-        services.AddKeyedSingleton(
-            LeaseStore.Leases,
-            (provider, _) => Leases(
-                options.Ledger, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
+        services.AddKeyedSingleton(LeaseStore.Leases, (provider, _) => Leases(
+            options.Ledger, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(provider => new SchemaSetup(
             provider.GetRequiredService<SharedConnections>(), options.Durable,
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
@@ -64,8 +60,8 @@ internal static partial class LedgerSetup
     /// <summary>The connections of a pool for everything but batches.</summary>
     public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
     {
-        // Npgsql's own limit of a command comes first wherever it is kept; 0 is none. That of several hosts is longer
-        // than anybody waits.
+        // Npgsql's own limit of a command comes first; 0 is none, and the one of several hosts is too long for a
+        // caller.
         var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
         var limit = settings.CommandTimeout;
         if (limit == 0 || (limit == MultiHost.CommandSeconds && MultiHost.AreNamedIn(settings)))
@@ -74,31 +70,30 @@ internal static partial class LedgerSetup
     }
 
     /// <summary>
-    /// The connections of the leases, plain ones that nothing else waits for. A closed epoch stays closed after a crash
-    /// of the server, whatever the profile says of the payments.
+    /// The connections of the leases, plain ones that nothing else uses. Commits are synchronous in both profiles,
+    /// because a closed epoch has to stay closed after a crash of the server.
     /// </summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
     public static SharedConnections Leases(string connectionString, TimeSpan leaseDuration, TimeProvider clock)
     {
         // 800 ms of 3 s: another renewal fits into the lease when a server process hangs.
         var answerWithin = leaseDuration * 4 / 15;
-        // One whose caller was let go is broken off a moment later, and nobody waits for its end.
+        // Nobody waits for the end of a statement that its caller has given up.
         var seconds = (int)answerWithin.TotalSeconds + 1;
-        return new SharedConnections(
-            Plain(
-                $"{connectionString};Command Timeout={seconds};Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
-                synchronousCommit: true),
-            answerWithin, clock);
+        var pool = Plain(
+            $"{connectionString};Command Timeout={seconds};Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
+            synchronousCommit: true);
+        return new SharedConnections(pool, answerWithin, clock);
     }
 
-    /// <summary>Plain connections for batches, whatever the connection string says of multiplexing.</summary>
+    /// <summary>Plain connections, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
     public static BatchConnections Connections(string connectionString, int count) =>
         new(Plain(connectionString, "batches", count), count);
 
-    /// <summary>Opens the pool by the connection string; limits that it leaves open are set here.</summary>
+    /// <summary>Makes a pool; limits that the connection string leaves open are set here.</summary>
     /// <param name="connectionString">Npgsql's.</param>
-    /// <param name="name">The pool's, for the metrics.</param>
+    /// <param name="name">For the metrics.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
     /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
     /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
@@ -130,12 +125,12 @@ internal static partial class LedgerSetup
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");
-            // A plan made while a table has one page reads it whole, and is kept while it grows (KeptPlanTests). Every
-            // statement of ours has its index.
+            // A plan that is made while a table has one page would read it whole, and is kept while it grows
+            // (KeptPlanTests). Every statement has its index.
             AddOption(settings, "enable_seqscan", "off");
-            // Nor may it read and sort a whole backlog for one page of it, which looks cheaper in a large ledger.
+            // Otherwise a plan sorts a whole backlog for one page of it, which looks cheaper in a large ledger.
             AddOption(settings, "enable_bitmapscan", "off");
-            // The last one counts: nobody may switch this off, nor have commits not wait for the standby.
+            // The last one counts: the connection string may not switch it off, nor the wait for the standby.
             if (synchronousCommit || several)
                 settings.Options += " -c synchronous_commit=on";
 
@@ -156,7 +151,7 @@ internal static partial class LedgerSetup
             $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}", name,
             synchronousCommit: synchronousCommit);
 
-    // What the connection string says of it stays.
+    // An option of the connection string stays.
     private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)
     {
         if (settings.Options?.Contains(name, StringComparison.Ordinal) != true)

@@ -1,9 +1,8 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>The state of the ledger: which generation it is, and whether a crash of the database reset it.</summary>
-internal sealed class LedgerStateStore(SharedConnections connections)
+internal sealed class LedgerStateStore(SharedConnections shared)
 {
-    /// <summary>The <see cref="LedgerState"/>.</summary>
     public const string StateSql = """
         SELECT generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact, kept_from
         FROM ledger WHERE id = 1
@@ -17,12 +16,11 @@ internal sealed class LedgerStateStore(SharedConnections connections)
         WHERE id = 1 AND EXISTS (SELECT 1 FROM marked)
         """;
 
-    // By the database's clock, as the statement below reads it.
     private const string UntilSql = "SELECT clock_timestamp() + @Within AS until";
 
-    // One round trip, and one transaction that ends without its client. The locks are asked for in the order in which
-    // every statement that touches several tables takes them. While they are waited for, others wait behind, so not
-    // for long. A purge that nobody waits for any more must not empty what was acknowledged meanwhile.
+    // One round trip, and one transaction that ends without its client. Tables are locked in the order of every other
+    // statement, and for a short wait, because others wait behind it. A purge that nobody waits for any more must not
+    // empty what was acknowledged meanwhile; its deadline is by the database's clock.
     private const string PurgeSql = """
         SELECT set_config('payment_gateway.purge_until', @Until::text, true);
         DO $purge$ BEGIN
@@ -37,55 +35,35 @@ internal sealed class LedgerStateStore(SharedConnections connections)
         END $purge$
         """;
 
-    private const int PurgeTries = 5;
-
     // nginx and its client wait little longer.
     private static readonly TimeSpan PurgeWithin = TimeSpan.FromSeconds(1.8);
 
     public Task<LedgerState> StateAsync() =>
-        connections.RunAsync(connection => connection.QuerySingleAsync<LedgerState>(
-            StateSql, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.QuerySingleAsync<LedgerState>(StateSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Writes down that the database lost the ledger.</summary>
     public Task MarkResetAsync() =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            MarkResetSql, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(MarkResetSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>Empties the ledger and begins a new one.</summary>
     /// <param name="cancellation">
-    /// The caller has gone. It ends the purge between its statements, because an instance that was frozen before it
-    /// asked for the deadline has a fresh one.
+    /// The caller has gone. The deadline is not enough, because an instance that was frozen first has a fresh one.
     /// </param>
     /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
-    /// <exception cref="TimeoutException">The same.</exception>
     public async Task PurgeAsync(CancellationToken cancellation = default)
     {
         // A tenth for clocks that do not run alike: the server gives up before its caller does.
-        var waited = connections.AnswerWithin * 0.9;
+        var waited = shared.AnswerWithin * 0.9;
         var within = waited < PurgeWithin ? waited : PurgeWithin;
-        var deadline = await connections.RunAsync(connection => connection.QuerySingleAsync<DateTime>(
-            UntilSql, new { Within = within }, commandTimeout: connection.CommandTimeout));
-        for (var attempt = 1; ; attempt++)
-        {
-            cancellation.ThrowIfCancellationRequested();
-            try
-            {
-                await connections.RunAsync(connection => connection.ExecuteAsync(
-                    PurgeSql, new { Until = deadline }, commandTimeout: connection.CommandTimeout));
-                return;
-            }
-            catch (PostgresException busy) when (attempt < PurgeTries && busy.SqlState
-                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
-            {
-                // Whoever waited behind it goes on, and this one begins again.
-            }
-        }
+        var until = await shared.RunAsync(db => db.QuerySingleAsync<DateTime>(
+            UntilSql, new { Within = within }, commandTimeout: db.CommandTimeout));
+        await shared.LockAsync(
+            db => db.ExecuteAsync(PurgeSql, new { Until = until }, commandTimeout: db.CommandTimeout), cancellation);
     }
 }
 
 /// <summary>
-/// The state of the ledger; Intact is false once after each crash that emptied it. Settlements requested before
-/// KeptFrom have perhaps left; not every statement reads it.
+/// Intact is false once after each crash that emptied the ledger. Settlements requested before KeptFrom are perhaps
+/// deleted; not every statement reads it.
 /// </summary>
 internal sealed record LedgerState(
     int Generation, int Resets, DateTime? ResetAt, bool Intact, DateTime KeptFrom = default);

@@ -1,46 +1,40 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>
-/// A database that fails over, named by all its hosts: the one that takes writes is used
-/// (docs/decisions/0028-failover.md).
-/// </summary>
+/// <summary>A database that fails over: the host that takes writes is used (docs/decisions/0028-failover.md).</summary>
 internal static class MultiHost
 {
-    // With a standby a commit may wait for it, and Npgsql ends a command by asking the server to cancel: what is stored
-    // on one server only would be seen then. By this time a primary without its standby has stopped by itself.
+    // A commit may wait for the standby, and Npgsql ends a command by asking the server to cancel: a row that one
+    // server alone has would be visible then. By this time a primary without its standby has stopped by itself.
     public const int CommandSeconds = 60;
 
     // A message in the log that nobody reads. A standby takes none.
     private const string CommitSql =
         "SELECT pg_logical_emit_message(true, 'payment-gateway', '') WHERE NOT pg_is_in_recovery()";
 
-    /// <summary>Whether a connection string is of several hosts.</summary>
     public static bool AreNamedIn(NpgsqlConnectionStringBuilder settings) =>
         settings.Host?.Contains(',', StringComparison.Ordinal) == true;
 
-    /// <summary>Sets what differs from one host, and limits that the connection string leaves open.</summary>
     public static void Prepare(NpgsqlConnectionStringBuilder settings)
     {
         // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone.
         settings.Multiplexing = false;
         settings.Remove("Target Session Attributes");
-        // A commit whose wait for the standby is cancelled is told as done. Nobody reads what follows a cancel.
+        // A commit whose wait for the standby is cancelled counts as done. Nobody reads what follows a cancel.
         settings.CancellationTimeout = -1;
         if (!settings.ShouldSerialize("Timeout"))
             settings.Timeout = 1;
         if (!settings.ShouldSerialize("Command Timeout"))
             settings.CommandTimeout = CommandSeconds;
-        // What Npgsql knows of a host is old after a second: a standby that is promoted is found by then.
+        // A promoted standby is found after a second.
         if (!settings.ShouldSerialize("Host Recheck Seconds"))
             settings.HostRecheckSeconds = 1;
     }
 
-    /// <summary>The data source. No connection of it shows what only one server has.</summary>
-    /// <remarks>
-    /// A commit that waits for the standby is not seen by others. After a crash of its server it is, and it is gone if
-    /// the standby is promoted. So each connection begins with a commit, which waits until the standby has everything
-    /// before it; a crash ends all connections from before.
-    /// </remarks>
+    /// <summary>
+    /// A data source whose connections see nothing that only one server has. A commit that waits for the standby is
+    /// visible after a crash of its server, and lost if the standby is promoted. So each connection begins with a
+    /// commit, which waits until the standby has everything before it; a crash ends all earlier connections.
+    /// </summary>
     public static NpgsqlDataSource Build(NpgsqlSlimDataSourceBuilder builder) => builder
         .UsePhysicalConnectionInitializer(Commit, CommitAsync)
         .BuildMultiHost().WithTargetSession(TargetSessionAttributes.ReadWrite);

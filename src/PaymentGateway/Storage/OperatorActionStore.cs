@@ -1,7 +1,7 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>What operators did. Rows are only added; the table itself refuses everything else.</summary>
-internal sealed class OperatorActionStore(SharedConnections connections)
+/// <summary>The actions of operators. Rows are only added; the table itself refuses everything else.</summary>
+internal sealed class OperatorActionStore(SharedConnections shared)
 {
     private const string AddSql = """
         INSERT INTO operator_actions (instance, actor, action, target, outcome, address)
@@ -13,22 +13,19 @@ internal sealed class OperatorActionStore(SharedConnections connections)
         WHERE id < @Before ORDER BY id DESC LIMIT @Limit
         """;
 
-    /// <summary>Adds an action, at the database's time.</summary>
     public Task AddAsync(OperatorAction action) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
-            AddSql, action, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.ExecuteAsync(AddSql, action, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of them, the newest first.</summary>
+    /// <summary>A page of actions, the newest first.</summary>
     public Task<List<OperatorActionRow>> PageAsync(long before, int limit) =>
-        connections.ListAsync(connection => connection.QueryAsync<OperatorActionRow>(
-            PageSql, new { Before = before, Limit = limit }, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<OperatorActionRow>(
+            PageSql, new { Before = before, Limit = limit }, commandTimeout: db.CommandTimeout));
 }
 
 /// <summary>An action to add.</summary>
 internal sealed record OperatorAction(
     string Instance, string Actor, string Action, string Target, string Outcome, string Address);
 
-/// <summary>An action that was stored; ActedAt is UTC.</summary>
 internal sealed record OperatorActionRow(
     long Id, DateTime ActedAt, string Instance, string Actor, string Action, string Target, string Outcome,
     string Address);

@@ -2,12 +2,12 @@ using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>Single payments with their state, one or a page of them, newest first. Only for those who ask.</summary>
-/// <remarks>
-/// A page is found without an index for it: settled payments by the key of settlements, the others by their owners'
-/// index. Every statement locks payments before settlements, as a purge does.
-/// </remarks>
-internal sealed class PaymentQueryStore(SharedConnections connections)
+/// <summary>
+/// Single payments with their state, one or a page of them, newest first. A page needs no index of its own: settled
+/// payments are found by the key of settlements, the others by their owners' index. Every statement locks payments
+/// before settlements, as a purge does.
+/// </summary>
+internal sealed class PaymentQueryStore(SharedConnections shared)
 {
     private const string DoubtOfPayment = """
         (SELECT in_doubt_at FROM doubts WHERE doubts.accepted_at = payments.accepted_at
@@ -29,22 +29,19 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         parked_at, parked_reason
         """;
 
-    private const string InWindow = """
-        accepted_at >= @From AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
-        """;
+    private const string InWindow =
+        "accepted_at >= @From AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)";
 
-    // Whoever may have unsettled payments, and since when; by the key of leases.
-    private const string Owners = """
-        SELECT epoch, low_water_mark FROM leases WHERE epoch >= 0 AND adopted_at IS NULL
-        """;
+    // The owners of unsettled payments; by the key of leases.
+    private const string Owners =
+        "SELECT epoch, low_water_mark FROM leases WHERE epoch >= 0 AND adopted_at IS NULL";
 
-    // The order of the owners' index, so that nothing sorts a whole backlog for a page of it. Ids of one microsecond
-    // are put in order afterwards.
+    // The order of the owners' index, otherwise a page would sort a whole backlog. Ids of one microsecond are put in
+    // order afterwards.
     private const string Newest = "ORDER BY accepted_at DESC FETCH FIRST (@Limit) ROWS WITH TIES";
 
     private const string NewestFirst = "ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit";
 
-    /// <summary>A payment by its Id, as a <see cref="PaymentRow"/>.</summary>
     public const string FindSql = $"""
         SELECT {WithSettlement} FROM payments {Settlement} WHERE payments.correlation_id = @Id
         """;
@@ -55,8 +52,8 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         FROM settlements WHERE {InWindow} {NewestFirst}
         """;
 
-    // Where the settled ones fill a page, nobody looks further back than their last one; so at most a page of settled
-    // ones is passed by the search for the others, however old their owner's low-water mark is.
+    // Where settled payments fill a page, the search for the others ends at the last of these, so it passes at most a
+    // page of settled ones, however old the owner's low-water mark is.
     private const string AllSql = $"""
         WITH locked_first AS (SELECT FROM payments), settled AS ({SettledSql}), listed AS (
             SELECT * FROM settled
@@ -76,7 +73,7 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         SELECT * FROM listed {NewestFirst}
         """;
 
-    // Settled ones are among them, so that a page is so many rows to read, however few of them are wanted.
+    // Settled ones are among them, so that a page costs as many rows as it has, however few of them are wanted.
     private const string OwnedSql = $"""
         SELECT owned.* FROM (
             {Owners} AND NOT @Parked UNION ALL SELECT {Sql.Parked}, '-infinity' WHERE @Parked) AS owners
@@ -100,30 +97,22 @@ internal sealed class PaymentQueryStore(SharedConnections connections)
         ORDER BY doubts.accepted_at DESC, doubts.correlation_id DESC LIMIT @Limit
         """;
 
-    /// <summary>A payment by its id; null when there is none.</summary>
     public Task<PaymentRow?> FindAsync(Guid id) =>
-        connections.RunAsync(connection => connection.QuerySingleOrDefaultAsync<PaymentRow>(
-            FindSql, new { Id = id }, commandTimeout: connection.CommandTimeout));
+        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(
+            FindSql, new { Id = id }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of all payments.</summary>
     public Task<List<PaymentRow>> AllAsync(PaymentPageArgs page) =>
-        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
-            AllSql, page, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(AllSql, page, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of the settled ones.</summary>
     public Task<List<PaymentRow>> SettledAsync(PaymentPageArgs page) =>
-        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
-            SettledSql, page, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(SettledSql, page, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of what the owners have, or of what is parked; some are settled.</summary>
+    /// <summary>A page of what the owners have, or of what is parked; some of these are settled.</summary>
     public Task<List<PaymentRow>> OwnedAsync(PaymentPageArgs page) =>
-        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
-            OwnedSql, page, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(OwnedSql, page, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of what is, or was a moment ago, in doubt.</summary>
     public Task<List<PaymentRow>> InDoubtAsync(PaymentPageArgs page) =>
-        connections.ListAsync(connection => connection.QueryAsync<PaymentRow>(
-            InDoubtSql, page, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(InDoubtSql, page, commandTimeout: db.CommandTimeout));
 }
 
 /// <summary>So many payments before a position, accepted at From (UTC) or later; Parked is for OwnedAsync.</summary>
@@ -133,10 +122,7 @@ internal sealed record PaymentPageArgs(DateTime From, DateTime BeforeAt, Guid Be
         new(from, cursor.AcceptedAt, cursor.Id, limit, parked);
 }
 
-/// <summary>
-/// A payment and what is known of it; all times are UTC. Settled, it has a processor and that one's amount; parked, it
-/// is owned by nobody who settles.
-/// </summary>
+/// <summary>A payment with its state; all times are UTC. The amount of a settled one is its processor's.</summary>
 internal sealed record PaymentRow(
     Guid CorrelationId, DateTime AcceptedAt, long AmountCents, int OwnerEpoch, short? Processor, DateTime? RequestedAt,
     short? Attempts, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason)

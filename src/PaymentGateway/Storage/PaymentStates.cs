@@ -1,8 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>
-/// The states of a row of payments (postgres/migrations): numbers for code, and the same numbers for statements.
-/// </summary>
+/// <summary>The states of a row of payments (postgres/migrations).</summary>
 internal static class PaymentStates
 {
     /// <summary>The owner epoch of what nobody settles: anyone may adopt it. No lease has it.</summary>
@@ -23,7 +21,7 @@ internal static class PaymentStates
     /// <summary>Handed over, perhaps sent to default, and surely not to fallback.</summary>
     public const short InDoubtAtDefault = 3;
 
-    /// <summary>The same for statements: Dapper.AOT takes constants only, and a number makes none.</summary>
+    /// <summary>The numbers for statements: Dapper.AOT takes constants only, and a number makes none.</summary>
     public static class Sql
     {
         public const string Nobody = "0";

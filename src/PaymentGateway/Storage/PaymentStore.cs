@@ -2,22 +2,18 @@ using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>The accepted payments in PostgreSQL: stored once for good, found again by their owner.</summary>
-internal sealed class PaymentStore(SharedConnections connections, BatchConnections batches)
+/// <summary>The accepted payments in PostgreSQL.</summary>
+internal sealed class PaymentStore(SharedConnections shared, BatchConnections batches)
 {
-    /// <summary>
-    /// A payment that is not settled. A scalar subquery, so that it is looked up for the few rows that the rest of a
-    /// statement finds: a join's kept plan read payments whole, each second
-    /// (docs/decisions/0017-every-plan-uses-an-index.md).
-    /// </summary>
+    // A scalar subquery, because the kept plan of a join read payments whole, each second
+    // (docs/decisions/0017-every-plan-uses-an-index.md).
     public const string IsUnsettled = """
         (SELECT true FROM settlements WHERE settlements.accepted_at = payments.accepted_at
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The lease is checked in the same statement: an epoch that another instance has closed, or a batch that was
-    // given up, must not add payments which nobody would look for any more. The lock timeout is for ids that another
-    // transaction has stored and not committed, and for this statement alone.
+    // The lease is checked in the same statement: nobody would look for payments that a closed epoch, or a batch that
+    // was given up, adds. The lock timeout is for ids that another transaction has stored and not committed.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch
@@ -27,7 +23,7 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
-    // Light load comes one by one, and this starts faster than a statement on arrays of one.
+    // Light load comes one by one, and this statement starts faster than the one on arrays.
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
@@ -36,8 +32,8 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
-    // Handed over, so that the sweep of the owner's table leaves alone what the owner has in memory. Whose the ids are
-    // then is another statement's question: this one's snapshot may be older than rows that it had to wait for.
+    // Handed over, so that BacklogSweep does not load what the owner has in memory. Another statement reads whose the
+    // ids are, because the snapshot of this one may be older than rows that it waits for.
     private const string StoreAgainSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner_epoch)
         SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @OwnerEpoch
@@ -59,61 +55,36 @@ internal sealed class PaymentStore(SharedConnections connections, BatchConnectio
         ORDER BY accepted_at LIMIT @Limit
         """;
 
-    /// <summary>
-    /// Stores a batch in one statement. The ids must be sorted: unsorted batches deadlock each other.
-    /// </summary>
-    /// <returns>
-    /// How many were new; fewer than given when some were known, or when the owner's lease refuses them.
-    /// </returns>
-    /// <exception cref="DbException">
-    /// Not stored, or nobody knows: the connection broke. With LockNotAvailable nothing was stored.
-    /// </exception>
+    /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
+    /// <returns>How many were new; the others were known, or the owner's lease refuses them.</returns>
+    /// <exception cref="DbException">Nobody knows; with LockNotAvailable nothing was stored.</exception>
     public Task<int> StoreAsync(StoreArgs batch) =>
         batches.RunAsync(
-            static (connection, batch) => batch.Ids.Length == 1
-                ? connection.ExecuteAsync(
-                    StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: connection.CommandTimeout)
-                : connection.ExecuteAsync(StoreSql, batch, commandTimeout: connection.CommandTimeout),
+            static (db, batch) => batch.Ids.Length == 1
+                ? db.ExecuteAsync(StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: db.CommandTimeout)
+                : db.ExecuteAsync(StoreSql, batch, commandTimeout: db.CommandTimeout),
             batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    /// <returns>
-    /// The rows that these ids have now, in no order; one that has another owner or time is not to be charged here.
-    /// </returns>
+    /// <returns>The rows of these ids now, in no order; one of another owner or time is not charged here.</returns>
     public async Task<List<StoredPayment>> StoreAgainAsync(StoreAgainArgs kept)
     {
-        await connections.RunAsync(connection => connection.ExecuteAsync(
-            StoreAgainSql, kept, commandTimeout: connection.CommandTimeout));
+        await shared.RunAsync(db => db.ExecuteAsync(StoreAgainSql, kept, commandTimeout: db.CommandTimeout));
         return await FindAsync(kept.Ids);
     }
 
-    /// <summary>The stored payments among these ids, in no order.</summary>
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
-        connections.ListAsync(connection => connection.QueryAsync<StoredPayment>(
-            FindSql, new { Ids = ids }, commandTimeout: connection.CommandTimeout));
-
-    /// <summary>
-    /// The same on a connection of the batches: outcomes that are to be recorded wait for no other one.
-    /// </summary>
-    public Task<List<StoredPayment>> FindRecordedAsync(Guid[] ids) =>
-        RowReading.RunAsync(() => batches.RunAsync(
-            static async (connection, ids) => (await connection.QueryAsync<StoredPayment>(
-                FindSql, new { Ids = ids }, commandTimeout: connection.CommandTimeout)).AsList(),
-            ids));
+        shared.ListAsync(db => db.QueryAsync<StoredPayment>(
+            FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout));
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
-        connections.ListAsync(connection => connection.QueryAsync<StoredPayment>(
-            UnsettledPageSql, page, commandTimeout: connection.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<StoredPayment>(UnsettledPageSql, page, commandTimeout: db.CommandTimeout));
 }
 
-/// <summary>
-/// A batch to store, all arrays of one length; LockTimeout is for ids that another transaction has not committed.
-/// </summary>
 internal sealed record StoreArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int OwnerEpoch, string LockTimeout = "300ms");
 
-/// <summary>One payment to store.</summary>
 internal sealed record StoreOneArgs(
     Guid Id, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, string LockTimeout)
 {
@@ -121,11 +92,10 @@ internal sealed record StoreOneArgs(
         new(batch.Ids[0], batch.AmountsCents[0], batch.AcceptedAts[0], batch.OwnerEpoch, batch.LockTimeout);
 }
 
-/// <summary>Payments to store again, all arrays of one length.</summary>
 internal sealed record StoreAgainArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int OwnerEpoch);
 
-/// <summary>A page of an owner's unsettled payments; both bounds are inclusive.</summary>
+/// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
 /// <summary>A row of payments.</summary>

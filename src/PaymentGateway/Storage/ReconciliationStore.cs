@@ -5,20 +5,18 @@ using static PaymentGateway.Storage.PaymentStates;
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The ledger as one reconciliation reads and corrects it, on a connection of its own: the batches and the leases keep
-/// theirs. The same connection holds the lock that makes it the only one, so one that has lost the lock can write
-/// nothing. Each correction is one statement that takes effect only where the ledger still is as it was read, and
-/// brings the totals along.
+/// The ledger as one reconciliation reads and corrects it, on a connection of its own. That connection holds the lock
+/// of reconciliations, so one that has lost the lock can write nothing. Each correction is one statement that takes
+/// effect only where the ledger still is as it was read, and corrects the totals too.
 /// </summary>
 /// <remarks>
-/// Totals of corrections are those of epoch 0, beside what an instance settles while it has lost its lease: one waits
-/// for the other's statement at most, as both take the rows in the same order. Payments are locked before settlements,
-/// as a purge does; a purge that came first has left nothing to correct, and another generation. Each settlement is in
-/// the totals once, by its own record or by that of its first acceptance, so what is corrected is subtracted.
+/// Totals of corrections are those of epoch 0, beside those of instances that have lost their lease; both take the rows
+/// in one order. Payments are locked before settlements, as a purge does; a purge that came first has left nothing to
+/// correct, and another generation. Each settlement is in the totals once, by its own record or by that of its first
+/// acceptance, so what is corrected is subtracted.
 /// </remarks>
 internal sealed class ReconciliationStore : IAsyncDisposable
 {
-    /// <summary>The most settlements that are read of a millisecond.</summary>
     public const int WindowRowsMax = 1_000;
 
     // Schema changes lock the number before.
@@ -42,7 +40,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ORDER BY requested_at LIMIT @Limit
         """;
 
-    // Whoever owns them: what an owner has forgotten is what is looked for.
+    // Of all owners, because payments that their owner has forgotten are looked for.
     private const string AcceptedBeforeSql = """
         SELECT correlation_id, accepted_at, amount_cents,
                (SELECT processor FROM settlements WHERE settlements.accepted_at = page.accepted_at
@@ -77,7 +75,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
           AND amount_cents = @WasCents AND requested_at = @WasRequestedAt
         """;
 
-    // By the same key as an owner that settles it at this moment: one of the two enters.
+    // By the key of an owner that settles it at this moment: one of the two enters.
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
@@ -109,9 +107,9 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         SELECT count(*) FROM corrected
         """;
 
-    // An open epoch whose low-water mark is not past it may have it in memory, in doubt, and would charge it beside
-    // whoever adopts it now (docs/decisions/0027-reconciliation.md). An adopter that has the row locked is waited for,
-    // and the owner is compared again then: so the payment comes first, and the settlement goes only with it.
+    // An open epoch whose low-water mark is not past the payment may have it in memory, in doubt, and would charge it
+    // beside its adopter (docs/decisions/0027-reconciliation.md). The payment comes first, because an adopter may have
+    // its row locked, and the owner is compared again then; the settlement goes only with it.
     private const string PutBackSql = $"""
         WITH released AS (
             {ParkedStore.PutBack}
@@ -142,13 +140,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ? _connection
         : throw new NpgsqlException("The connection with the lock of reconciliations broke.");
 
-    /// <summary>Opens a connection and takes the lock.</summary>
-    /// <returns>Null when another reconciliation has it, at whatever instance.</returns>
+    /// <summary>Opens a connection and takes the lock; null when a reconciliation of any instance has it.</summary>
     /// <exception cref="NpgsqlException">PostgreSQL is unavailable.</exception>
     public static async Task<ReconciliationStore?> OpenAsync(GatewayOptions options)
     {
-        // One whose client was let go is broken off at once: nobody waits for its end. Kept alive, it could break
-        // between two statements.
+        // Nobody waits for the end of a statement that its client has given up. With keepalives the connection could
+        // break between two statements.
         var pool = LedgerSetup.DataSource(
             $"{options.Ledger};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
             "reconciliation");
@@ -156,8 +153,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         try
         {
             await store._connection.OpenAsync();
-            store._isLocked = await store.RunAsync(connection => connection.QuerySingleAsync<bool>(
-                LockSql, commandTimeout: connection.CommandTimeout));
+            store._isLocked = await store.RunAsync(
+                db => db.QuerySingleAsync<bool>(LockSql, commandTimeout: db.CommandTimeout));
             if (store._isLocked)
                 return store;
         }
@@ -171,38 +168,37 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         return null;
     }
 
-    /// <summary>Which ledger it is.</summary>
-    public Task<LedgerState> StateAsync() => RunAsync(connection => connection.QuerySingleAsync<LedgerState>(
-        LedgerStateStore.StateSql, commandTimeout: connection.CommandTimeout));
+    public Task<LedgerState> StateAsync() =>
+        RunAsync(db => db.QuerySingleAsync<LedgerState>(LedgerStateStore.StateSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>When the first payment was accepted or charged, UTC; null in an empty ledger.</summary>
-    public Task<DateTime?> OldestAsync() => RunAsync(connection => connection.QuerySingleAsync<DateTime?>(
-        OldestSql, commandTimeout: connection.CommandTimeout));
+    public Task<DateTime?> OldestAsync() =>
+        RunAsync(db => db.QuerySingleAsync<DateTime?>(OldestSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Sums a window by requestedAt; both bounds are inclusive.</summary>
+    /// <inheritdoc cref="SettlementLedger.SumAsync(DateTime?, DateTime?)"/>
     public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) =>
-        RunAsync(connection => SettlementLedger.SumAsync(connection, from, to));
+        RunAsync(db => SettlementLedger.SumAsync(db, from, to));
 
-    /// <summary>What is settled at a processor in a window, one more than its limit at most.</summary>
+    /// <summary>The settlements of a processor in a window, at most one more than WindowRowsMax.</summary>
     public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor) =>
-        ListAsync(connection => connection.QueryAsync<SettledRow>(
+        ListAsync(db => db.QueryAsync<SettledRow>(
             SettledSql, new { From = from, To = to, Processor = (int)processor, Limit = WindowRowsMax + 1 },
-            commandTimeout: connection.CommandTimeout));
+            commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of payments in whatever state, the last accepted first.</summary>
+    /// <summary>A page of payments in any state, the last accepted first.</summary>
     public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
-        ListAsync(connection => connection.QueryAsync<CandidateRow>(
+        ListAsync(db => db.QueryAsync<CandidateRow>(
             AcceptedBeforeSql, new { BeforeAt = before.AcceptedAt, BeforeId = before.Id, Limit = limit },
-            commandTimeout: connection.CommandTimeout));
+            commandTimeout: db.CommandTimeout));
 
-    /// <summary>What the owners have not settled and what is parked, the oldest first.</summary>
-    /// <returns>Null when so many settled ones lie between them that a statement takes too long.</returns>
+    /// <summary>Unsettled and parked payments, the oldest first.</summary>
+    /// <returns>Null when a statement takes too long, because many settled ones lie between them.</returns>
     public async Task<List<CandidateRow>?> UnsettledAsync(DateTime before, int limit)
     {
         try
         {
-            return await ListAsync(connection => connection.QueryAsync<CandidateRow>(
-                UnsettledSql, new { BeforeAt = before, Limit = limit }, commandTimeout: connection.CommandTimeout));
+            return await ListAsync(db => db.QueryAsync<CandidateRow>(
+                UnsettledSql, new { BeforeAt = before, Limit = limit }, commandTimeout: db.CommandTimeout));
         }
         catch (PostgresException slow) when (slow.SqlState == PostgresErrorCodes.QueryCanceled)
         {
@@ -210,47 +206,38 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         }
     }
 
-    /// <summary>A payment by its id; null when there is none.</summary>
     public Task<PaymentRow?> FindAsync(Guid id) =>
-        RunAsync(connection => connection.QuerySingleOrDefaultAsync<PaymentRow>(
-            PaymentQueryStore.FindSql, new { Id = id }, commandTimeout: connection.CommandTimeout));
+        RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(
+            PaymentQueryStore.FindSql, new { Id = id }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Records a payment as settled where a processor has it.</summary>
-    /// <returns>False when it is settled by now, or purged.</returns>
+    /// <summary>Records a payment as settled; false when it is settled by now, or purged.</summary>
     /// <exception cref="DbException">Nobody knows.</exception>
     public async Task<bool> RecordAsync(RecordHeldArgs held) =>
-        await RunAsync(connection => connection.QuerySingleAsync<long>(
-            RecordSql, held, commandTimeout: connection.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(RecordSql, held, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Has a settlement say what its processor says.</summary>
-    /// <returns>False when it is another one by now, or purged.</returns>
+    /// <summary>Corrects a settlement; false when it is another one by now, or purged.</summary>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> CorrectAsync(CorrectArgs settlement) =>
-        await RunAsync(connection => connection.QuerySingleAsync<long>(
-            CorrectSql, settlement, commandTimeout: connection.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(CorrectSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>
-    /// Takes a settlement out and gives the payment to whoever adopts it, in doubt at both processors.
-    /// </summary>
+    /// <summary>Deletes a settlement and gives the payment to any adopter, in doubt at both processors.</summary>
     /// <returns>False when it is another one by now, or purged, or an instance may have it in memory.</returns>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> PutBackAsync(PutBackArgs settlement) =>
-        await RunAsync(connection => connection.QuerySingleAsync<long>(
-            PutBackSql, settlement, commandTimeout: connection.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(PutBackSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Lets the lock go and ends the connection. The next reconciliation may begin then.</summary>
+    /// <summary>Releases the lock and ends the connection. The next reconciliation may begin then.</summary>
     public async ValueTask DisposeAsync()
     {
         try
         {
             // The server ends a connection some time after its client has closed it, and with it the lock.
             if (_isLocked && _connection.State == ConnectionState.Open)
-                await RunAsync(connection => connection.QuerySingleAsync<bool>(
-                    UnlockSql, commandTimeout: connection.CommandTimeout));
+                await RunAsync(db => db.QuerySingleAsync<bool>(UnlockSql, commandTimeout: db.CommandTimeout));
         }
         catch (Exception broken) when (broken is NpgsqlException or TimeoutException)
         {
-            // It ends with the connection.
+            // The lock ends with the connection.
         }
 
         await _connection.DisposeAsync();
@@ -258,25 +245,20 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     }
 
     private Task<List<T>> ListAsync<T>(Func<NpgsqlConnection, Task<IEnumerable<T>>> query) =>
-        RunAsync(async connection => (await query(connection)).AsList());
+        RunAsync(async db => (await query(db)).AsList());
 
     private Task<T> RunAsync<T>(Func<NpgsqlConnection, Task<T>> statement) =>
         RowReading.RunAsync(() => statement(Connection));
 }
 
-/// <summary>A settlement.</summary>
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);
 
-/// <summary>A payment that a processor may have; Processor is where the ledger has it settled.</summary>
 internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, short? Processor)
 {
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
 
-/// <summary>
-/// What a processor holds of an unsettled payment, to be recorded in the ledger of this generation. A parked one is
-/// OwnerEpoch's from then on; Epoch is that of the totals, here and below.
-/// </summary>
+/// <summary>A parked payment is OwnerEpoch's from then on; Epoch is that of the totals, here and below.</summary>
 internal sealed record RecordHeldArgs(
     Guid Id, DateTime AcceptedAt, int Processor, long AmountCents, DateTime RequestedAt, int Generation,
     int OwnerEpoch, int Epoch = Nobody);
@@ -286,7 +268,6 @@ internal sealed record CorrectArgs(
     Guid Id, DateTime AcceptedAt, int WasProcessor, long WasCents, DateTime WasRequestedAt, int Processor,
     long AmountCents, DateTime RequestedAt, int Generation, int Epoch = Nobody);
 
-/// <summary>A settlement as it was read, and its payment's owner then; no processor has it.</summary>
 internal sealed record PutBackArgs(
     Guid Id, DateTime AcceptedAt, int WasOwner, int WasProcessor, long WasCents, DateTime WasRequestedAt,
     int Generation, int Epoch = Nobody);

@@ -6,7 +6,7 @@ namespace PaymentGateway.Storage;
 /// Deletes old settled payments from the tables of single payments; their totals stay
 /// (docs/decisions/0029-retention.md). Safe from any thread, and at any number of instances at once.
 /// </summary>
-internal sealed class RetentionStore(SharedConnections connections)
+internal sealed class RetentionStore(SharedConnections shared)
 {
     // The claim admits one instance at a time: SKIP LOCKED gives the others an empty page. Payments are locked before
     // settlements and in the order of their ids, as in every other statement; otherwise they would deadlock. A payment
@@ -52,9 +52,8 @@ internal sealed class RetentionStore(SharedConnections connections)
     /// <param name="retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
     /// <param name="limit">The largest number of payments.</param>
     /// <returns>How many were deleted; 0 when none is due, or while another instance deletes.</returns>
-    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
     public Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit) =>
-        connections.RunAsync(connection => connection.ExecuteAsync(
+        shared.RunAsync(db => db.ExecuteAsync(
             RemoveSql, new { Now = now, Retention = retention, Limit = limit },
-            commandTimeout: connection.CommandTimeout));
+            commandTimeout: db.CommandTimeout));
 }

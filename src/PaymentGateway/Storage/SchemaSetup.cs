@@ -4,10 +4,10 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Storage;
 
 /// <summary>Brings the tables to this binary's version, and refuses those that it must not run on.</summary>
-/// <param name="connections">A migration has the time of one of their commands.</param>
+/// <param name="shared">A migration has the time of one of their commands.</param>
 /// <param name="durable">Whether the tables must survive a crash of the database.</param>
 /// <param name="log">Told of each migration.</param>
-internal sealed partial class SchemaSetup(SharedConnections connections, bool durable, ILogger<SchemaSetup> log)
+internal sealed partial class SchemaSetup(SharedConnections shared, bool durable, ILogger<SchemaSetup> log)
 {
     // Two that migrate at once would both create; the lock ends with the transaction.
     private const string LockSql = "SELECT pg_advisory_xact_lock(72616966)";
@@ -32,33 +32,28 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
     private const string AppliedSql =
         "INSERT INTO schema_version (version, name, checksum) VALUES (@Version, @Name, @Checksum)";
 
-    private const int Tries = 5;
-
-    /// <summary>Safe to call at any time and by two instances at once.</summary>
-    /// <returns>What was applied now.</returns>
+    /// <summary>Applies and returns the missing migrations; safe at any time and by two instances at once.</summary>
     /// <exception cref="ConfigurationException">
-    /// The tables or the server are of the other storage profile, or the tables of a version that this binary does not
-    /// know, or of an earlier one that this role may not change.
+    /// The tables or the server are of the other profile, or the tables are of an unknown version, or of an earlier one
+    /// that this role may not change.
     /// </exception>
-    /// <exception cref="DbException">
-    /// PostgreSQL is unavailable or refuses; with LockNotAvailable a table was in use all the time.
-    /// </exception>
+    /// <exception cref="DbException">With LockNotAvailable a table was in use all the time.</exception>
     public async Task<IReadOnlyList<Migration>> EnsureAsync()
     {
-        var state = await connections.RunAsync(connection => SchemaState.ReadAsync(connection));
+        var state = await shared.RunAsync(db => SchemaState.ReadAsync(db));
         if (durable && state.SwitchedOff.Length > 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
                 $"is Durable, but PostgreSQL has {state.SwitchedOff} (postgres/durable.conf has what it needs; "
                     + "Unlogged does without)");
-
-        var pending = Pending(
-            state.Versioned == 0 ? [] : await connections.RunAsync(connection => VersionsAsync(connection, null)));
-        if (pending.Count == 0)
-            RefuseTables(state);
+        if (state.Versioned == 0 != (state.Tables == 0))
+            throw Wrong("names tables without their schema_version, or that without them (drop them all, "
+                + "schema_version too, or name another database)");
+        RefuseOtherProfile(state);
 
         var applied = new List<Migration>();
-        foreach (var migration in pending)
+        var versions = state.Versioned == 0 ? [] : await shared.RunAsync(db => VersionsAsync(db));
+        foreach (var migration in Pending(versions))
             if (await ApplyAsync(migration))
             {
                 Log.Applied(log, migration.Version, migration.Name);
@@ -68,16 +63,16 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
         return applied;
     }
 
-    /// <summary>Whether a statement failed because the server has not the tables that it had.</summary>
+    /// <summary>Whether a statement failed because the server has other tables now.</summary>
     public static bool IsOfOtherTables(Exception failed) => failed is PostgresException
     {
         SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedColumn,
     };
 
     private static async Task<List<AppliedVersion>> VersionsAsync(
-        NpgsqlConnection connection, NpgsqlTransaction? transaction) =>
-        (await connection.QueryAsync<AppliedVersion>(
-            VersionsSql, null, transaction, commandTimeout: connection.CommandTimeout)).AsList();
+        NpgsqlConnection db, NpgsqlTransaction? transaction = null) =>
+        (await db.QueryAsync<AppliedVersion>(
+            VersionsSql, null, transaction, commandTimeout: db.CommandTimeout)).AsList();
 
     private static List<Migration> Pending(List<AppliedVersion> applied)
     {
@@ -96,59 +91,43 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
 
     private async Task<bool> ApplyAsync(Migration migration)
     {
-        for (var attempt = 1; ; attempt++)
+        try
         {
-            try
-            {
-                return await connections.RunAsync(connection => ApplyAsync(connection, migration));
-            }
-            catch (PostgresException busy) when (attempt < Tries && busy.SqlState
-                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
-            {
-                // Whoever waited behind it goes on, and this one begins again.
-            }
-            catch (PostgresException refused) when (refused.SqlState == PostgresErrorCodes.InsufficientPrivilege)
-            {
-                throw Wrong(
-                    $"names a role that may not bring the tables to version {migration.Version}: run "
-                    + $"`PaymentGateway migrate` as their owner first ({refused.MessageText})");
-            }
+            return await shared.LockAsync(db => ApplyAsync(db, migration));
+        }
+        catch (PostgresException refused) when (refused.SqlState == PostgresErrorCodes.InsufficientPrivilege)
+        {
+            throw Wrong(
+                $"names a role that may not bring the tables to version {migration.Version}: run "
+                + $"`PaymentGateway migrate` as their owner first ({refused.MessageText})");
         }
     }
 
     /// <returns>False when another instance was first.</returns>
-    private async Task<bool> ApplyAsync(NpgsqlConnection connection, Migration migration)
+    private async Task<bool> ApplyAsync(NpgsqlConnection db, Migration migration)
     {
-        await connection.OpenAsync();
-        await using var transaction = await connection.BeginTransactionAsync();
-        await connection.ExecuteAsync(LockSql, null, transaction, connection.CommandTimeout);
-        await connection.ExecuteAsync(VersionTableSql, null, transaction, connection.CommandTimeout);
-        if (!Pending(await VersionsAsync(connection, transaction)).Contains(migration))
+        await db.OpenAsync();
+        await using var transaction = await db.BeginTransactionAsync();
+        await db.ExecuteAsync(LockSql, null, transaction, db.CommandTimeout);
+        await db.ExecuteAsync(VersionTableSql, null, transaction, db.CommandTimeout);
+        // Again, because an instance of the other profile may have been first.
+        RefuseOtherProfile(await SchemaState.ReadAsync(db, transaction));
+        if (!Pending(await VersionsAsync(db, transaction)).Contains(migration))
             return false;
 
         // The server's own limit comes before that of the command; 0 is none.
-        var limit = string.Create(CultureInfo.InvariantCulture, $"{Math.Max(0, connection.CommandTimeout - 1)}s");
-        await connection.ExecuteAsync(
-            LimitSql, new { StatementTimeout = limit }, transaction, connection.CommandTimeout);
-        var before = await SchemaState.ReadAsync(connection, transaction);
-        if (before.IsTooOld)
-            throw LacksColumns();
-        // Tables from before the versions are taken over as the first one.
-        if (migration.Version > 1 || !before.IsWhole)
-            foreach (var statement in migration.Statements(durable))
-                await connection.ExecuteAsync(statement, null, transaction, connection.CommandTimeout);
-
-        RefuseTables(await SchemaState.ReadAsync(connection, transaction));
-        await connection.ExecuteAsync(AppliedSql, migration, transaction, connection.CommandTimeout);
+        var limit = string.Create(CultureInfo.InvariantCulture, $"{Math.Max(0, db.CommandTimeout - 1)}s");
+        await db.ExecuteAsync(LimitSql, new { StatementTimeout = limit }, transaction, db.CommandTimeout);
+        foreach (var statement in migration.Statements(durable))
+            await db.ExecuteAsync(statement, null, transaction, db.CommandTimeout);
+        await db.ExecuteAsync(AppliedSql, migration, transaction, db.CommandTimeout);
         await transaction.CommitAsync();
         return true;
     }
 
-    private void RefuseTables(SchemaState state)
+    // Each table, because a crash that empties payments alone would have an id accepted, and settled, once more.
+    private void RefuseOtherProfile(SchemaState state)
     {
-        if (!state.IsWhole)
-            throw LacksColumns();
-        // Each of them: were payments emptied alone by a crash, an id could be accepted, and settled, once more.
         if ((durable ? state.Unlogged : state.Logged) != 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
@@ -156,9 +135,6 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
                     ? "is Durable, but tables are UNLOGGED (set Unlogged, ALTER TABLE … SET LOGGED each, or drop all)"
                     : "is Unlogged, but tables are logged (set Durable, ALTER TABLE … SET UNLOGGED each, or drop all)");
     }
-
-    private static ConfigurationException LacksColumns() =>
-        Wrong("names tables that lack columns (drop them all, schema_version too, or name another database)");
 
     private static ConfigurationException Wrong(string reason) => new("ConnectionStrings__Ledger", reason);
 
@@ -169,22 +145,18 @@ internal sealed partial class SchemaSetup(SharedConnections connections, bool du
     }
 }
 
-/// <summary>A version that the tables have.</summary>
+/// <summary>A row of schema_version.</summary>
 internal sealed record AppliedVersion(int Version, string Checksum);
 
-/// <summary>
-/// A numbered change of the schema, embedded from postgres/migrations. Written once: the checksum of an applied one is
-/// kept in the database.
-/// </summary>
+/// <summary>A file of postgres/migrations. It never changes, because the database keeps the checksum.</summary>
 /// <param name="Version">From 1, without a gap.</param>
 /// <param name="Name">Of its file, without number and extension.</param>
-/// <param name="Sql">One statement per command; a semicolon that ends a line ends it.</param>
+/// <param name="Sql">Its statements; each ends with a semicolon at the end of a line.</param>
 internal sealed record Migration(int Version, string Name, string Sql)
 {
     private const string Folder = "migrations/";
     private const string Extension = ".sql";
 
-    /// <summary>All that this binary knows, in their order.</summary>
     public static IReadOnlyList<Migration> All { get; } = LoadAll();
 
     /// <summary>XXH128 of its file, in hexadecimals. SHA-256 would load OpenSSL: 4 MB in each instance.</summary>
@@ -195,14 +167,10 @@ internal sealed record Migration(int Version, string Name, string Sql)
         (durable ? Sql.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal) : Sql)
             .Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
 
-    private static Migration[] LoadAll()
-    {
-        var files = Array.FindAll(
-            typeof(Migration).Assembly.GetManifestResourceNames(),
-            static name => name.StartsWith(Folder, StringComparison.Ordinal));
-        Array.Sort(files, StringComparer.Ordinal);
-        return Array.ConvertAll(files, Load);
-    }
+    private static Migration[] LoadAll() =>
+        [.. typeof(Migration).Assembly.GetManifestResourceNames()
+            .Where(name => name.StartsWith(Folder, StringComparison.Ordinal))
+            .Order(StringComparer.Ordinal).Select(Load)];
 
     private static Migration Load(string resource)
     {
@@ -216,31 +184,18 @@ internal sealed record Migration(int Version, string Name, string Sql)
 }
 
 /// <summary>
-/// Which of our tables exist, whether the ledger survives a crash of the database, how many columns it has of those
-/// that came later and of those that can be added, and what of the server's own safety is switched off, in words.
+/// How many of our tables there are: schema_version, the others, logged ones that the unlogged profile has UNLOGGED,
+/// and UNLOGGED ones; and the settings of the server's safety that are off.
 /// </summary>
-internal sealed record SchemaState(
-    long Ledger, long Versioned, long Logged, long Unlogged, long LaterColumns, long AddedColumns, string SwitchedOff)
+internal sealed record SchemaState(long Versioned, long Tables, long Logged, long Unlogged, string SwitchedOff)
 {
     private const string Sql = """
-        SELECT count(*) FILTER (WHERE relname = 'ledger') AS ledger,
-               count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
+        SELECT count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
+               count(*) FILTER (WHERE relname <> 'schema_version') AS tables,
                count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'operator_actions', 'processor_health',
                                                  'schema_version')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
-               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
-                  AND (attrelid, attname) IN (
-                    (to_regclass('leases'), 'low_water_mark'),
-                    (to_regclass('payments'), 'owner_epoch'),
-                    (to_regclass('settlement_totals'), 'width_seconds'),
-                    (to_regclass('settlement_totals'), 'epoch'),
-                    (to_regclass('settlements'), 'accepted_at'))) AS later_columns,
-               (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped
-                  AND (attrelid, attname) IN (
-                    (to_regclass('leases'), 'used_fallback'),
-                    (to_regclass('leases'), 'refused_until'),
-                    (to_regclass('leases'), 'renewal'))) AS added_columns,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
                 WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
         FROM pg_class
@@ -250,17 +205,6 @@ internal sealed record SchemaState(
           AND relnamespace = current_schema()::regnamespace
         """;
 
-    // As many as the statement names.
-    private const int LaterCount = 5;
-    private const int AddedCount = 3;
-
-    /// <summary>The tables have all columns of the first version.</summary>
-    public bool IsWhole => this is { Ledger: 1, LaterColumns: LaterCount, AddedColumns: AddedCount };
-
-    /// <summary>They are there, and lack columns that no migration adds.</summary>
-    public bool IsTooOld => this is { Ledger: 1, LaterColumns: not LaterCount };
-
-    /// <summary>What there is now; in a transaction, what it has made of it.</summary>
-    public static Task<SchemaState> ReadAsync(NpgsqlConnection connection, NpgsqlTransaction? transaction = null) =>
-        connection.QuerySingleAsync<SchemaState>(Sql, null, transaction, connection.CommandTimeout);
+    public static Task<SchemaState> ReadAsync(NpgsqlConnection db, NpgsqlTransaction? transaction = null) =>
+        db.QuerySingleAsync<SchemaState>(Sql, null, transaction, db.CommandTimeout);
 }

@@ -1,14 +1,15 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>The settlements and their totals in PostgreSQL. All instances write to and read from the same.</summary>
-/// <remarks>
-/// Every statement locks payments, then settlements, then settlement_totals, as a purge does, or they would deadlock.
-/// </remarks>
-internal sealed class SettlementLedger(SharedConnections connections, BatchConnections batches)
+/// <summary>
+/// The settlements and their totals in PostgreSQL. Every statement locks payments, then settlements, then
+/// settlement_totals, as a purge does; otherwise they would deadlock.
+/// </summary>
+internal sealed class SettlementLedger(SharedConnections shared, BatchConnections batches)
 {
     /// <summary>
-    /// An outcome whose totals are to be added. Those of one that was charged long before it was accepted, in the time
-    /// of which payments have left, are there: it had left, and came again (docs/decisions/0029-retention.md).
+    /// An outcome whose totals are to be added. The totals of a payment that was charged long before it was accepted,
+    /// in a time whose payments are deleted, are there already: it was deleted, and came again
+    /// (docs/decisions/0029-retention.md).
     /// </summary>
     public const string IsUncounted = """
         (requested_at >= accepted_at - interval '1 hour'
@@ -27,26 +28,27 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
             amount_cents = totals.amount_cents + excluded.amount_cents
         """;
 
-    // The payment is looked up by a scalar subquery because a join may be planned as a scan of the whole table
-    // while that is still small, and the plan is kept. No payment, or one of another acceptance: it was purged.
+    // The payment is looked up by a scalar subquery, because the kept plan of a join may scan the whole table. No
+    // payment, or one of another acceptance: it was purged.
     private const string RecordSql = $"""
-        WITH locked_first AS (SELECT FROM payments), recorded AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
-            SELECT outcome.correlation_id, outcome.accepted_at, outcome.processor, outcome.amount_cents,
-                   outcome.requested_at, nullif(outcome.attempts, -1)
+        WITH locked_first AS (SELECT FROM payments), known AS (
+            SELECT outcome.*
             FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts, @Attempts)
               AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at, attempts)
             WHERE outcome.accepted_at = (
                 SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
+        ), recorded AS (
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
+            SELECT correlation_id, accepted_at, processor, amount_cents, requested_at, nullif(attempts, -1) FROM known
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded WHERE {IsUncounted}
         ), added AS ({AddTotals})
-        SELECT count(*) FROM recorded
+        SELECT count(*) FROM known
         """;
 
-    // The row of no processor says that of a raw part some have left: the same snapshot knows that.
+    // The row of processor 0 says that payments of a raw part are deleted, as the same snapshot knows.
     private const string SummariseSql = """
         SELECT processor, sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
             SELECT processor, count(*) AS requests, sum(amount_cents) AS amount_cents FROM settlements
@@ -68,42 +70,37 @@ internal sealed class SettlementLedger(SharedConnections connections, BatchConne
         ) AS parts GROUP BY processor
         """;
 
-    /// <summary>
-    /// Records a batch once: what is in the ledger already, or was purged, is left out. Repeat it freely.
-    /// </summary>
-    /// <returns>How many entered the ledger now.</returns>
+    /// <summary>Records outcomes; one that is in the ledger changes nothing, and a purged one is left out.</summary>
+    /// <returns>How many are in the ledger now.</returns>
     /// <exception cref="DbException">Nobody knows; repeat.</exception>
     public Task<long> RecordAsync(RecordArgs batch) =>
         RowReading.RunAsync(() => batches.RunAsync(
-            static (connection, batch) => connection.QuerySingleAsync<long>(
-                RecordSql, batch, commandTimeout: connection.CommandTimeout), batch));
+            static (db, batch) => db.QuerySingleAsync<long>(RecordSql, batch, commandTimeout: db.CommandTimeout),
+            batch));
 
-    /// <summary>
-    /// Sums a window in one statement, so on one snapshot. Both bounds are inclusive; absent is unbounded.
-    /// </summary>
+    /// <summary>Sums a window on one snapshot. Both bounds are inclusive; null is unbounded.</summary>
     /// <returns>No row for a processor that has charged nothing.</returns>
-    /// <exception cref="NotKeptException">Payments at an end of the window have left.</exception>
+    /// <exception cref="NotKeptException">Payments at an end of the window are deleted.</exception>
     public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to) =>
-        connections.RunAsync(connection => SumAsync(connection, from, to));
+        shared.RunAsync(db => SumAsync(db, from, to));
 
-    /// <summary>The same on a given connection.</summary>
-    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection connection, DateTime? from, DateTime? to)
+    /// <inheritdoc cref="SumAsync(DateTime?, DateTime?)"/>
+    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection db, DateTime? from, DateTime? to)
     {
         var window = SummaryArgs.Of(from, to);
-        var rows = (await connection.QueryAsync<TotalsRow>(
-            SummariseSql, window, commandTimeout: connection.CommandTimeout)).AsList();
+        var rows = (await db.QueryAsync<TotalsRow>(
+            SummariseSql, window, commandTimeout: db.CommandTimeout)).AsList();
         return rows.Exists(row => row.Processor == 0) ? throw window.NotKept() : rows;
     }
 }
 
-/// <summary>Outcomes to record, all arrays of one length, sorted by id; Attempts are -1 where unknown.</summary>
+/// <summary>Outcomes, sorted by id; Attempts are -1 where unknown.</summary>
 internal sealed record RecordArgs(
     Guid[] Ids, short[] Processors, long[] AmountsCents, DateTime[] RequestedAts, DateTime[] AcceptedAts,
     short[] Attempts, int Epoch);
 
 /// <summary>
-/// The parts of a window, each from one of these times to before the next, the last one to and with To: raw rows,
-/// buckets of 5 seconds, buckets of an hour, buckets of 5 seconds, raw rows.
+/// The parts of a window: raw rows, buckets of 5 s, buckets of an hour, buckets of 5 s, raw rows up to and with To.
 /// </summary>
 internal sealed record SummaryArgs(
     DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
@@ -132,7 +129,6 @@ internal sealed record SummaryArgs(
         return new SummaryArgs(first, headEnd, hoursFrom, hoursTo, tailStart, last);
     }
 
-    /// <summary>For a window of which an end is within a bucket, and what was in that has left.</summary>
     public NotKeptException NotKept() => Floor(From, Bucket) is var from && from != From
         ? new NotKeptException("from", from)
         : new NotKeptException("to", Floor(To, Bucket) + Bucket - Instant);
@@ -146,28 +142,21 @@ internal sealed record SummaryArgs(
         return from < to ? (from, to) : null;
     }
 
-    private static DateTime Floor(DateTime utc, TimeSpan width)
-    {
-        var past = (utc - DateTime.UnixEpoch).Ticks % width.Ticks;
-        return utc.AddTicks(past < 0 ? -past - width.Ticks : -past);
-    }
+    // From the year 1; the statements' epoch is whole days later.
+    private static DateTime Floor(DateTime utc, TimeSpan width) => utc.AddTicks(-(utc.Ticks % width.Ticks));
 
     private static DateTime Ceil(DateTime utc, TimeSpan width)
     {
         var floor = Floor(utc, width);
-        if (floor == utc)
-            return utc;
-
-        return floor > Latest - width ? Latest : floor + width;
+        return floor == utc ? utc : floor > Latest - width ? Latest : floor + width;
     }
 }
 
-/// <summary>What one processor has charged in a window.</summary>
 internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents);
 
 /// <summary>
-/// A window cannot be summed up: it begins or ends within a bucket whose payments have left the ledger, and the totals
-/// have whole buckets only. The message is for whoever asked.
+/// A window that cannot be summed up: it begins or ends within a bucket whose payments are deleted, and the totals have
+/// whole buckets only. The message goes to the client.
 /// </summary>
 /// <param name="bound">Which end of the window, as the wire calls it.</param>
 /// <param name="nearest">UTC; one that can be summed up.</param>
@@ -176,6 +165,5 @@ internal sealed class NotKeptException(string bound, DateTime nearest) : Excepti
     $"{bound} is among payments that have left the ledger, and only sums of 5 seconds are kept of these. It may be "
     + $"{nearest:yyyy-MM-dd'T'HH:mm:ss.FFFFFF'Z'}."))
 {
-    /// <summary>Which end of the window, as the wire calls it.</summary>
     public string Bound => bound;
 }

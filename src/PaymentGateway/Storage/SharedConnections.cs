@@ -8,25 +8,46 @@ namespace PaymentGateway.Storage;
 /// <param name="clock">Counts that time.</param>
 /// <remarks>
 /// A multiplexed command does not end at its Command Timeout when the server is frozen, and a loop that waits for ever
-/// would not notice that the server is back. So the caller is let go, and the connection stays with the work that it
-/// left behind: were it given to another, both would read from one socket.
+/// would not notice that the server is back. So the caller is let go, and the connection stays with its work: were it
+/// given to another, both would read from one socket.
 /// </remarks>
 internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWithin, TimeProvider clock)
     : IAsyncDisposable
 {
-    /// <summary>How long a caller waits at most.</summary>
+    private const int LockTries = 5;
+
     public TimeSpan AnswerWithin => answerWithin;
 
     /// <summary>Runs a statement on a connection, which Dapper opens.</summary>
     /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
-    /// <exception cref="TimeoutException">No answer; what became of it is unknown.</exception>
+    /// <exception cref="TimeoutException">No answer; the outcome is unknown.</exception>
     public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
         RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
 
     /// <summary>Runs a query, and gives its rows.</summary>
     /// <inheritdoc cref="RunAsync"/>
     public Task<List<TRow>> ListAsync<TRow>(Func<NpgsqlConnection, Task<IEnumerable<TRow>>> query) =>
-        RunAsync(async connection => (await query(connection)).AsList());
+        RunAsync(async db => (await query(db)).AsList());
+
+    /// <summary>Runs a statement that locks tables, again while others use them; five times at most.</summary>
+    /// <inheritdoc cref="RunAsync"/>
+    public async Task<TResult> LockAsync<TResult>(
+        Func<NpgsqlConnection, Task<TResult>> statement, CancellationToken cancellation = default)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            cancellation.ThrowIfCancellationRequested();
+            try
+            {
+                return await RunAsync(statement);
+            }
+            catch (PostgresException busy) when (attempt < LockTries && busy.SqlState
+                is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
+            {
+                // Statements that waited behind it go on, and this one begins again.
+            }
+        }
+    }
 
     public ValueTask DisposeAsync() => pool.DisposeAsync();
 
@@ -35,4 +56,19 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
         await using var connection = pool.CreateConnection();
         return await work(connection);
     }
+}
+
+/// <summary>
+/// Runs statements whose rows Dapper.AOT reads. It blocks its thread for a column that has not come yet; in the thread
+/// of the sockets, which Program has complete there, it would wait for itself.
+/// </summary>
+internal static class RowReading
+{
+    // An await goes on in the scheduler that it began in; this one takes any number of pool threads.
+    private static readonly TaskScheduler PoolThreads =
+        new ConcurrentExclusiveSchedulerPair(TaskScheduler.Default, -1).ConcurrentScheduler;
+
+    /// <summary>Runs a statement, and goes on in a thread of the pool whenever it has waited.</summary>
+    public static Task<TResult> RunAsync<TResult>(Func<Task<TResult>> statement) =>
+        Task.Factory.StartNew(statement, CancellationToken.None, TaskCreationOptions.None, PoolThreads).Unwrap();
 }

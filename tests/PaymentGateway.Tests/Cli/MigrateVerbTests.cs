@@ -19,7 +19,7 @@ public sealed class MigrateVerbTests : IAsyncLifetime
 
         Assert.Equal(Migration.All.Count, first.GetProperty("version").GetInt32());
         Assert.Equal(
-            Migration.All.Select(migration => migration.Name),
+            Migration.All.Skip(1).Select(migration => migration.Name),
             first.GetProperty("applied").EnumerateArray().Select(name => name.GetString()));
         Assert.Matches(@$"^version +{Migration.All.Count}\s+applied$", second.Output);
         Assert.Equal(0, second.ExitCode);

@@ -46,7 +46,7 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
         var batch = _acceptances.Begin(3);
         var (insert, id) = await BeginAsync(batch.At(1));
         await using var stalled = insert;
-        _backlog.AddUncertain(batch);
+        _backlog.Add(batch, isUncertain: true);
 
         for (var renewal = 0; renewal < 200; renewal++)
             await TurnAsync();
@@ -65,8 +65,8 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     {
         var (stored, lost) = (_acceptances.Begin(1), _acceptances.Begin(1));
         var ids = await StoreAsync(stored.From, 1);
-        _backlog.AddUncertain(stored);
-        _backlog.AddUncertain(lost);
+        _backlog.Add(stored, isUncertain: true);
+        _backlog.Add(lost, isUncertain: true);
 
         await TurnAsync();
 
@@ -81,7 +81,7 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     public async Task An_INSERT_that_begins_after_it_was_abandoned_stores_nothing_and_a_newer_one_does(int count)
     {
         var batch = _acceptances.Begin(count);
-        _backlog.AddUncertain(batch);
+        _backlog.Add(batch, isUncertain: true);
         await TurnAsync();
         await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
         await TurnAsync(); // Nothing is uncertain any more, and it is refused for good.
@@ -97,11 +97,11 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
         var (first, second) = (_acceptances.Begin(1), _acceptances.Begin(1));
         var (firstInsert, firstId) = await BeginAsync(first.From);
         await using var one = firstInsert;
-        _backlog.AddUncertain(first);
+        _backlog.Add(first, isUncertain: true);
         await TurnAsync();
         var (secondInsert, secondId) = await BeginAsync(second.From);
         await using var other = secondInsert;
-        _backlog.AddUncertain(second);
+        _backlog.Add(second, isUncertain: true);
         await TurnAsync();
 
         await one.ExecuteAsync("COMMIT");

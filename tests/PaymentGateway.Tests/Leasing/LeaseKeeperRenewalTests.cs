@@ -60,7 +60,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await _stages.StartAsync<LeaseKeeper>();
         await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
-            + "schema_version");
+            + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
@@ -120,7 +120,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         _stages.Open.Add(open);
         Assert.Equal(open.AcceptedAt, await LowWaterMarkAsync());
         var waiting = new AcceptanceBatch(1, open.AcceptedAt.AddHours(-1), open.AcceptedAt.AddHours(-1));
-        _stages.Part<StoredBacklog>().AddOverflow(waiting);
+        _stages.Part<StoredBacklog>().Add(waiting);
         Assert.Equal(waiting.From, await LowWaterMarkAsync());
 
         _stages.Open.Remove(open);
@@ -140,7 +140,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         var lost = _stages.Lease.Epoch;
         var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost);
         _stages.Open.Add(payment);
-        _stages.Part<StoredBacklog>().AddOverflow(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
+        _stages.Part<StoredBacklog>().Add(new AcceptanceBatch(1, Batches.Noon, Batches.Noon));
         await Database.Leases.CloseAsync(lost);
 
         await NextRenewalAsync();

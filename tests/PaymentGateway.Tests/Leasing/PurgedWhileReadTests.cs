@@ -60,7 +60,7 @@ public sealed class PurgedWhileReadTests : OwnDatabase
 
         _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
         await sweep.StartAsync(CancellationToken.None);
-        _backlog.AddOverflow(times);
+        _backlog.Add(times);
         await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
         await PurgeAsync();
         _release.SetResult();

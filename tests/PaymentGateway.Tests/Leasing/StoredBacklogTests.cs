@@ -28,9 +28,9 @@ public sealed class StoredBacklogTests
         {
             var batch = batches[one[1] - '1'];
             if (one[0] == 'o')
-                _backlog.AddOverflow(batch);
+                _backlog.Add(batch);
             else if (one[0] == 'u')
-                _backlog.AddUncertain(batch);
+                _backlog.Add(batch, isUncertain: true);
             else
                 _backlog.MakeCertain(batch.To);
         }
@@ -53,8 +53,8 @@ public sealed class StoredBacklogTests
     public void Uncertain_batches_that_end_in_another_order_are_all_checked()
     {
         var (first, second) = (_acceptances.Begin(10), _acceptances.Begin(10));
-        _backlog.AddUncertain(second);
-        _backlog.AddUncertain(first);
+        _backlog.Add(second, isUncertain: true);
+        _backlog.Add(first, isUncertain: true);
 
         Assert.Equal(second.To, _backlog.UncertainUntil());
         _backlog.MakeCertain(first.To);
@@ -68,7 +68,7 @@ public sealed class StoredBacklogTests
     public void A_range_that_was_read_is_not_read_again()
     {
         var batch = _acceptances.Begin(10);
-        _backlog.AddOverflow(batch);
+        _backlog.Add(batch);
 
         _backlog.Advance(_backlog.Next()!, batch.At(3));
 
@@ -84,10 +84,10 @@ public sealed class StoredBacklogTests
     {
         var first = _acceptances.Begin(10);
         var second = _acceptances.Begin(10);
-        _backlog.AddOverflow(first);
+        _backlog.Add(first);
         var range = _backlog.Next()!;
 
-        _backlog.AddOverflow(second);
+        _backlog.Add(second);
         _backlog.Advance(range, range.To);
 
         var rest = _backlog.Next()!;
@@ -100,12 +100,12 @@ public sealed class StoredBacklogTests
     public void A_page_that_was_read_of_a_lost_epoch_changes_nothing()
     {
         var old = _acceptances.Begin(10);
-        _backlog.AddOverflow(old);
+        _backlog.Add(old);
         var range = _backlog.Next()!;
         _backlog.Clear();
         _clock.Advance(TimeSpan.FromSeconds(1));
         var batch = _acceptances.Begin(10);
-        _backlog.AddOverflow(batch);
+        _backlog.Add(batch);
 
         _backlog.Advance(range, range.To);
 

@@ -41,10 +41,10 @@ public sealed partial class DapperCallTests
     private static string[] Sources() =>
         Directory.GetFiles(Repository.PathOf("src/PaymentGateway"), "*.cs", SearchOption.AllDirectories);
 
-    [GeneratedRegex(@"connection\.(Query|Execute)\w*Async")]
+    [GeneratedRegex(@"db\.(Query|Execute)\w*Async")]
     private static partial Regex Call();
 
-    [GeneratedRegex(@"connection\.CommandTimeout\)")]
+    [GeneratedRegex(@"db\.CommandTimeout\)")]
     private static partial Regex Limit();
 
     private static (string Namespace, string Name)? TypeOf(MetadataReader reader, MemberReference member)

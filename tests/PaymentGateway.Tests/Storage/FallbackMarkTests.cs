@@ -24,17 +24,6 @@ public sealed class FallbackMarkTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task A_closed_epoch_can_no_longer_mark_that_it_uses_fallback()
-    {
-        var epoch = await Database.OpenEpochAsync();
-        await Leases.CloseAsync(epoch);
-
-        Assert.False(await RenewAsync(epoch, usesFallback: true));
-
-        Assert.False(await IsMarkedAsync(epoch));
-    }
-
-    [PostgresFact]
     public async Task An_epoch_without_a_value_for_the_mark_counts_as_one_that_used_fallback()
     {
         // As an instance of an earlier version begins one.

@@ -40,15 +40,16 @@ public sealed class LeaseStoreTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task A_closed_epoch_closes_no_other()
+    public async Task A_closed_epoch_closes_no_other_and_marks_no_use_of_fallback()
     {
         await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
         var lost = await Database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
-        var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true });
+        var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true, UsesFallback = true });
 
         Assert.Equal((false, false), (renewal.Renewed, renewal.IsOpen));
+        Assert.False(await Database.LeaseAsync<bool>(lost, "used_fallback"));
         Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
     }
 

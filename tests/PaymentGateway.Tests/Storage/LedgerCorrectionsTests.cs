@@ -28,11 +28,10 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
     public async Task What_an_owner_settles_at_the_same_moment_enters_once()
     {
         var owners = Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-        var recorded = 0;
         for (var at = 0; at < 20; at++)
-            recorded += await _store.RecordAsync(Held(at)) ? 1 : 0;
+            await _store.RecordAsync(Held(at));
 
-        Assert.Equal(20, await owners + recorded);
+        Assert.Equal(20, await owners);
         Assert.False(await _store.RecordAsync(Held(0)));
         await AssertSumsAsync(20);
     }

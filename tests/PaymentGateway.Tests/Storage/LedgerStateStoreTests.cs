@@ -138,8 +138,8 @@ public sealed class LedgerStateStoreTests : OwnDatabase
         async Task StoreAndRecordAsync(int instance)
         {
             var batch = await Database.StoreAsync(epoch, 50);
-            var entered = await Database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance));
-            Interlocked.Add(ref recorded, entered);
+            Interlocked.Add(
+                ref recorded, await Database.Ledger.RecordAsync(Batches.ToRecord(batch, epoch: instance)));
             await Database.Payments.FindAsync(batch.Ids);
         }
 

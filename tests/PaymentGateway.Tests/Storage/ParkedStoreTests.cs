@@ -112,8 +112,6 @@ public sealed class ParkedStoreTests : OwnDatabase
         "SELECT coalesce(array_agg(parked_reason), '{}') FROM payments "
         + $"WHERE owner_epoch = {PaymentStates.Sql.Parked}");
 
-    private async Task<long> SumAsync(int limit) => (await Parked.CountAsync(limit)).Sum(reason => reason.Payments);
-
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {
         for (var i = 0; i < batch.Ids.Length; i++)

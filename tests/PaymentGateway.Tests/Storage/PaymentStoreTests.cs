@@ -116,34 +116,21 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.Equal(PostgresErrorCodes.DeadlockDetected, deadlock?.SqlState);
     }
 
-    [PostgresFact]
-    public async Task A_live_epoch_stores_its_payments_in_memory_again()
+    [PostgresTheory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task An_epoch_stores_its_payments_in_memory_again_unless_it_is_closed(bool isClosed)
     {
-        var kept = Kept(await database.OpenEpochAsync());
+        var batch = Batches.ToStore(Batches.SortedIds(10), await database.OpenEpochAsync());
+        if (isClosed)
+            await database.Leases.CloseAsync(batch.OwnerEpoch);
 
-        var rows = await database.Payments.StoreAgainAsync(kept);
-
-        Assert.Equal(kept.Ids, rows.Select(row => row.CorrelationId).Order());
-        Assert.All(rows, row => Assert.Equal(kept.OwnerEpoch, row.OwnerEpoch));
-    }
-
-    [PostgresFact]
-    public async Task A_closed_epoch_stores_nothing_again()
-    {
-        var kept = Kept(await database.OpenEpochAsync());
-        await database.Leases.CloseAsync(kept.OwnerEpoch);
-
-        Assert.Empty(await database.Payments.StoreAgainAsync(kept));
-
-        Assert.Empty(await database.Payments.FindAsync(kept.Ids));
-    }
-
-    private static StoreAgainArgs Kept(int epoch)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(10), epoch);
-        return new StoreAgainArgs(
+        var rows = await Store.StoreAgainAsync(new StoreAgainArgs(
             batch.Ids, batch.AmountsCents, batch.AcceptedAts,
-            Array.ConvertAll(batch.Ids, _ => PaymentStates.Unsent), epoch);
+            Array.ConvertAll(batch.Ids, _ => PaymentStates.Unsent), batch.OwnerEpoch));
+
+        Assert.Equal(isClosed ? [] : batch.Ids, rows.Select(row => row.CorrelationId).Order());
+        Assert.All(rows, row => Assert.Equal(batch.OwnerEpoch, row.OwnerEpoch));
     }
 
     private Task<int> StoreElsewhereAsync(StoreArgs batch) => Task.Run(() => Store.StoreAsync(batch));
