@@ -36,6 +36,7 @@ public sealed class NextUpstreamTests : IAsyncLifetime
     [GatewaySystemTheory]
     [InlineData("hosts.conf", "payments", 3)]
     [InlineData("hosts.conf", "purge-payments", 1)]
+    [InlineData("hosts.conf", "Purge-Payments/", 1)]
     [InlineData("one-machine.conf", "payments", 1)]
     [InlineData("one-machine.conf", "purge-payments", 1)]
     public async Task A_503_goes_to_another_host_and_that_of_a_purge_never(string upstreams, string path, int asked)
