@@ -113,7 +113,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
                 await SeeAsync(
                     ListenerOf(operation), New(operation, Json(operation.BodyExamples.FirstOrDefault().Value)), fits);
         });
-        await SeeAsync(_admin, WithToken(New("signIn"), Form("token=" + Uri.EscapeDataString(Token))), 303);
+        await SeeAsync(_admin, New(Document["signIn"], Form("token=" + Uri.EscapeDataString(Token))), 303);
         await SeeAsync(_admin, New("showOps", token: false), 303);
         await SeeAsync(_client, New("isReady"), 200);
     }
@@ -356,12 +356,6 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     private static HttpRequestMessage With(string token, HttpRequestMessage request)
     {
         request.Headers.Add("X-Rinha-Token", token);
-        return request;
-    }
-
-    private static HttpRequestMessage WithToken(HttpRequestMessage request, HttpContent body)
-    {
-        request.Content = body;
         return request;
     }
 
