@@ -5,7 +5,7 @@ public sealed class FolderTests
 {
     private const int RootFilesMax = 5;
 
-    // From the lowest to the highest: each uses only folders above it in this list, and only those beside it.
+    // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
         ("Configuration", []),

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Hosting;
 
 namespace PaymentGateway.Tests;
 
-/// <summary>With which exit code the program ends when it is not told to.</summary>
+/// <summary>The exit code of a program that ends by itself.</summary>
 public sealed class ProgramTests : IAsyncLifetime
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);

@@ -23,12 +23,12 @@ public sealed partial class ComposeFileTests
         var split = ComposeSplit.Read();
 
         Assert.Equal(["api1", "api2", "nginx", "postgres"], Services.Select(one => one.Key).Order());
-        Assert.Equal(CpusMax, split.Values.Sum(one => one.Cpus)); // What is not given out helps nobody.
+        Assert.Equal(CpusMax, split.Values.Sum(one => one.Cpus)); // CPU that is not given out helps nobody.
         Assert.InRange(split.Values.Sum(one => one.MemoryMegabytes), 1, MegabytesMax);
         Assert.Equal(split["api1"].Cpus, split["api2"].Cpus);
         Assert.All(Services, one => Assert.Null(Simulators["services"]![one.Key]?["deploy"]));
         Assert.All(Services, one => Assert.Null(Durable["services"]![one.Key]?["deploy"]));
-        // As the runtime takes it: three quarters of the container.
+        // The runtime takes three quarters of the container.
         Assert.Equal("3fc0000", ComposeSplit.HeapLimit(new PartShare(0.35m, 85)));
         using var file = new StringReader("services: { nginx: { deploy: { resources: { limits: {} } } } }");
         var refused = Assert.Throws<ToolException>(() => ComposeSplit.Parse(file));
@@ -57,7 +57,7 @@ public sealed partial class ComposeFileTests
                 Text(mount!["read_only"]) == "true" || Text(mount["type"]) != "bind", Text(mount["source"])));
             Assert.Matches("^[0-9]m$", Text(service["logging"]!["options"]!["max-size"]));
             Assert.Matches("^[0-9]$", Text(service["logging"]!["options"]!["max-file"]));
-            // With on-failure a clean stop, as that of the host, would be for good.
+            // A clean stop, as that of the host, would be for good with on-failure.
             Assert.Equal(name == "migrate" ? "no" : "unless-stopped", Text(service["restart"]));
         }
 
@@ -141,7 +141,7 @@ public sealed partial class ComposeFileTests
             new NpgsqlConnectionStringBuilder(LedgerOf(Services["api1"]!)).ConnectionString);
     }
 
-    /// <summary>How a service of the durable profile reaches PostgreSQL.</summary>
+    /// <summary>The connection string of a service of the durable profile.</summary>
     public static string LedgerOfDurable(string service) =>
         LedgerOf(Durable["services"]![service] is { } own && own["image"] is not null ? own : Services[service]!);
 

@@ -5,12 +5,12 @@ public sealed partial class DockerfileTests
 {
     private const int ImageMegabytesMax = 47;
 
-    // What the base image is, by its packages (libc, OpenSSL, libstdc++, certificates), with some air.
+    // The base image by its packages (libc, OpenSSL, libstdc++, certificates), with some air.
     private const int BaseMegabytes = 13;
 
     private static readonly string Dockerfile = File.ReadAllText(Repository.PathOf("Dockerfile"));
 
-    // Of its packages libc6, libgcc-s1, libssl3t64 and libstdc++6; it has no zlib.
+    // Libraries of libc6, libgcc-s1, libssl3t64 and libstdc++6; the base has no zlib.
     internal static readonly string[] BaseLibraries =
     [
         "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1",

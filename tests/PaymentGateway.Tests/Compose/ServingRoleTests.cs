@@ -4,8 +4,8 @@ using PaymentGateway.Tests.EndToEnd;
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>
-/// postgres/roles.sql and the connection strings of the durable profile: whoever serves payments reads and writes rows,
-/// and changes no table.
+/// postgres/roles.sql and the connection strings of the durable profile: the role that serves payments reads and writes
+/// rows, and changes no table.
 /// </summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ServingRoleTests : IAsyncLifetime
@@ -20,7 +20,7 @@ public sealed class ServingRoleTests : IAsyncLifetime
             return;
 
         _server = await PostgresServer.StartAsync(durable: true);
-        // As the image's start script does it; the file changes the database, which only psql can.
+        // psql runs the file, as in the image's start script, because only psql can change the database.
         var made = await ProgramRun.RunAsync(
             [
                 Path.Combine(PostgresServer.Binaries!, "psql"), "-h", _server.Directory, "-U", "postgres", "-v",
@@ -75,7 +75,7 @@ public sealed class ServingRoleTests : IAsyncLifetime
         (await MigrateAsync("api1")).AssertFailed(
             78, $"{Ledger}: names a role that may not bring the tables to version 1: run `PaymentGateway migrate`");
 
-    // As the service does it.
+    // Runs the verb with the connection of that service.
     private Task<Verb> MigrateAsync(string service) =>
         Verb.RunAsync("migrate", "--ledger", AddressOf(service), "--profile", "durable");
 

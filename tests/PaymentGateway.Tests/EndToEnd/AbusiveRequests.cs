@@ -8,7 +8,7 @@ internal sealed record AbusiveRequest(
 {
     public HttpRequestMessage ToMessage(Uri host)
     {
-        // As it is: the client would tidy it up.
+        // Otherwise the client would tidy the target up.
         var uri = new Uri($"{host.Scheme}://{host.Authority}{Target}",
             new UriCreationOptions { DangerousDisablePathAndQueryCanonicalization = true });
         var message = new HttpRequestMessage(new HttpMethod(Method), uri);
@@ -49,7 +49,7 @@ internal sealed class AbusiveRequests(Random random, string token)
         new('9', 5_000),
     ];
 
-    // As they stand in a target: no text escapes to them.
+    // Escapes of a target that no text escapes to.
     private static readonly string[] Escapes =
         ["%ff%fe", "%ed%a0%80", "%c3", "%E0%80%AF", "%2F", "%252F", "a%20b", "a+b"];
 

@@ -11,10 +11,10 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
     private const int Clients = 12;
     private const int Planted = 400;
 
-    // Of a request, and of a reconciliation, whose answer had begun already.
+    // Event ids of a request and of a reconciliation that failed after the answer had begun.
     private static readonly string[] Failures = ["[900]", "[602]"];
 
-    // Of 100 requests: through nginx; the others are sent to an instance itself.
+    // Requests of 100 that go through nginx; the others go to an instance itself.
     private const int ThroughNginx = 70;
 
     // So long a request is repeated that an instance cannot take now.
@@ -140,7 +140,7 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         try
         {
             answer = await AskAgainAsync(request, listener);
-            // As it asks to: 503 may be so for some moments, and not because of the request.
+            // A 503 says when to come back: it may last some moments, and is no fault of the request.
             var asked = Stopwatch.StartNew();
             while (IsForNow(meant, answer) && asked.Elapsed < Patience)
             {
@@ -185,7 +185,7 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
     private static IEnumerable<string> FaultsOf(
         AbusiveRequest request, DocumentedOperation meant, ReadAnswer answer, int listener)
     {
-        // Who leaves is noticed a moment later, and so many may watch at once.
+        // The instance notices a watcher who left a moment later, and refuses too many with 503.
         if (answer.Status >= 500 && meant.Id != "followOps")
             yield return "a fault of ours";
         // An instance itself has no more to say of what is no HTTP to it.

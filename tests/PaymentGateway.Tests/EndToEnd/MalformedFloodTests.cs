@@ -89,7 +89,7 @@ public sealed class MalformedFloodTests(
 
     private static string Mib(long bytes) => $"{bytes / 1024.0 / 1024.0:0.0} MiB";
 
-    /// <summary>By default the heap grows by tens of MiB before it is collected, which would hide a leak.</summary>
+    /// <summary>The default heap grows by tens of MiB before it is collected, which would hide a leak.</summary>
     public sealed class SmallHeapSystem : RunningSystem
     {
         protected override (string Name, string Value)[] Settings => [("DOTNET_GCgen0size", "0x200000")];

@@ -18,7 +18,7 @@ public sealed class PostgresFaultTests
 
         disk.Fill();
         await LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, time);
-        // What the last pages still hold is accepted; the rest is told so, and by nothing else.
+        // Payments that the last pages hold are accepted; the others get 503 and no other error.
         Assert.True(ledger.CountOf(LoadOutcome.Unavailable) > PerSecond, "the disk was not full");
         Assert.Equal(ledger.Count, ledger.Acknowledged + ledger.CountOf(LoadOutcome.Unavailable));
         disk.Free();

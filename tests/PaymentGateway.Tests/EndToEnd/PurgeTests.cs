@@ -14,7 +14,7 @@ public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
             await Eventually.HoldsAsync(
                 async () =>
                 {
-                    // It was over before it was seen to wait.
+                    // The purge was over before it was seen to wait.
                     if (purge.IsCompleted)
                     {
                         (await purge).Dispose();

@@ -78,7 +78,7 @@ public sealed class ReconcileTests
             await LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 100, TimeSpan.FromSeconds(1));
     }
 
-    // What could not be put back just then, as the report says, can be a moment later.
+    // A payment that the report leaves because a processor is not healthy can be put back a moment later.
     private static async Task RepairAgainAsync(GatewaySystem system, JsonElement report, string[] window)
     {
         for (var runs = 0; runs < 5 && report.Differences().Exists(IsLeftForNow); runs++)
@@ -88,7 +88,7 @@ public sealed class ReconcileTests
     private static bool IsLeftForNow(JsonElement one) => one.Text("why") is { } why
         && why.StartsWith("A processor is not healthy", StringComparison.Ordinal);
 
-    // Nobody but the processors can say whose these are, or give money back; and no payment says why a total is wrong.
+    // Only the processors know the unknown payments and can give money back; no payment explains a wrong total.
     private static void AssertLeft(JsonElement report, PlantedLedgers planted)
     {
         var unknown = report.Differences().Where(one => one.Text("kind") == "unknown").ToList();
@@ -107,7 +107,7 @@ public sealed class ReconcileTests
             report.Differences(), one => Assert.True(one.Text("kind") is "charged_twice" or "unknown" or "sums"));
     }
 
-    // By every single payment, past the gateway: what was left differs, and nothing else.
+    // A comparison of every payment, past the gateway: only the differences that were left remain.
     private static async Task AssertOnlyLeftDiffersAsync(
         GatewaySystem system, LoadLedger ledger, PlantedLedgers planted)
     {

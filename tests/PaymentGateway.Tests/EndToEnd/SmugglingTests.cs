@@ -1,12 +1,12 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Nobody can hide a payment in another request: not at nginx, not at Kestrel, not between the two.</summary>
+/// <summary>No payment can be hidden in another request: not at nginx, not at Kestrel, not between them.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {
     private const string Probe = "GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n";
 
-    // What RFC 9112 asks for; and what an instance says to a chunk's size past 64 bits, which nginx lets none see.
+    // The status that RFC 9112 asks for; an instance's to a chunk size past 64 bits, which nginx lets none see.
     private const int UnknownCoding = 501;
     private const int OwnFailure = 500;
 

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>How the published gateway starts, and how it does not.</summary>
+/// <summary>The start of the published gateway, and starts that it refuses.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
@@ -18,7 +18,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    // One that is read before all others, one that is read with all others, and one that only listening finds wrong.
+    // A setting that is read before all others, one that is read with all others, and one that listening finds wrong.
     // GatewayOptionsTests, ListenUrlsTests, SettingsFileTests and InstanceLockTests have the others.
     [GatewaySystemTheory]
     [InlineData("Gateway__Secrets__Directory", "/nowhere/at/all")]
@@ -76,7 +76,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var (times, bare, residents) = (new List<double>(), new List<double>(), new List<(long All, long Own)>());
         for (var i = 0; i < 5; i++)
         {
-            // The same program, which only ends: what the machine takes for the start of any.
+            // A start that only ends shows how long this machine takes for the start of any program.
             bare.Add((await ProgramRun.RunAsync(
                 [GatewaySystemParts.Gateway, HealthcheckVerb.Name], null, ("ASPNETCORE_URLS", null)))
                 .Took.TotalMilliseconds);
@@ -95,8 +95,8 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         Assert.True(times.Min() < 150 + (10 * bare.Min()), $"{times.Min():0} ms");
         output.WriteLine("resident when ready, and of it no page of a file: "
             + string.Join(", ", residents.Select(bytes => $"{bytes.All >> 20} and {bytes.Own >> 20} MB")));
-        // How many of the binary's pages are mapped around those that it needs is the kernel's affair, which takes them
-        // back, too. What is the instance's own leaves three quarters of its container to payments.
+        // The kernel maps pages of the binary beyond the needed ones, and takes them back. The instance's own pages
+        // leave three quarters of its container to payments.
         var limit = ComposeSplit.Read()[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
         Assert.All(residents, bytes => Assert.InRange(bytes.Own, 1, limit / 4));
         Assert.All(residents, bytes => Assert.InRange(bytes.All, bytes.Own, AllMax));

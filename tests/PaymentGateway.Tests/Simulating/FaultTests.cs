@@ -8,21 +8,6 @@ public sealed class FaultTests : OneSimulator
     private readonly Guid _id = Guid.NewGuid();
 
     [Fact]
-    public async Task A_hang_after_the_insert_ends_when_the_caller_leaves()
-    {
-        await Simulator.SetFaultsAsync(new { afterInsert = "hang" });
-        using var hangUp = new CancellationTokenSource();
-        var call = Simulator.Client.ChargeAsync(_id, cancellation: hangUp.Token);
-        await Eventually.HoldsAsync(IsStoredAsync, "the payment is stored");
-
-        await hangUp.CancelAsync();
-
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
-        await Eventually.HoldsAsync(
-            async () => (await Simulator.CallsAsync()).InFlight == 0, "the call has ended");
-    }
-
-    [Fact]
     public async Task A_hang_before_the_insert_stores_and_answers_when_it_is_cleared()
     {
         await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });

@@ -42,7 +42,7 @@ public sealed class SystemSettingsTests
         Assert.True(settings.With(("FRESH", "1")).Fresh);
     }
 
-    // What waits for one processor must not be charged by another, and what a plain start deletes is simulators'.
+    // A payment that waits for one processor must not be charged by another; a plain start deletes simulators' data.
     [Fact]
     public void Each_pair_of_processors_has_data_of_its_own()
     {

@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>What the files of `dotnet test` say: the last line of `make test`, and caught mutants.</summary>
+/// <summary>The files of `dotnet test` give the last line of `make test`, and the caught mutants.</summary>
 public sealed class TestResultsTests
 {
     [Fact]
@@ -65,7 +65,7 @@ public sealed class TestResultsTests
 
         Assert.Equal(["AnotherTests.Fails", "SomeTests.Fails_for"], results.Failed);
         Assert.Empty(new TestResults([Ended(Result("A.B.C", "Passed"))]).Failed!);
-        // Where no test ended, no failure is known.
+        // No failure is known when no test ended.
         Assert.Null(new TestResults([Ended()]).Failed);
     }
 
