@@ -98,11 +98,16 @@ internal sealed class AbusiveRequests(Random random, string token)
 
     private string ValueOf(JsonObject parameter) => random.Next(20) switch
     {
-        < 12 => Escaped($"{parameter["example"]}"),
+        < 12 => Escaped(ExampleOf(parameter)),
         < 15 => Escaped(Pick(Texts)),
-        < 18 => Escaped(Mutated($"{parameter["example"]}")),
+        < 18 => Escaped(Mutated(ExampleOf(parameter))),
         _ => Pick(Escapes),
     };
+
+    private string ExampleOf(JsonObject parameter) =>
+        OpenApiDocument.Present.Follow(parameter["schema"]!)["enum"] is JsonArray values
+            ? $"{values[random.Next(values.Count)]}"
+            : $"{parameter["example"]}";
 
     private IEnumerable<(string Name, string Value)> HeadersOf(DocumentedOperation operation)
     {
