@@ -4,7 +4,7 @@ using Microsoft.Extensions.Hosting;
 
 namespace PaymentGateway.Tests;
 
-/// <summary>With which exit code the program ends when it is not told to.</summary>
+/// <summary>The exit code of a program that ends by itself.</summary>
 public sealed class ProgramTests : IAsyncLifetime
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);
@@ -45,18 +45,6 @@ public sealed class ProgramTests : IAsyncLifetime
         Assert.Equal(70, await Program.RunAsync(app).WaitAsync(HangGuard));
     }
 
-    [Fact]
-    public async Task A_stop_while_all_parts_work_ends_the_process_with_0()
-    {
-        var builder = WebApplication.CreateSlimBuilder([$"--urls=http://unix:{SocketPath}"]);
-        builder.Logging.ClearProviders();
-        builder.Services.AddHostedService<WorkingPart>();
-        await using var app = builder.Build();
-        using var stopping = app.Lifetime.ApplicationStarted.Register(app.Lifetime.StopApplication);
-
-        Assert.Equal(0, await Program.RunAsync(app).WaitAsync(HangGuard));
-    }
-
     private Task<int> RunAsync() => Program.Main(
     [
         $"--urls=http://unix:{SocketPath}",
@@ -88,11 +76,5 @@ public sealed class ProgramTests : IAsyncLifetime
             await Task.Yield();
             throw new InvalidOperationException("It broke.");
         }
-    }
-
-    private sealed class WorkingPart : BackgroundService
-    {
-        protected override Task ExecuteAsync(CancellationToken stoppingToken) =>
-            new TaskCompletionSource().Task.WaitAsync(stoppingToken);
     }
 }

@@ -4,8 +4,8 @@ using PaymentGateway.Tests.EndToEnd;
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>
-/// postgres/roles.sql and the connection strings of the durable profile: whoever serves payments reads and writes rows,
-/// and changes no table.
+/// postgres/roles.sql and the connection strings of the durable profile: the role that serves payments reads and writes
+/// rows, and changes no table.
 /// </summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ServingRoleTests : IAsyncLifetime
@@ -20,15 +20,11 @@ public sealed class ServingRoleTests : IAsyncLifetime
             return;
 
         _server = await PostgresServer.StartAsync(durable: true);
-        var script = Assert.Single(
-            ComposeProject.Durable["postgres"].Mounts,
-            mount => mount.Target.StartsWith("/docker-entrypoint-initdb.d/", StringComparison.Ordinal));
-        Assert.Equal("./postgres/roles.sql", script.Source);
-        // As the image's start script does it; the file changes the database, which only psql can.
+        // psql runs the file, as in the image's start script, because only psql can change the database.
         var made = await ProgramRun.RunAsync(
             [
                 Path.Combine(PostgresServer.Binaries!, "psql"), "-h", _server.Directory, "-U", "postgres", "-v",
-                "ON_ERROR_STOP=1", "-f", Repository.PathOf(script.Source),
+                "ON_ERROR_STOP=1", "-f", Repository.PathOf("postgres", "roles.sql"),
             ]);
         Assert.True(made.ExitCode == 0, made.Errors);
     }
@@ -79,27 +75,12 @@ public sealed class ServingRoleTests : IAsyncLifetime
         (await MigrateAsync("api1")).AssertFailed(
             78, $"{Ledger}: names a role that may not bring the tables to version 1: run `PaymentGateway migrate`");
 
-    [Fact]
-    public void The_instances_wait_for_the_migration_and_have_not_its_user()
-    {
-        var migrate = ComposeProject.Durable["migrate"];
-
-        Assert.Equal(ComposeProject.Durable["postgres"].User, migrate.User);
-        Assert.Equal("migrate", Assert.Single(migrate.Command!));
-        Assert.Equal("Durable", migrate.Environment["Gateway__Storage__Profile"]);
-        foreach (var instance in new[] { ComposeProject.Durable["api1"], ComposeProject.Durable["api2"] })
-        {
-            Assert.Equal("service_completed_successfully", instance.DependsOn["migrate"]);
-            Assert.NotEqual(migrate.User, instance.User);
-        }
-    }
-
-    // As the service does it.
+    // Runs the verb with the connection of that service.
     private Task<Verb> MigrateAsync(string service) =>
         Verb.RunAsync("migrate", "--ledger", AddressOf(service), "--profile", "durable");
 
     private string AddressOf(string service) =>
-        new NpgsqlConnectionStringBuilder(ComposeProject.Durable[service].Environment[Ledger])
+        new NpgsqlConnectionStringBuilder(ComposeFileTests.LedgerOfDurable(service))
         {
             Host = _server.Directory,
         }.ConnectionString;

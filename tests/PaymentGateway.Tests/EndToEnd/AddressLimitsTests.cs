@@ -127,7 +127,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
     private static string Header(string path) =>
         $"POST {path} HTTP/1.1\r\nHost: gateway\r\nX-Forwarded-For: 10.1.2.3\r\n";
 
-    // As an operator does it.
+    // The lines that an operator changes.
     private static (string Old, string New)[] RealAddressBy(string header) =>
     [
         ("#set_real_ip_from 10.0.0.2;", "set_real_ip_from 127.0.0.1;"),
@@ -149,7 +149,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
             _held.Add(await RawConnection.FromAsync(from, _nginx.Port));
     }
 
-    // From 127.0.0.1, on a connection of its own.
+    // Pays from 127.0.0.1, on a connection of its own.
     private async Task<HttpStatusCode> PayAsync(string? forwardedFor = null)
     {
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false })

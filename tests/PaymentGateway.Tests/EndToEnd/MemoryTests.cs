@@ -1,3 +1,5 @@
+using PaymentGateway.Tools.Limiting;
+
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each part beside the memory limit of its container, with the settings that are shipped.</summary>
@@ -14,7 +16,7 @@ public sealed class MemoryTests(ITestOutputHelper output)
     [GatewaySystemFact]
     public async Task Every_part_fits_into_its_container_while_payments_wait_and_after_they_are_settled()
     {
-        await using var system = await GatewaySystem.UpAsync(("DOTNET_GCHeapHardLimit", HeapLimit()));
+        await using var system = await GatewaySystem.UpAsync(("DOTNET_GCHeapHardLimit", ComposeSplit.HeapLimit()));
         await system.Default.SetFailureAsync(true);
         await system.Fallback.SetFailureAsync(true);
         await LoadDriver.RunClientsAsync(system.Client, _ledger, clients: 64, Payments, TimeSpan.Zero);
@@ -28,16 +30,12 @@ public sealed class MemoryTests(ITestOutputHelper output)
         AllFit(system, "after all are settled");
     }
 
-    // What .NET allows its heap where a container limits the memory: three quarters.
-    private static string HeapLimit() => (ComposeProject.Challenge[GatewaySystem.First].MemoryMegabytes
-        * Megabyte * 3 / 4).ToString("x", CultureInfo.InvariantCulture);
-
     private void AllFit(GatewaySystem system, string when)
     {
         foreach (var part in Parts)
         {
             var used = ProcessMemory.PssWithForkedBytes(system.PidOf(part));
-            var limit = ComposeProject.Challenge[part].MemoryMegabytes * Megabyte;
+            var limit = ComposeSplit.Read()[part].MemoryMegabytes * Megabyte;
             output.WriteLine($"{part} {when}: {used / Megabyte} of {limit / Megabyte} MB");
             Assert.InRange(used, 1, limit);
         }

@@ -5,8 +5,8 @@ using Microsoft.AspNetCore.Http;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
-/// To how many instances a real nginx, with the files of the repository, takes a request that each answers with 503,
-/// or does not answer.
+/// A real nginx with the files of the repository: how many instances get a request that each answers with 503, or does
+/// not answer.
 /// </summary>
 public sealed class NextUpstreamTests : IAsyncLifetime
 {
@@ -36,6 +36,7 @@ public sealed class NextUpstreamTests : IAsyncLifetime
     [GatewaySystemTheory]
     [InlineData("hosts.conf", "payments", 3)]
     [InlineData("hosts.conf", "purge-payments", 1)]
+    [InlineData("hosts.conf", "Purge-Payments/", 1)]
     [InlineData("one-machine.conf", "payments", 1)]
     [InlineData("one-machine.conf", "purge-payments", 1)]
     public async Task A_503_goes_to_another_host_and_that_of_a_purge_never(string upstreams, string path, int asked)
@@ -61,7 +62,7 @@ public sealed class NextUpstreamTests : IAsyncLifetime
 
         Assert.Equal(HttpStatusCode.ServiceUnavailable, answer.StatusCode);
         Assert.Equal(["/payments", "/payments"], _asked);
-        // By nginx, as the instances do.
+        // nginx sends the headers that the instances send.
         Assert.Equal("no-store", answer.Headers.CacheControl?.ToString());
         Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
     }

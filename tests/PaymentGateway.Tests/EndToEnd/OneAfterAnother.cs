@@ -12,7 +12,7 @@ public sealed class OneAfterAnother : ICollectionFixture<RunningSystem>
     public const string Name = "End to end";
 }
 
-/// <summary>The same once more, for what operators and integrators see: the two go on beside each other.</summary>
+/// <summary>A second such collection, for operators and integrators: the two run beside each other.</summary>
 [CollectionDefinition(Name)]
 public sealed class AlsoOneAfterAnother : ICollectionFixture<RunningSystem>
 {

@@ -3,7 +3,7 @@ using Microsoft.Playwright;
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The page /ops of the published binaries through nginx, in a real browser.</summary>
-/// <remarks>With OPS_PICTURE=docs/ops.png the test of the outage writes the picture of the README.</remarks>
+/// <remarks>OPS_PICTURE=docs/ops.png has the test of the outage write the picture of the README.</remarks>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
 {
@@ -88,14 +88,14 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => (since = (await NotedAsync(page)).FindAll(view => view.At > known)).Count >= 3,
             "three events have come since the instance knows of the outage");
-        // It may have read for the first one before. It reads for each further one when the one before is out.
+        // The instance may have read the state for the first event before it knew; it reads again for each further one.
         Assert.All(since.Skip(1), view => Assert.Contains(Outage, view.Notices, StringComparison.Ordinal));
         await ShowsAsync(page, "#news", Outage);
         await NumberAsync(page, "#backlog", value => value > 50);
         await WritePictureAsync(page, system);
         await system.Default.SetFailureAsync(false);
         await GoneAsync(page, "#notices li");
-        // What is in an event shows at once, at the begin and at the end.
+        // An event shows at once that an outage began or ended.
         Assert.All(await NotedAsync(page), view => Assert.Equal(
             view.Fails, view.Notices.Contains(Outage, StringComparison.Ordinal)));
         await ShowsAsync(page, "[data-of=availability] >> nth=0", "Usable");
@@ -122,7 +122,7 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
             foreach (var field in fields)
             {
                 var name = await field.EvaluateAsync<string>(NameOfField);
-                // Nobody has called fallback.
+                // Fallback was never called.
                 if (name != "durations of fallback")
                     await Eventually.HoldsAsync(
                         async () => await field.TextContentAsync() is not ("" or "–" or "none yet"),
@@ -323,7 +323,7 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
                 out var value) && isWanted(value),
         $"{selector} shows such a number");
 
-    // As often as it takes, and what has the focus is to be seen.
+    // Presses until the element has the focus, which must be visible.
     private static async Task TabToAsync(IPage page, string name, bool backwards = false)
     {
         for (var steps = 0; steps < 60; steps++)
@@ -355,8 +355,8 @@ public sealed class OpsPageTests(RunningSystem running) : IAsyncLifetime
         await page.ScreenshotAsync(new PageScreenshotOptions { Path = path, FullPage = true });
     }
 
-    /// <summary>What the page showed of an event.</summary>
-    /// <param name="Fails">It says that default does.</param>
+    /// <summary>An event, and the notices that the page showed then.</summary>
+    /// <param name="Fails">The event says that default fails.</param>
     private sealed record Noted(DateTime At, string AnsweredBy, bool Fails, string Notices);
 
     /// <summary>Payments at both instances, as light load through nginx is one's alone; until disposed.</summary>

@@ -42,7 +42,7 @@ public sealed class PrometheusTests
             "both are up");
         Assert.Empty(await prometheus.QueryAsync("ALERTS{alertstate=\"firing\"}"));
 
-        // By now each has everything that it ever shows here, a summary's duration among it.
+        // Each instance has all of its metrics by now, the duration of a summary too.
         using var scraping = new HttpClient();
         foreach (var admin in new[] { port, port + 1 })
             await Prometheus.CheckAsync(

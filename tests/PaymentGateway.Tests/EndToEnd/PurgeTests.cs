@@ -1,45 +1,9 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// POST /purge-payments begins a new ledger at every instance, and nothing of the old ones comes back.
-/// </summary>
+/// <summary>A purge at an instance that is frozen; the chaos rig purges under load.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
 {
-    private static readonly GatewaySummary Empty = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
-
-    // Of a purge to lock its tables: five, of 300 ms each.
-    private static readonly TimeSpan AllTries = TimeSpan.FromSeconds(1.5);
-
-    [GatewaySystemFact]
-    public async Task Purges_under_load_neither_deadlock_nor_fail_a_client_and_the_last_ledger_is_complete()
-    {
-        var load = LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 200, TimeSpan.FromSeconds(4));
-        for (var i = 0; i < 12; i++)
-        {
-            await Task.Delay(TimeSpan.FromMilliseconds(250));
-            await PurgeAsync(i % 2 == 0 ? System.Api1 : System.Api2);
-        }
-
-        await load;
-        // The load may have ended before the last purge.
-        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 5, payments: 50, TimeSpan.Zero);
-        await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
-
-        Ledger.NoClientSawAnError();
-        var settlements = await System.Database.SettlementsAsync();
-        var stored = await System.Default.PaymentsAsync();
-        Assert.NotEmpty(settlements);
-        Assert.All(settlements, row => Assert.Equal(row.Value.RequestedAt, stored[row.Key].RequestedAt.UtcDateTime));
-        var expected = new GatewayTotals(settlements.Count, settlements.Values.Sum(row => row.Amount));
-        foreach (var instance in System.RunningInstances())
-            Assert.Equal(expected, (await GatewaySummary.AskAsync(instance)).Default);
-
-        await PurgeAsync(System.Api1);
-        foreach (var instance in System.RunningInstances())
-            Assert.Equal(Empty, await GatewaySummary.AskAsync(instance));
-    }
-
     [GatewaySystemFact]
     public async Task An_instance_that_is_frozen_in_a_purge_blocks_nobody()
     {
@@ -50,7 +14,7 @@ public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
             await Eventually.HoldsAsync(
                 async () =>
                 {
-                    // It was over before it was seen to wait.
+                    // The purge was over before it was seen to wait.
                     if (purge.IsCompleted)
                     {
                         (await purge).Dispose();
@@ -113,19 +77,4 @@ public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
             async () => await System.Database.CountAsync("settlements") == 21, "all are settled");
         Ledger.NoClientSawAnError();
     }
-
-    private static Task PurgeAsync(HttpClient http) => Eventually.HoldsAsync(
-        async () =>
-        {
-            var waited = Stopwatch.StartNew();
-            using var answer = await InTime.EndsAsync(
-                TimeSpan.FromSeconds(2), http.PostAsync("purge-payments", null), "a purge");
-            // A server process without a processor may have had its locks all that time: it is to be repeated then.
-            if (answer.StatusCode == HttpStatusCode.ServiceUnavailable && waited.Elapsed >= AllTries)
-                return false;
-
-            answer.EnsureSuccessStatusCode();
-            return true;
-        },
-        "the ledger is purged");
 }

@@ -22,7 +22,7 @@ public sealed partial class ReadmeTests : IDisposable
         await File.WriteAllTextAsync(
             Path.Combine(_home.FullName, ".curlrc"), "silent\nnoproxy = \"*\"\nwrite-out = \"\\n%{http_code}\"\n");
         var commands = Command().Matches(_page).Select(line => line.Groups[1].Value.Trim()).ToList();
-        // As the page starts it, and windows close soon.
+        // The settings of the page, and windows that close soon.
         await using var system = await GatewaySystem.UpAsync(
         [
             .. Setting().Matches(commands[0]).Select(one => (one.Groups[1].Value, one.Groups[2].Value)),
@@ -93,7 +93,7 @@ public sealed partial class ReadmeTests : IDisposable
         var (gateway, processor) = ($"127.0.0.1:{system.Address.Port}", system.Default.BaseAddress.Authority);
         var script = Port().Replace(command, port => port.Groups[1].Value == "8001" ? processor : gateway);
         ShellResult run = null!;
-        // Where the machine is slow it is 503 at first.
+        // On a slow machine the answer is 503 at first.
         await Eventually.HoldsAsync(
             async () =>
             {

@@ -2,7 +2,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
 /// The published binary takes over tables of version 1 with payments in them, while an instance of that version runs.
-/// That one is its statements, executed by the test: its binary is not at hand where the tests run.
+/// The test executes the statements of that version, because its binary is not at hand where the tests run.
 /// </summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class RollingUpgradeTests
@@ -13,7 +13,7 @@ public sealed class RollingUpgradeTests
             WHERE requested_at < '2026-11-21 00:00:00+00') AS settlement
         """;
 
-    // Of the dump: released in doubt, and two of the killed epoch.
+    // Payments of the dump: one released in doubt, and two of the killed epoch.
     private static readonly Guid[] Unsettled =
         [.. new[] { "06", "11", "12" }.Select(end => Guid.Parse($"00000000-0000-4000-8000-0000000000{end}"))];
 
@@ -58,7 +58,7 @@ public sealed class RollingUpgradeTests
         foreach (var id in Unsettled)
             ledger.Note(new LoadEntry(
                 id, 19.90m + (0.01m * int.Parse($"{id}"[^2..])), LoadOutcome.Acknowledged, 1, default, default, ""));
-        // What version 1 says that it has settled was charged by nobody, and the dump's is of other processors.
+        // Settlements of version 1 were charged by nobody, and those in the dump are of other processors.
         var settled = (await system.Database.SettlementsAsync())
             .Where(row => ledger.Find(row.Key) is not null).ToDictionary(row => row.Key, row => row.Value);
 

@@ -10,7 +10,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     // nginx.conf: what one worker may have in flight.
     private const int InFlightMax = 1_024;
 
-    // What the tests' own clients may have there beside it.
+    // Connections that the tests' own clients may have there beside it.
     private const int OthersMax = 4;
 
     private const int Payments = 500;
@@ -50,7 +50,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         var dribbled = await HoldAsync(50, DribblePaymentAsync);
         var (p99, reference) = await PayBesideAsync(stub);
 
-        // Nobody but the honest slow ones gets an answer, and theirs is that of a payment like any other.
+        // Only the honest slow clients get an answer, and it is the one of any payment.
         foreach (var slow in headers.Concat(stalled))
             Assert.Empty((await slow).Statuses);
         foreach (var slow in dribbled)
@@ -134,7 +134,7 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             Assert.Empty(document["acceptPayment"].FaultsOf(ReadAnswer.OfRaw(answers.Text)));
         }
 
-        // Whoever else reads a body, by openapi.json.
+        // The other calls with a body, by openapi.json.
         foreach (var (operation, end) in others)
         {
             var answer = ReadAnswer.OfRaw((await end).Text);

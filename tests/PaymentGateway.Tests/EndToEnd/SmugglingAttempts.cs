@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>What a server makes of a request whose end can be read in two ways.</summary>
+/// <summary>The answer of a server to a request whose end can be read in two ways.</summary>
 public enum Verdict
 {
     Refused, // An error, and the connection is closed: nothing behind it is read.
@@ -100,7 +100,7 @@ public static class SmugglingAttempts
             var request = Framed(
                 meant, first.Replace("{both}", length, StringComparison.Ordinal),
                 second?.Replace("{both}", length, StringComparison.Ordinal));
-            // Where only one end is written down, what stands behind it is a request like any other.
+            // A request with one end only would have another ordinary request behind it.
             return first.Contains("{both}", StringComparison.Ordinal)
                 || second?.Contains("{both}", StringComparison.Ordinal) == true
                 || isChunked

@@ -1,8 +1,9 @@
 using PaymentGateway.Cli;
+using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>How the published gateway starts, and how it does not.</summary>
+/// <summary>The start of the published gateway, and starts that it refuses.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {
@@ -17,8 +18,8 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    // One that is read before all others, one that is read with all others, and one that only listening finds wrong.
-    // GatewayOptionsTests, ListenUrlsTests and SettingsFileTests have the other settings.
+    // A setting that is read before all others, one that is read with all others, and one that listening finds wrong.
+    // GatewayOptionsTests, ListenUrlsTests, SettingsFileTests and InstanceLockTests have the others.
     [GatewaySystemTheory]
     [InlineData("Gateway__Secrets__Directory", "/nowhere/at/all")]
     [InlineData("Gateway__Routing__FalbackAfter", "30s")]
@@ -28,7 +29,13 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var settings = Settings();
         settings[setting] = value;
 
-        Assert.Empty(await EndsAsync(settings, setting));
+        await using var instance = GatewaySystemInstance.Start(settings);
+        var (exitCode, text, errors) = await instance.EndAsync(Limit);
+
+        Assert.Equal((78, ""), (exitCode, text));
+        Assert.StartsWith(
+            setting, Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries)),
+            StringComparison.Ordinal);
     }
 
     [GatewaySystemFact]
@@ -62,14 +69,6 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
     }
 
     [GatewaySystemFact]
-    public async Task A_second_process_on_the_socket_of_a_running_one_is_refused_and_does_it_no_harm()
-    {
-        await EndsAsync(System.ChildSettings(GatewaySystem.First), "ASPNETCORE_URLS");
-
-        Assert.True(await Eventually.IsReadyAsync(System.Api1));
-    }
-
-    [GatewaySystemFact]
     public async Task An_instance_starts_fast_and_with_little_memory()
     {
         // The reset of the next test starts it again.
@@ -77,7 +76,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var (times, bare, residents) = (new List<double>(), new List<double>(), new List<(long All, long Own)>());
         for (var i = 0; i < 5; i++)
         {
-            // The same program, which only ends: what the machine takes for the start of any.
+            // A start that only ends shows how long this machine takes for the start of any program.
             bare.Add((await ProgramRun.RunAsync(
                 [GatewaySystemParts.Gateway, HealthcheckVerb.Name], null, ("ASPNETCORE_URLS", null)))
                 .Took.TotalMilliseconds);
@@ -96,9 +95,9 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         Assert.True(times.Min() < 150 + (10 * bare.Min()), $"{times.Min():0} ms");
         output.WriteLine("resident when ready, and of it no page of a file: "
             + string.Join(", ", residents.Select(bytes => $"{bytes.All >> 20} and {bytes.Own >> 20} MB")));
-        // How many of the binary's pages are mapped around those that it needs is the kernel's affair, which takes them
-        // back, too. What is the instance's own leaves three quarters of its container to payments.
-        var limit = ComposeProject.Challenge[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
+        // The kernel maps pages of the binary beyond the needed ones, and takes them back. The instance's own pages
+        // leave three quarters of its container to payments.
+        var limit = ComposeSplit.Read()[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
         Assert.All(residents, bytes => Assert.InRange(bytes.Own, 1, limit / 4));
         Assert.All(residents, bytes => Assert.InRange(bytes.All, bytes.Own, AllMax));
     }
@@ -111,17 +110,4 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         ["Gateway__Processors__Default__BaseUrl"] = "http://127.0.0.1:9",
         ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9",
     };
-
-    /// <summary>It ends by itself, and its one line of errors begins so.</summary>
-    /// <returns>What it wrote beside.</returns>
-    private static async Task<string> EndsAsync(Dictionary<string, string?> settings, string line)
-    {
-        await using var instance = GatewaySystemInstance.Start(settings);
-        var (exitCode, text, errors) = await instance.EndAsync(Limit);
-
-        Assert.Equal(78, exitCode);
-        Assert.StartsWith(
-            line, Assert.Single(errors.Split('\n', StringSplitOptions.RemoveEmptyEntries)), StringComparison.Ordinal);
-        return text;
-    }
 }

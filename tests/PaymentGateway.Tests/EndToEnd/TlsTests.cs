@@ -90,7 +90,7 @@ public sealed class TlsTests : IAsyncLifetime
             Assert.Equal(ProtocolVersion, answer[6]);
     }
 
-    // By hand, because no library of today asks for the old versions. RFC 5246, section 7.4.1.2: one that offers the
+    // Written by hand, because no library of today asks for the old versions. RFC 5246, section 7.4.1.2: it offers the
     // suites of TLS 1.0 and 1.2 for an ECDSA certificate.
     private static byte[] ClientHello(byte minorVersion)
     {
@@ -110,7 +110,7 @@ public sealed class TlsTests : IAsyncLifetime
         return [Handshake, 3, 1, 0, (byte)message.Length, .. message];
     }
 
-    // As docs/operations.md says: one line out, one line in, certificate and key below tls/.
+    // The steps of docs/operations.md: one line out, one line in, certificate and key below tls/.
     private void WriteConfiguration()
     {
         _nginx.Write("nginx.conf", (Listen, ""), (Include, Include.Replace("#", "", StringComparison.Ordinal)));

@@ -128,21 +128,6 @@ public sealed class AdministeringTests() : OneSimulator(feePerTransaction: 0.15m
     }
 
     [Fact]
-    public async Task The_list_holds_every_payment_even_when_it_is_long()
-    {
-        var ids = Enumerable.Range(0, 2_500).Select(_ => Guid.NewGuid()).ToHashSet();
-        await Parallel.ForEachAsync(ids, async (id, cancellation) =>
-        {
-            using var charge = await Simulator.Client.ChargeAsync(id, cancellation: cancellation);
-        });
-
-        var payments = await Simulator.PaymentsAsync();
-
-        Assert.True(ids.SetEquals(payments.Keys));
-        Assert.All(payments.Values, payment => Assert.Equal(19.90m, payment.Amount));
-    }
-
-    [Fact]
     public async Task The_calls_are_counted_by_kind()
     {
         var id = Guid.NewGuid();

@@ -2,7 +2,7 @@ using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>How the simulator ends.</summary>
+/// <summary>The end of the simulator.</summary>
 public sealed class SimulatorProgramTests
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);

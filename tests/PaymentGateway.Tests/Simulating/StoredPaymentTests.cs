@@ -3,7 +3,7 @@ using StoredPayment = ProcessorSimulator.Charging.StoredPayment;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>What the processor's table keeps of a payment, and what its summary makes of many.</summary>
+/// <summary>A payment in the processor's table, and the summary of many.</summary>
 public sealed class StoredPaymentTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);

@@ -9,26 +9,6 @@ internal static partial class FolderUses
         .SelectMany(line => Qualified().Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
         .Where(folders.Contains).Distinct();
 
-    /// <summary>A way from a folder back to itself; null when there is none.</summary>
-    public static IReadOnlyList<string>? FindCircle(IReadOnlyDictionary<string, IReadOnlySet<string>> uses)
-    {
-        var done = new HashSet<string>();
-        return uses.Keys.Order().Select(folder => Walk(folder, [])).FirstOrDefault(circle => circle is not null);
-
-        IReadOnlyList<string>? Walk(string folder, List<string> way)
-        {
-            if (way.IndexOf(folder) is >= 0 and var at)
-                return [.. way[at..], folder];
-            if (done.Contains(folder))
-                return null;
-
-            var circle = uses[folder].Order().Select(used => Walk(used, [.. way, folder]))
-                .FirstOrDefault(found => found is not null);
-            done.Add(folder);
-            return circle;
-        }
-    }
-
     private static string WithoutProse(string line)
     {
         var code = line.IndexOf("//", StringComparison.Ordinal) is >= 0 and var at && !line.Contains("://")

@@ -1,8 +1,5 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The times in the life of a settled payment.</summary>
-public sealed record SettledAt(int Owner, DateTime AcceptedAt, DateTime RequestedAt);
-
 /// <summary>PostgreSQL of a whole system: read behind the gateway's back, frozen, thawed and killed.</summary>
 public sealed class GatewaySystemDatabase(string connectionString, Func<int> postmaster)
 {
@@ -25,13 +22,6 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     public Task<long> CountUnsettledAsync(long epoch) => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
-
-    /// <summary>Per owner: when its payments were accepted and, last, sent; in the order of sending.</summary>
-    public Task<List<SettledAt>> SettledInOrderAsync() => ReadAsync(
-        "SELECT owner_epoch, accepted_at, requested_at "
-        + "FROM payments JOIN settlements USING (accepted_at, correlation_id) "
-        + "ORDER BY owner_epoch, requested_at, accepted_at",
-        row => new SettledAt(row.GetInt32(0), row.GetDateTime(1), row.GetDateTime(2)));
 
     public async Task ExecuteAsync(string sql)
     {
@@ -87,14 +77,6 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         await connection.ExecuteAsync($"BEGIN; {sql}");
         return connection;
     }
-
-    /// <summary>The server processes that serve the gateway, and which of them renew leases.</summary>
-    public async Task<(HashSet<int> All, HashSet<int> Renewing)> ServerProcessesAsync() => (await ReadAsync(
-        """
-        SELECT array_agg(pid), coalesce(array_agg(pid) FILTER (WHERE query LIKE 'WITH renewed AS%'), '{}')
-        FROM pg_stat_activity WHERE application_name = 'payment-gateway'
-        """,
-        row => (row.GetFieldValue<int[]>(0).ToHashSet(), row.GetFieldValue<int[]>(1).ToHashSet())))[0];
 
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Tools;
 
-/// <summary>What the figures of docs/performance.md are made with.</summary>
+/// <summary>The figures of docs/performance.md.</summary>
 public sealed class StatisticsTests
 {
     [Theory]
@@ -14,39 +14,19 @@ public sealed class StatisticsTests
     public void The_median_of_no_values_is_undefined() =>
         Assert.Throws<ArgumentException>(() => Statistics.Median([]));
 
-    [Fact]
-    public void A_ratio_is_taken_round_by_round_so_that_a_drift_of_the_machine_cancels_out()
+    // Round by round, so that a drift of the machine cancels out. The logarithms of 2/1 and 1/2 are ±ln 2: their
+    // standard deviation is ln 2 × √2, and that over √2 for two rounds.
+    [Theory]
+    [InlineData(new[] { 110.0, 100, 220, 200, 55, 50 }, 1.1, 0)]
+    [InlineData(new[] { 2.0, 1, 1, 2 }, 1, 1)]
+    [InlineData(new[] { 8.0, 1, 2, 1 }, 4, 4)]
+    [InlineData(new[] { 3.0, 2 }, 1.5, 0)]
+    public void A_ratio_is_a_mean_of_the_rounds_with_a_standard_error_in_its_unit(
+        double[] rounds, double mean, double errorsOfLn2)
     {
-        var ratio = Statistics.RatioOf([(110, 100), (220, 200), (55, 50)]);
+        var ratio = Statistics.RatioOf([.. rounds.Chunk(2).Select(round => (round[0], round[1]))]);
 
-        Assert.Equal(1.1, ratio.Mean, precision: 9);
-        Assert.Equal(0, ratio.StandardError, precision: 9);
-    }
-
-    [Fact]
-    public void Twice_and_half_as_much_are_no_difference_with_a_wide_error()
-    {
-        var ratio = Statistics.RatioOf([(2, 1), (1, 2)]);
-
-        Assert.Equal(1, ratio.Mean, precision: 9);
-        // The logarithms are ±ln 2: their standard deviation is ln 2 × √2, and that over √2 for two rounds.
-        Assert.Equal(Math.Log(2), ratio.StandardError, precision: 9);
-    }
-
-    [Fact]
-    public void The_standard_error_is_in_the_unit_of_the_mean()
-    {
-        var ratio = Statistics.RatioOf([(8, 1), (2, 1)]);
-
-        Assert.Equal(4, ratio.Mean, precision: 9);
-        Assert.Equal(4 * Math.Log(2), ratio.StandardError, precision: 9);
-    }
-
-    [Fact]
-    public void One_round_alone_has_no_standard_error()
-    {
-        var ratio = Statistics.RatioOf([(3, 2)]);
-
-        Assert.Equal((1.5, 0), (Math.Round(ratio.Mean, 9), ratio.StandardError));
+        Assert.Equal(mean, ratio.Mean, precision: 9);
+        Assert.Equal(errorsOfLn2 * Math.Log(2), ratio.StandardError, precision: 9);
     }
 }

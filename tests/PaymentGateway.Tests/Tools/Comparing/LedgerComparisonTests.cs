@@ -1,121 +1,74 @@
 namespace PaymentGateway.Tests.Tools.Comparing;
 
-/// <summary>The comparison finds each thing that may be wrong. LedgerCheckTests ask it of a whole system.</summary>
+/// <summary>The comparison finds each difference. LedgerCheckTests ask it of a whole system.</summary>
 public sealed class LedgerComparisonTests
 {
     private static readonly Guid Id = Guid.Parse("11111111-1111-4111-8111-111111111111");
     private static readonly DateTime Stamp = new(2026, 11, 23, 6, 0, 0, DateTimeKind.Utc);
 
     private readonly LoadLedger _sent = new();
-    private readonly Dictionary<Guid, LedgerEntry> _ledger = [];
-    private readonly List<ProcessorPayment> _byDefault = [];
+    private readonly Dictionary<Guid, LedgerEntry> _ledger = new() { [Id] = new LedgerEntry(1, 9.90m, Stamp) };
+    private readonly List<ProcessorPayment> _byDefault = [new ProcessorPayment(Id, 9.90m, Stamp)];
     private readonly List<ProcessorPayment> _byFallback = [];
 
-    public LedgerComparisonTests()
+    public LedgerComparisonTests() => Send(LoadOutcome.Acknowledged);
+
+    /// <summary>A change of ledgers that agree, and the difference that it makes.</summary>
+    public static TheoryData<string, Action<LedgerComparisonTests>, string?> Changes { get; } = new()
     {
-        Send(LoadOutcome.Acknowledged);
-        _ledger[Id] = new LedgerEntry(1, 9.90m, Stamp);
-        _byDefault.Add(new ProcessorPayment(Id, 9.90m, Stamp));
-    }
-
-    [Fact]
-    public void The_check_finds_nothing_where_all_agree() => Finds();
-
-    [Fact]
-    public void The_check_finds_an_acknowledged_payment_that_is_nowhere()
-    {
-        _ledger.Clear();
-        _byDefault.Clear();
-
-        Finds("1 acknowledged, and not in the ledger");
-    }
+        { "all agree", _ => { }, null },
+        { "an acknowledged payment is nowhere", all => all.Lose(), "1 acknowledged, and not in the ledger" },
+        { "a payment that got 503 is nowhere", all => all.Send(LoadOutcome.Unavailable).Lose(), null },
+        { "a payment without an answer is nowhere", all => all.Send(LoadOutcome.Failed).Lose(), null },
+        {
+            "a refused payment is settled", all => all.Send(LoadOutcome.Refused),
+            "1 in the ledger, and not as it was sent"
+        },
+        {
+            "a processor does not have a settlement", all => all._byDefault.Clear(),
+            "1 in the ledger, and not so at their processor"
+        },
+        {
+            "the other processor has a settlement", all => all.Move(), "1 in the ledger, and not so at their processor"
+        },
+        {
+            "a settlement by fallback is at default", all => all.SettleByFallback(),
+            "1 in the ledger, and not so at their processor"
+        },
+        { "a settlement by fallback is at fallback", all => all.SettleByFallback().Move(), null },
+        {
+            "the processor has another amount", all => all._byDefault[0] = all._byDefault[0] with { Amount = 9.91m },
+            "1 in the ledger, and not so at their processor"
+        },
+        {
+            "the processor has another requestedAt",
+            all => all._byDefault[0] = all._byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) },
+            "1 in the ledger, and not so at their processor"
+        },
+        {
+            "a charge is not in the ledger",
+            all => all._byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp)),
+            "1 charged, and not in the ledger"
+        },
+        {
+            "both processors charged", all => all._byFallback.AddRange(all._byDefault), "1 charged by both processors"
+        },
+        {
+            "a processor charged before and after its restart",
+            all => all._byDefault.Add(all._byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) }),
+            "1 charged twice by one processor"
+        },
+    };
 
     [Theory]
-    [InlineData(LoadOutcome.Unavailable)]
-    [InlineData(LoadOutcome.Failed)]
-    public void A_payment_without_an_answer_may_be_nowhere(LoadOutcome outcome)
+    [MemberData(nameof(Changes))]
+    public void The_check_finds(string what, Action<LedgerComparisonTests> change, string? expected)
     {
-        Send(outcome);
-        _ledger.Clear();
-        _byDefault.Clear();
+        change(this);
 
-        Finds();
-    }
+        var found = Comparison().Differences().Select(difference => difference.Count);
 
-    [Fact]
-    public void The_check_finds_a_refused_payment_that_is_settled()
-    {
-        Send(LoadOutcome.Refused);
-
-        Finds("1 in the ledger, and not as it was sent");
-    }
-
-    [Fact]
-    public void The_check_finds_a_settlement_that_its_processor_does_not_have()
-    {
-        _byDefault.Clear();
-
-        Finds("1 in the ledger, and not so at their processor");
-    }
-
-    [Fact]
-    public void The_check_finds_a_settlement_at_the_other_processor()
-    {
-        _byFallback.AddRange(_byDefault);
-        _byDefault.Clear();
-
-        Finds("1 in the ledger, and not so at their processor");
-    }
-
-    [Fact]
-    public void A_settlement_by_fallback_is_looked_for_at_fallback()
-    {
-        _ledger[Id] = _ledger[Id] with { Processor = 2 };
-
-        Finds("1 in the ledger, and not so at their processor");
-        _byFallback.AddRange(_byDefault);
-        _byDefault.Clear();
-        Finds();
-    }
-
-    [Fact]
-    public void The_check_finds_another_amount_at_the_processor()
-    {
-        _byDefault[0] = _byDefault[0] with { Amount = 9.91m };
-
-        Finds("1 in the ledger, and not so at their processor");
-    }
-
-    [Fact]
-    public void The_check_finds_another_requestedAt_at_the_processor()
-    {
-        _byDefault[0] = _byDefault[0] with { RequestedAt = Stamp.AddMicroseconds(1) };
-
-        Finds("1 in the ledger, and not so at their processor");
-    }
-
-    [Fact]
-    public void The_check_finds_a_charge_that_is_not_in_the_ledger()
-    {
-        _byFallback.Add(new ProcessorPayment(Guid.NewGuid(), 1m, Stamp));
-
-        Finds("1 charged, and not in the ledger");
-    }
-
-    [Fact]
-    public void The_check_finds_a_payment_that_both_processors_charged()
-    {
-        _byFallback.AddRange(_byDefault);
-
-        Finds("1 charged by both processors");
-    }
-
-    [Fact]
-    public void The_check_finds_a_payment_charged_before_and_after_a_restart_of_its_processor()
-    {
-        _byDefault.Add(_byDefault[0] with { RequestedAt = Stamp.AddSeconds(9) });
-
-        Finds("1 charged twice by one processor");
+        Assert.Equal((what, expected ?? ""), (what, string.Join("; ", found)));
     }
 
     [Fact]
@@ -144,15 +97,32 @@ public sealed class LedgerComparisonTests
 
         var lines = $"{twelve}".Split('\n');
 
-        Assert.Equal("12 strange:", lines[0]);
-        Assert.Equal(11, lines.Length);
+        Assert.Equal(("12 strange:", 11), (lines[0], lines.Length));
     }
 
-    private void Send(LoadOutcome outcome) =>
+    private LedgerComparisonTests Send(LoadOutcome outcome)
+    {
         _sent.Note(new LoadEntry(Id, 9.90m, outcome, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, ""));
+        return this;
+    }
+
+    private void Lose()
+    {
+        _ledger.Clear();
+        _byDefault.Clear();
+    }
+
+    private void Move()
+    {
+        _byFallback.AddRange(_byDefault);
+        _byDefault.Clear();
+    }
+
+    private LedgerComparisonTests SettleByFallback()
+    {
+        _ledger[Id] = _ledger[Id] with { Processor = 2 };
+        return this;
+    }
 
     private LedgerComparison Comparison() => new(_sent, _ledger, _byDefault, _byFallback);
-
-    private void Finds(params string[] expected) =>
-        Assert.Equal(expected, Comparison().Differences().Select(difference => difference.Count));
 }

@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
 
-/// <summary>What an A/B run is asked, and what it answers.</summary>
+/// <summary>The variants of an A/B run, and the table that it prints.</summary>
 public sealed class AbTableTests
 {
     [Fact]

@@ -13,28 +13,16 @@ public sealed class MutantTests
         """;
 
     [Fact]
-    public void The_first_line_is_the_invariant_and_the_second_names_the_tests()
+    public void The_first_line_is_the_invariant_and_the_second_names_the_tests_which_a_filter_names_once()
     {
         var mutant = Mutant.Parse("some", Patch);
 
         Assert.Equal("A 422 is success: an earlier call was stored.", mutant.Invariant);
         Assert.Equal([".ProcessorClientTests.", ".LookUpTests.A_422"], mutant.CaughtBy);
-    }
-
-    [Fact]
-    public void The_filter_matches_any_of_the_named_tests() => Assert.Equal(
-        "FullyQualifiedName~.LookUpTests.A_422|FullyQualifiedName~.ProcessorClientTests.",
-        Mutant.Parse("some", Patch).Filter);
-
-    [Fact]
-    public void The_filter_of_several_mutants_names_each_test_once()
-    {
-        var one = new Mutant("one", "", [".BTests.", ".ATests."]);
-        var two = new Mutant("two", "", [".ATests.", ".CTests."]);
-
         Assert.Equal(
-            "FullyQualifiedName~.ATests.|FullyQualifiedName~.BTests.|FullyQualifiedName~.CTests.",
-            Mutant.FilterOf([one, two]));
+            "FullyQualifiedName~.ATests.|FullyQualifiedName~.LookUpTests.A_422"
+            + "|FullyQualifiedName~.ProcessorClientTests.",
+            Mutant.FilterOf([mutant, new Mutant("other", "", [".ATests.", ".ProcessorClientTests."])]));
     }
 
     [Theory]
@@ -52,23 +40,16 @@ public sealed class MutantTests
     }
 
     [Fact]
-    public void Three_failed_tests_are_named_and_the_others_counted()
+    public void A_caught_mutant_names_three_failed_tests_and_one_that_survives_is_reported()
     {
         var some = new Mutant("some", "An invariant.", [".SomeTests."]);
 
-        var entry = MutantEntry.CaughtBy(some, ["A.B", "C.D", "E.F", "G.H", "I.J"]);
+        var caught = MutantEntry.CaughtBy(some, ["A.B", "C.D", "E.F", "G.H", "I.J"]);
+        var missed = MutantEntry.Missed(some, "SURVIVES");
 
-        Assert.True(entry.Caught);
-        Assert.Equal("- `some`:\n  An invariant.\n  - `A.B`\n  - `C.D`\n  - `E.F`\n  - and 2 more", $"{entry}");
-    }
-
-    [Fact]
-    public void A_mutant_that_survives_is_reported()
-    {
-        var entry = MutantEntry.Missed(new Mutant("some", "An invariant.", [".SomeTests."]), "SURVIVES");
-
-        Assert.False(entry.Caught);
-        Assert.Equal("- `some`:\n  An invariant.\n  - **SURVIVES**", $"{entry}");
+        Assert.Equal((true, false), (caught.Caught, missed.Caught));
+        Assert.Equal("- `some`:\n  An invariant.\n  - `A.B`\n  - `C.D`\n  - `E.F`\n  - and 2 more", $"{caught}");
+        Assert.Equal("- `some`:\n  An invariant.\n  - **SURVIVES**", $"{missed}");
     }
 
     [Fact]

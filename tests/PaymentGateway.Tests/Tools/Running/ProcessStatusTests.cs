@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Tools.Running;
 
-/// <summary>What the kernel's line of a process says.</summary>
+/// <summary>The kernel's line of a process.</summary>
 public sealed class ProcessStatusTests
 {
     [Fact]
@@ -20,23 +20,4 @@ public sealed class ProcessStatusTests
     [InlineData('Z', 2, true)] // Its first thread is dead; the others still hold files and their locks.
     public void A_process_lives_as_long_as_its_last_thread(char state, int threads, bool lives) =>
         Assert.Equal(lives, new ProcessStatus(1, "one", state, 0, 1, 0, threads, 0).IsAlive);
-
-    [Fact]
-    public void Our_own_process_is_found_among_all_and_below_its_parent()
-    {
-        var own = ProcessStatus.ReadLiving(Environment.ProcessId)!;
-
-        Assert.Contains(ProcessStatus.All(), one => one.Pid == own.Pid && one.Born == own.Born);
-        Assert.Contains(own.Pid, ProcessTree.ChildrenOf(own.Parent));
-        Assert.Equal(own.Pid, ProcessTree.Of(own.Pid)[0]);
-    }
-
-    [Fact]
-    public async Task A_terminated_process_is_not_alive()
-    {
-        using var process = Process.Start("true");
-        await process.WaitForExitAsync();
-
-        Assert.Null(ProcessStatus.ReadLiving(process.Id));
-    }
 }

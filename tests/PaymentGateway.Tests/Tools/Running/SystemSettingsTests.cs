@@ -6,7 +6,7 @@ public sealed class SystemSettingsTests
     private static readonly string[] AllParts = ["default", "fallback", "postgres", "api1", "api2", "nginx"];
 
     [Fact]
-    public void Without_variables_the_settings_are_those_of_make_run()
+    public void Without_variables_or_with_empty_ones_the_settings_are_those_of_make_run()
     {
         var settings = Of();
 
@@ -19,28 +19,17 @@ public sealed class SystemSettingsTests
         Assert.True(settings.Fresh);
         Assert.True(settings.Publishes);
         Assert.False(settings.Limits);
+        Assert.Equal(("0.05", "0.15"), (settings.DefaultFee, settings.FallbackFee));
+        Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
     }
 
     [Fact]
     public void An_operator_has_ports_of_their_own_unless_they_ask_for_that_of_the_payments()
     {
         Assert.Equal((9101, "http://127.0.0.1:9101", false), (Of().AdminPort, Of().AdminUrl, Of().SharesAdmin));
-        Assert.Equal("9201", Of(("ADMIN_PORT", "9201")).ToSave()["ADMIN_PORT"]);
         Assert.True(Of(("ADMIN_PORT", "9999")).SharesAdmin);
         Assert.True(Of(("PORT", "7000"), ("ADMIN_PORT", "7000")).SharesAdmin);
     }
-
-    [Fact]
-    public void The_simulators_fees_are_the_previews_unless_a_load_says_others_and_a_later_start_keeps_them()
-    {
-        Assert.Equal(("0.05", "0.15"), (Of().DefaultFee, Of().FallbackFee));
-        Assert.Equal("0.07", Of(("DEFAULT_FEE", "0.07")).ToSave()["DEFAULT_FEE"]);
-        Assert.Equal("0.10", Of(("FALLBACK_FEE", "0.10")).ToSave()["FALLBACK_FEE"]);
-    }
-
-    [Fact]
-    public void An_empty_variable_counts_as_not_set() =>
-        Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));
 
     [Fact]
     public void An_outside_processor_needs_no_simulator_and_keeps_the_ledger()
@@ -53,7 +42,7 @@ public sealed class SystemSettingsTests
         Assert.True(settings.With(("FRESH", "1")).Fresh);
     }
 
-    // What waits for one processor must not be charged by another, and what a plain start deletes is simulators'.
+    // A payment that waits for one processor must not be charged by another; a plain start deletes simulators' data.
     [Fact]
     public void Each_pair_of_processors_has_data_of_its_own()
     {
@@ -106,17 +95,14 @@ public sealed class SystemSettingsTests
     [Theory]
     [InlineData("PROFILE", "quick", "unlogged or durable")]
     [InlineData("LIMITS", "2", "1, or 0")]
+    [InlineData("PORT", "http", "")]
     public void A_meaningless_value_is_refused(string name, string value, string allowed)
     {
-        var refused = Assert.Throws<ToolException>(() => Of((name, value)));
+        var refused = Assert.Throws<ToolException>(() => Of((name, value)).Port);
 
         Assert.Contains(name, refused.Message, StringComparison.Ordinal);
         Assert.Contains(allowed, refused.Message, StringComparison.Ordinal);
     }
-
-    [Fact]
-    public void A_port_that_is_no_number_is_refused() =>
-        Assert.Throws<ToolException>(() => Of(("PORT", "http")).Port);
 
     [Fact]
     public void A_variable_of_a_later_call_overrides_the_saved_one_also_when_it_is_empty()
@@ -145,21 +131,13 @@ public sealed class SystemSettingsTests
     [Fact]
     public void Saved_settings_include_the_defaults_of_the_start()
     {
-        var saved = Of(("DEFAULT_URL", "http://elsewhere")).ToSave();
+        var saved = Of(("DEFAULT_URL", "http://elsewhere"), ("DEFAULT_FEE", "0.07"), ("ADMIN_PORT", "9201")).ToSave();
 
-        // Else a later start without DEFAULT_URL would empty the ledger.
+        // Otherwise a later start without DEFAULT_URL would empty the ledger.
         Assert.Equal("0", saved["FRESH"]);
-        Assert.Equal("9999", saved["PORT"]);
+        Assert.Equal(("9999", "0.07", "9201"), (saved["PORT"], saved["DEFAULT_FEE"], saved["ADMIN_PORT"]));
         Assert.DoesNotContain("TOKEN", saved.Keys);
-    }
-
-    [Fact]
-    public void A_removed_variable_is_not_passed_on()
-    {
-        var settings = Of(("TOKEN", "secret")).With(("TOKEN", null), ("PORT", "5"));
-
-        Assert.Null(settings.Token);
-        Assert.Equal(5, settings.Port);
+        Assert.Null(Of(("TOKEN", "secret")).With(("TOKEN", null), ("PORT", "5")).Token);
     }
 
     private static string Refusal(SystemSettings settings) =>

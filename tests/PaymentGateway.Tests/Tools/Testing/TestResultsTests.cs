@@ -3,7 +3,7 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>What the files of `dotnet test` say: the last line of `make test`, and caught mutants.</summary>
+/// <summary>The files of `dotnet test` give the last line of `make test`, and the caught mutants.</summary>
 public sealed class TestResultsTests
 {
     [Fact]
@@ -16,16 +16,12 @@ public sealed class TestResultsTests
     }
 
     [Fact]
-    public void A_run_of_skipped_tests_only_does_not_count() =>
-        Assert.False(new TestResults([Counted(3, 0, 0)]).AnyRan);
-
-    [Fact]
-    public void Without_a_result_file_nothing_ran_and_no_failure_is_known()
+    public void A_run_of_skipped_tests_only_or_without_a_result_file_does_not_count()
     {
-        var results = TestResults.In("/nowhere/at/all");
-
-        Assert.False(results.AnyRan);
-        Assert.Null(results.Failed);
+        Assert.False(new TestResults([Counted(3, 0, 0)]).AnyRan);
+        var nothing = TestResults.In("/nowhere/at/all");
+        Assert.False(nothing.AnyRan);
+        Assert.Null(nothing.Failed);
     }
 
     [Fact]
@@ -68,14 +64,10 @@ public sealed class TestResultsTests
             Result("A.B.SomeTests.Is_skipped", "NotExecuted"))]);
 
         Assert.Equal(["AnotherTests.Fails", "SomeTests.Fails_for"], results.Failed);
-    }
-
-    [Fact]
-    public void Where_all_tests_pass_no_failure_is_named() =>
         Assert.Empty(new TestResults([Ended(Result("A.B.C", "Passed"))]).Failed!);
-
-    [Fact]
-    public void Where_no_test_ended_no_failure_is_known() => Assert.Null(new TestResults([Ended()]).Failed);
+        // No failure is known when no test ended.
+        Assert.Null(new TestResults([Ended()]).Failed);
+    }
 
     private static string Result(string name, string outcome, string message = "") => $"""
         <UnitTestResult testName="{name}" outcome="{outcome}">

@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>What `make test-fast` chooses.</summary>
+/// <summary>The tests that `make test-fast` chooses.</summary>
 public sealed class TestVerbTests
 {
     [Fact]
