@@ -10,7 +10,7 @@ public static class VersionOne
     public static Task CreateAsync(TestDatabase database, bool durable = false) =>
         database.ExecuteAsync(durable ? Dump.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE") : Dump);
 
-    /// <summary>The same in place of the tables that are there.</summary>
+    /// <summary>Puts the tables of version 1 in the place of all that are there.</summary>
     public static Task ReplaceAsync(NpgsqlConnection connection) =>
         connection.ExecuteAsync($"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {Dump}");
 }
