@@ -29,7 +29,8 @@ internal static class Program
             case ["allocations", var systemEnv, .. var rest]:
                 return await AllocationRun.RunAsync(systemEnv, rest is ["types"]);
             case ["routing"]:
-                return RoutingReport.Run(randomLoads: 1_000);
+                RoutingReport.Run(randomLoads: 1_000);
+                return 0;
             default:
                 await Console.Error.WriteLineAsync(Usage);
                 return 64;

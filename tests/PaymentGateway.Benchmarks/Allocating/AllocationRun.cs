@@ -125,7 +125,7 @@ internal static class AllocationRun
             var before = GC.GetTotalAllocatedBytes(precise: true);
             await Task.Delay(Calm);
             var bytes = GC.GetTotalAllocatedBytes(precise: true) - before;
-            Console.WriteLine($"| {what} | | {Number.Text(bytes / Calm.TotalSeconds, "0")} |");
+            Console.WriteLine($"| {what} | | {bytes / Calm.TotalSeconds:0} |");
         }
 
         private void Measure(string what, int payments, Func<int> run) =>
@@ -138,9 +138,9 @@ internal static class AllocationRun
             var refused = await run();
             var bytes = GC.GetTotalAllocatedBytes(precise: true) - before;
             var note = refused > 0 ? $" ({refused} refused)" : "";
-            Console.WriteLine($"| {what}{note} | {payments} | {Number.Text((double)bytes / payments, "0")} |");
+            Console.WriteLine($"| {what}{note} | {payments} | {(double)bytes / payments:0} |");
             foreach (var (type, share) in types?.Top(25) ?? [])
-                Console.WriteLine($"    {Number.Text((double)bytes / payments * share, "0"),6}  {type}");
+                Console.WriteLine($"    {(double)bytes / payments * share,6:0}  {type}");
         }
     }
 }

@@ -12,7 +12,7 @@ namespace PaymentGateway.Benchmarks.Inner;
 /// <summary>
 /// One charge from payment to outcome through time limit and breaker, without sockets: the body goes nowhere, and the
 /// answer comes from memory.
-/// What request and fake answer themselves allocate is its own benchmark, to be taken off.
+/// Subtract the benchmark of the fake answer alone: request and answer allocate, too.
 /// </summary>
 public class ChargeBenchmarks : IDisposable
 {

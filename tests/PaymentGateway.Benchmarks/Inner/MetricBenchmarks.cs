@@ -7,7 +7,7 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Benchmarks.Inner;
 
 /// <summary>
-/// What is measured of one payment that is settled at once, alone in its batches: all the calls to instruments, with
+/// All calls to instruments for one payment that is settled at once, alone in its batches, with
 /// the listener of /metrics and without one.
 /// </summary>
 public class MetricBenchmarks : IDisposable

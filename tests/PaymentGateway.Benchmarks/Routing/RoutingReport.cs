@@ -18,7 +18,7 @@ internal static class RoutingReport
     private static readonly int[] FallbackAfterSeconds = [0, 1, 5, 10, 15, 20, 30];
 
     /// <param name="randomLoads">How many random loads to play; the seeds are 0, 1, 2, …</param>
-    public static int Run(int randomLoads)
+    public static void Run(int randomLoads)
     {
         Console.WriteLine("| `FallbackAfter` | load | net, worst | lag | on fallback | delay p50 / p99 s "
             + "| regret, worst |");
@@ -28,24 +28,21 @@ internal static class RoutingReport
             var options = new RoutingOptions(
                 TimeSpan.FromSeconds(seconds), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
                 TimeSpan.FromSeconds(5.2));
-            Print(seconds, "preview", Play(
-                Phases, phase => new RoutingRun(Schedule.Preview.Shifted(PartOf(phase)), options, weight: 1), PartOf));
-            Print(seconds, "final", Play(
-                Phases, phase => new RoutingRun(Schedule.Final.Shifted(PartOf(phase)), options, weight: 1), PartOf));
+            foreach (var official in new[] { Schedule.Preview, Schedule.Final })
+                Print(seconds, official.Name, Play(
+                    Phases, phase => new RoutingRun(official.Shifted(PartOf(phase)), options, weight: 1)));
             Print(seconds, "random", Play(
-                randomLoads, seed => new RoutingRun(Schedule.Random(seed), options, RandomWeight), PartOf));
+                randomLoads, seed => new RoutingRun(Schedule.Random(seed), options, RandomWeight)));
         }
-
-        return 0;
     }
 
     // Not in step with the phases of the health reports.
     private static double PartOf(int number) => number * 7 % Phases / (double)Phases;
 
-    private static ConcurrentBag<RoutingResult> Play(int count, Func<int, RoutingRun> of, Func<int, double> phase)
+    private static ConcurrentBag<RoutingResult> Play(int count, Func<int, RoutingRun> of)
     {
         var results = new ConcurrentBag<RoutingResult>();
-        Parallel.For(0, count, number => results.Add(of(number).Play(phase(number * 5))));
+        Parallel.For(0, count, number => results.Add(of(number).Play(PartOf(number * 5))));
         return results;
     }
 

@@ -1,11 +1,11 @@
 namespace PaymentGateway.Benchmarks.Routing;
 
-/// <summary>What became of a load.</summary>
+/// <summary>The outcome of a load.</summary>
 /// <param name="Net">Settled amounts less fees, as a share of all amounts.</param>
 /// <param name="Lag">Share of the payments that were not settled at the end.</param>
 /// <param name="OnFallback">Share of the payments that `fallback` settled.</param>
 /// <param name="DelayP50">Seconds from acceptance to settlement, of the settled ones.</param>
-/// <param name="Regret">What was lost against the best decisions in hindsight, as a share of their net.</param>
+/// <param name="Regret">The loss against the best decisions in hindsight, as a share of their net.</param>
 internal readonly record struct RoutingResult(
     double Net, double Lag, double OnFallback, double DelayP50, double DelayP99, double Regret)
 {

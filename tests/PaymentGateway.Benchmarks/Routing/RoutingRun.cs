@@ -15,7 +15,7 @@ internal sealed class RoutingRun
     private const double MaxRate = 2_000;
     private const int MaxConcurrency = 256;
 
-    // What a call takes beside the processor's delay.
+    // Time of a call beside the processor's delay.
     private static readonly TimeSpan Overhead = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);

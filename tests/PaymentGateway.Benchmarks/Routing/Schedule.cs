@@ -1,6 +1,6 @@
 namespace PaymentGateway.Benchmarks.Routing;
 
-/// <summary>What both processors do from a second of the load on.</summary>
+/// <summary>The behaviour of both processors from a second of the load on.</summary>
 internal readonly record struct Stage(double Second, Behaviour Default, Behaviour Fallback);
 
 /// <summary>A processor's two switches: the delay of every charge, and whether it then fails (contract.md).</summary>
@@ -54,7 +54,7 @@ internal sealed record Schedule(
     }
 
     /// <summary>
-    /// The same with slow stages that begin up to 2.6 s sooner: the probes of a slow processor are elsewhere in their
+    /// This load with slow stages that begin up to 2.6 s sooner: the probes of a slow processor are elsewhere in their
     /// course when it recovers.
     /// </summary>
     /// <param name="part">0 to 1.</param>

@@ -1,24 +1,21 @@
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>A whole gateway whose PostgreSQL stops, is frozen, and comes back.</summary>
-public sealed class DatabaseUnavailableTests : IAsyncLifetime
+public sealed class DatabaseUnavailableTests : OwnRig
 {
     // The contract of the intake.
     private static readonly TimeSpan AnswerMax = TimeSpan.FromSeconds(2);
 
     private readonly OwnServerDatabase _database = new();
-    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
+    private protected override TestDatabase NewDatabase() => _database;
 
     [PostgresTheory]
     [InlineData(false)]
     [InlineData(true)]
     public async Task A_stopped_or_frozen_database_is_reported_in_time_and_used_again_when_it_is_back(bool isFrozen)
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
         if (isFrozen)
             _database.Server.Freeze();
@@ -42,17 +39,17 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
         Assert.All(answers, answer => Assert.Equal(HttpStatusCode.ServiceUnavailable, answer));
         await RecoversAsync(gateway);
         if (isFrozen)
-            Assert.True(await _rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
+            Assert.True(await Rig.CountSettledAsync() > 2, "what was on its way was stored after the thaw");
     }
 
     // 7.5 s: after our own limits of a statement, and while Npgsql still waits for the end of what it cancelled.
     [PostgresFact]
     public async Task Backends_that_continue_just_after_their_statements_were_abandoned_block_nobody_for_good()
     {
-        var gateway = await _rig.StartGatewayAsync();
+        var gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
         // Committed is not answered: until then the connection is the writer's, and acceptances take another one.
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
         await Eventually.HoldsAsync(() => gateway.Part<UnwrittenOutcomes>().Count == 0, "its outcome is written");
         var backends = await _database.ScalarAsync<int[]>("""
             SELECT array_agg(pid) FROM pg_stat_activity
@@ -79,9 +76,9 @@ public sealed class DatabaseUnavailableTests : IAsyncLifetime
         await Eventually.HoldsAsync(
             async () => await gateway.PayAsync(Guid.NewGuid()) == HttpStatusCode.Accepted, "it takes payments again");
         await Eventually.HoldsAsync(
-            async () => await _rig.CountSettledAsync() == await _rig.CountStoredAsync(),
+            async () => await Rig.CountSettledAsync() == await Rig.CountStoredAsync(),
             "everything that was stored is settled");
-        await _rig.AssertLedgersAgreeAsync();
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     // One every 50 ms, whatever became of those before it: each meets the outage at another moment.

@@ -10,22 +10,22 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task A_lone_payment_is_stored_before_it_is_acknowledged_and_waits_for_no_timer()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var id = Guid.NewGuid();
 
-        var result = await rig.AcceptAsync(id);
+        var result = await AcceptAsync(rig, id);
 
         Assert.Equal(AcceptResult.Accepted, result);
         var row = Assert.Single(await Database.Payments.FindAsync([id]));
         Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.OwnerEpoch));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "it is in the queue");
-        Assert.Equal(id, Assert.Single(rig.TakeAll()));
+        Assert.Equal(id, Assert.Single(TakeAll(rig)));
     }
 
     [PostgresFact]
     public async Task Concurrent_payments_share_INSERT_statements()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var ids = Batches.SortedIds(1_000);
 
         var results = await AcceptTogetherAsync(rig, ids);
@@ -34,14 +34,14 @@ public sealed class IntakeTests : OwnDatabase
         // One of one, then full ones.
         Assert.Equal(3, await StatementsAsync());
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1_000, "all are in the queue");
-        Assert.Equal(ids, rig.TakeAll().Order());
+        Assert.Equal(ids, TakeAll(rig).Order());
     }
 
     // Two instances that store the same ids in another order would deadlock.
     [PostgresFact]
     public async Task A_batch_is_stored_in_the_order_of_its_ids()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
 
         await AcceptTogetherAsync(rig, Enumerable.Reverse(Batches.SortedIds(200)));
 
@@ -57,12 +57,12 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task After_a_burst_payments_linger_and_after_a_few_each_is_stored_at_once_again()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock, ("Gateway:Intake:Linger", "50ms"));
+        await using var rig = await StartAsync(("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
         await IdleAsync(rig);
-        await Task.WhenAll(Batches.SortedIds(3).Select(id => rig.AcceptAsync(id)));
+        await Task.WhenAll(Batches.SortedIds(3).Select(id => AcceptAsync(rig, id)));
         Assert.Equal(3, await StatementsAsync());
 
         await IdleAsync(rig);
@@ -73,7 +73,7 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task No_batch_is_larger_than_the_limit()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock, ("Gateway:Intake:MaxBatch", "10"));
+        await using var rig = await StartAsync(("Gateway:Intake:MaxBatch", "10"));
 
         await AcceptTogetherAsync(rig, Batches.SortedIds(200));
 
@@ -84,9 +84,9 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task Payments_of_one_instance_are_queued_in_the_order_of_their_acceptance()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, TimeProvider.System);
+        await using var rig = await StartAsync(TimeProvider.System);
 
-        await Task.WhenAll(Batches.SortedIds(500).Select(id => rig.AcceptAsync(id)));
+        await Task.WhenAll(Batches.SortedIds(500).Select(id => AcceptAsync(rig, id)));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 500, "all are in the queue");
 
         var times = new List<DateTime>();
@@ -100,11 +100,11 @@ public sealed class IntakeTests : OwnDatabase
     [InlineData(200)]
     public async Task An_id_twice_in_a_batch_is_queued_once_and_another_amount_is_a_conflict(long secondCents)
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var id = Guid.NewGuid();
 
         var results = await Task.WhenAll(
-            rig.AcceptAsync(Guid.NewGuid()), rig.AcceptAsync(id), rig.AcceptAsync(id, secondCents));
+            AcceptAsync(rig, Guid.NewGuid()), AcceptAsync(rig, id), AcceptAsync(rig, id, secondCents));
 
         Assert.Equal(2, await StatementsAsync());
         var second = secondCents == 1990 ? AcceptResult.Accepted : AcceptResult.Conflict;
@@ -112,46 +112,48 @@ public sealed class IntakeTests : OwnDatabase
         var stored = Assert.Single(await Database.Payments.FindAsync([id]));
         Assert.Equal(results[1] == AcceptResult.Accepted ? 1990 : secondCents, stored.AmountCents);
         await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "they are in the queue");
-        Assert.Single(rig.TakeAll(), queued => queued == id);
+        Assert.Single(TakeAll(rig), queued => queued == id);
     }
 
     [PostgresFact]
     public async Task An_id_that_is_known_is_acknowledged_with_its_amount_and_a_conflict_with_another()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var id = Guid.NewGuid();
-        await rig.AcceptAsync(id);
+        await AcceptAsync(rig, id);
 
-        Assert.Equal(AcceptResult.Accepted, await rig.AcceptAsync(id));
-        Assert.Equal(AcceptResult.Conflict, await rig.AcceptAsync(id, 1991));
+        Assert.Equal(AcceptResult.Accepted, await AcceptAsync(rig, id));
+        Assert.Equal(AcceptResult.Conflict, await AcceptAsync(rig, id, 1991));
 
         await Eventually.HoldsAsync(() => rig.Queue.Count > 0, "it is in the queue");
-        Assert.Equal(id, Assert.Single(rig.TakeAll()));
+        Assert.Equal(id, Assert.Single(TakeAll(rig)));
     }
 
     [PostgresFact]
     public async Task Two_instances_that_take_the_same_ids_at_once_queue_each_once()
     {
-        using var one = await IntakeFixture.StartAsync(Database, _clock);
-        using var other = await IntakeFixture.StartAsync(Database, _clock);
+        await using var one = await StartAsync();
+        await using var other = await StartAsync();
         var ids = Batches.SortedIds(500);
 
         var results = await Task.WhenAll(
-            ids.Select(id => one.AcceptAsync(id)).Concat(Enumerable.Reverse(ids).Select(id => other.AcceptAsync(id))));
+        [
+            .. ids.Select(id => AcceptAsync(one, id)), .. ids.OrderDescending().Select(id => AcceptAsync(other, id)),
+        ]);
 
         Assert.All(results, result => Assert.Equal(AcceptResult.Accepted, result));
         await Eventually.HoldsAsync(() => one.Queue.Count + other.Queue.Count == 500, "all are queued");
-        Assert.Equal(ids, one.TakeAll().Concat(other.TakeAll()).Order());
+        Assert.Equal(ids, TakeAll(one).Concat(TakeAll(other)).Order());
     }
 
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         await Database.Leases.CloseAsync(rig.Lease.Epoch);
         var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
 
-        var result = await rig.AcceptAsync(Guid.NewGuid());
+        var result = await AcceptAsync(rig, Guid.NewGuid());
 
         Assert.Equal(AcceptResult.Unavailable, result);
         await woken.WaitAsync(TimeSpan.FromSeconds(20));
@@ -162,22 +164,23 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task Payments_that_do_not_fit_into_the_queue_wait_in_the_table_and_newer_ones_behind_them()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock, ("Gateway:Intake:QueueCapacity", "2"));
+        await using var rig = await StartAsync(("Gateway:Intake:QueueCapacity", "2"));
         for (var queued = 1; queued <= 2; queued++)
         {
-            await rig.AcceptAsync(Guid.NewGuid());
+            await AcceptAsync(rig, Guid.NewGuid());
             await Eventually.HoldsAsync(() => rig.Queue.Count == queued, "it is in the queue");
         }
 
-        await rig.AcceptAsync(Guid.NewGuid());
-        await Eventually.HoldsAsync(() => rig.Backlog.HasOverflow, "the third one waits in the table");
-        Assert.Equal(2, rig.TakeAll().Count);
+        await AcceptAsync(rig, Guid.NewGuid());
+        await Eventually.HoldsAsync(() => rig.Part<StoredBacklog>().HasOverflow, "the third one waits in the table");
+        Assert.Equal(2, TakeAll(rig).Count);
 
-        var newer = await rig.AcceptAsync(Guid.NewGuid());
+        var newer = await AcceptAsync(rig, Guid.NewGuid());
 
         Assert.Equal(AcceptResult.Accepted, newer);
         await Eventually.HoldsAsync(
-            () => rig.Backlog.Next() is { } range && range.To - range.From >= TimeSpan.FromMicroseconds(1),
+            () => rig.Part<StoredBacklog>().Next() is { } range
+                && range.To - range.From >= TimeSpan.FromMicroseconds(1),
             "the newer one waits behind it");
         Assert.Equal(0, rig.Queue.Count);
     }
@@ -185,73 +188,73 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task Payments_over_the_waiting_limit_are_refused_at_once()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock, ("Gateway:Intake:MaxWaiting", "5"));
+        await using var rig = await StartAsync(("Gateway:Intake:MaxWaiting", "5"));
         await using var held = await HoldTableAsync();
-        var taken = Enumerable.Range(0, 6).Select(_ => rig.AcceptAsync(Guid.NewGuid())).ToList();
+        var taken = Enumerable.Range(0, 6).Select(_ => AcceptAsync(rig, Guid.NewGuid())).ToList();
 
-        var refused = rig.AcceptAsync(Guid.NewGuid());
+        var refused = AcceptAsync(rig, Guid.NewGuid());
 
         Assert.True(refused.IsCompleted);
         Assert.Equal(AcceptResult.Overloaded, await refused);
         Assert.DoesNotContain(taken, task => task.IsCompleted);
-        await held.DisposeAsync();
+        await held.ExecuteAsync("ROLLBACK");
         Assert.All(await Task.WhenAll(taken), result => Assert.Equal(AcceptResult.Accepted, result));
     }
 
     [PostgresFact]
     public async Task Statements_without_an_answer_are_abandoned_in_time_and_their_payments_are_queued_all_the_same()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var ids = Batches.SortedIds(3);
         await using var held = await HoldTableAsync();
         var accepting = new List<Task<AcceptResult>>();
         for (var statements = 1; statements <= 2; statements++)
         {
-            accepting.Add(rig.AcceptAsync(ids[statements - 1]));
+            accepting.Add(AcceptAsync(rig, ids[statements - 1]));
             await TimePassesUntilAsync(
                 async () => (await Database.Leases.WritersAsync()).Count == statements, "it waits for the table");
         }
 
-        accepting.Add(rig.AcceptAsync(ids[2]));
+        accepting.Add(AcceptAsync(rig, ids[2]));
         await TimePassesUntilAsync(
             () => Task.FromResult(accepting.TrueForAll(task => task.IsCompleted)), "all are answered");
 
         Assert.All(await Task.WhenAll(accepting), result => Assert.Equal(AcceptResult.Unavailable, result));
-        Assert.Equal(AcceptResult.Overloaded, await rig.AcceptAsync(Guid.NewGuid()));
-        await held.DisposeAsync();
+        Assert.Equal(AcceptResult.Overloaded, await AcceptAsync(rig, Guid.NewGuid()));
+        await held.ExecuteAsync("ROLLBACK");
         await Eventually.HoldsAsync(() => rig.Queue.Count == 2, "the stored ones are queued");
-        Assert.Equal(ids[..2], rig.TakeAll().Order());
+        Assert.Equal(ids[..2], TakeAll(rig).Order());
         Assert.Empty(await Database.Payments.FindAsync(ids[2..]));
     }
 
     [PostgresFact]
     public async Task An_id_that_another_transaction_holds_delays_its_batch_briefly_and_only_that_payment_is_refused()
     {
-        using var rig = await IntakeFixture.StartAsync(Database, _clock);
+        await using var rig = await StartAsync();
         var ids = Batches.SortedIds(40);
-        await using var held = await HoldIdAsync(ids[17]);
+        await using var held = await Database.HoldAsync(
+            $"INSERT INTO payments VALUES ('{ids[17]}', 1990, now(), 1)");
 
-        var alone = rig.AcceptAsync(ids[17]);
-        var together = ids.Select(id => rig.AcceptAsync(id)).ToList();
+        var alone = AcceptAsync(rig, ids[17]);
+        var together = ids.Select(id => AcceptAsync(rig, id)).ToList();
         var results = await Task.WhenAll(together).WaitAsync(TimeSpan.FromSeconds(20));
 
         Assert.Equal(AcceptResult.Unavailable, await alone);
         Assert.Equal(
             ids.Select(id => id == ids[17] ? AcceptResult.Unavailable : AcceptResult.Accepted), results);
-        await held.DisposeAsync();
-        Assert.Equal(AcceptResult.Accepted, await rig.AcceptAsync(ids[17]));
+        await held.ExecuteAsync("ROLLBACK");
+        Assert.Equal(AcceptResult.Accepted, await AcceptAsync(rig, ids[17]));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 40, "all are queued once");
-        Assert.Equal(ids, rig.TakeAll().Order());
-        Assert.Null(rig.Backlog.UncertainUntil());
+        Assert.Equal(ids, TakeAll(rig).Order());
+        Assert.Null(rig.Part<StoredBacklog>().UncertainUntil());
     }
 
     [PostgresFact]
     public async Task A_frozen_server_process_delays_only_its_own_payments()
     {
-        // So long Npgsql waits for the INSERT that hangs, however slowly the others come.
-        await Database.ReopenBatchesAsync("Command Timeout=60");
-        using var rig = await IntakeFixture.StartAsync(Database, TimeProvider.System);
-        await rig.AcceptAsync(Guid.NewGuid());
+        // Npgsql waits 60 s for the INSERT that hangs, however slowly the others come.
+        await using var rig = await StartAsync(TimeProvider.System, "Command Timeout=60");
+        await AcceptAsync(rig, Guid.NewGuid());
         var process = await Database.ScalarAsync<int>("""
             SELECT pid FROM pg_stat_activity
             WHERE datname = current_database() AND query LIKE 'INSERT INTO payments%'
@@ -259,13 +262,13 @@ public sealed class IntakeTests : OwnDatabase
         PostgresServer.Freeze(process);
         try
         {
-            var stuck = rig.AcceptAsync(Guid.NewGuid());
+            var stuck = AcceptAsync(rig, Guid.NewGuid());
             // One may be refused where the machine is slow, as its connection has yet to be opened.
             for (var others = 0; others < 50; others++)
                 await Eventually.HoldsAsync(
-                    async () => await rig.AcceptAsync(Guid.NewGuid()) == AcceptResult.Accepted, "it is accepted");
+                    async () => await AcceptAsync(rig, Guid.NewGuid()) == AcceptResult.Accepted, "it is accepted");
             // All came while the INSERT that hangs was still waited for.
-            Assert.Null(rig.Backlog.UncertainUntil());
+            Assert.Null(rig.Part<StoredBacklog>().UncertainUntil());
             Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
         }
         finally
@@ -278,39 +281,44 @@ public sealed class IntakeTests : OwnDatabase
     private Task<long> StatementsAsync() =>
         Database.ScalarAsync<long>("SELECT count(DISTINCT xmin::text) FROM payments");
 
-    private static Task IdleAsync(IntakeFixture rig) => Eventually.HoldsAsync(
-        () => rig.Intake.StopAsync(CancellationToken.None).IsCompleted, "nothing is in flight any more");
+    private static Task IdleAsync(Stages rig) => Eventually.HoldsAsync(
+        () => rig.Part<Intake>().StopAsync(CancellationToken.None).IsCompleted, "nothing is in flight any more");
 
     // However slowly they come: the first statement waits for the table, and the others for it.
-    private async Task<AcceptResult[]> AcceptTogetherAsync(IntakeFixture rig, IEnumerable<Guid> ids)
+    private async Task<AcceptResult[]> AcceptTogetherAsync(Stages rig, IEnumerable<Guid> ids)
     {
         await using var held = await HoldTableAsync();
-        var accepting = ids.Select(id => rig.AcceptAsync(id)).ToList();
-        await held.DisposeAsync();
+        var accepting = ids.Select(id => AcceptAsync(rig, id)).ToList();
+        await held.ExecuteAsync("ROLLBACK");
         return await Task.WhenAll(accepting);
     }
 
-    private Task TimePassesUntilAsync(Func<Task<bool>> condition, string what) => Eventually.HoldsAsync(
-        () =>
-        {
-            _clock.Advance(TimeSpan.FromMilliseconds(20));
-            return condition();
-        },
-        what);
-
-    // Stored by a transaction that has not committed until this is disposed; then it never was.
-    private Task<IAsyncDisposable> HoldIdAsync(Guid id) =>
-        BeginAsync($"INSERT INTO payments VALUES ('{id}', 1990, now(), 1)");
+    private Task TimePassesUntilAsync(Func<Task<bool>> condition, string what) =>
+        _clock.AdvancesUntilAsync(condition, TimeSpan.FromMilliseconds(20), what);
 
     // Statements on the table wait until this is disposed.
-    private Task<IAsyncDisposable> HoldTableAsync() => BeginAsync("LOCK TABLE payments");
+    private Task<NpgsqlConnection> HoldTableAsync() => Database.HoldAsync("LOCK TABLE payments");
 
-    private async Task<IAsyncDisposable> BeginAsync(string sql)
+    private Task<Stages> StartAsync(params (string Key, string? Value)[] settings) =>
+        StartAsync(_clock, more: "", settings);
+
+    // The intake of an instance, and nothing that takes payments out of its queue.
+    private async Task<Stages> StartAsync(
+        TimeProvider clock, string more = "", params (string Key, string? Value)[] settings)
     {
-        var connection = await Database.Source.OpenConnectionAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = $"BEGIN; {sql}";
-        await command.ExecuteNonQueryAsync();
-        return connection;
+        var stages = Stages.Build($"{Database.ConnectionString};{more}", clock, urls: null, settings);
+        stages.HoldLease(await Database.OpenEpochAsync());
+        return stages;
+    }
+
+    private static Task<AcceptResult> AcceptAsync(Stages rig, Guid id, long cents = 1990) =>
+        rig.Part<Intake>().AcceptAsync(id, cents).AsTask();
+
+    private static List<Guid> TakeAll(Stages rig)
+    {
+        var ids = new List<Guid>();
+        while (rig.Queue.TryTake(out var payment))
+            ids.Add(payment.Id);
+        return ids;
     }
 }

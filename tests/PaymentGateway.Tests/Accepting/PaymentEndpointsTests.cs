@@ -7,13 +7,14 @@ public sealed class PaymentEndpointsTests() : OneGateway
 {
     [PostgresTheory]
     [InlineData("application/json")]
+    [InlineData("application/json", "identity")]
     [InlineData("Application/JSON;charset=UTF-8")]
     [InlineData("application/json; charset=utf-8")]
     [InlineData("application/json; charset=\"utf-8\"")]
     [InlineData("application/json; version=1")]
-    public async Task Body_in_UTF_8_is_accepted(string mediaType)
+    public async Task Body_in_UTF_8_is_accepted(string mediaType, string? encoding = null)
     {
-        using var answer = await PostAsync(mediaType);
+        using var answer = await PostAsync(mediaType, encoding);
 
         Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
     }
@@ -34,17 +35,13 @@ public sealed class PaymentEndpointsTests() : OneGateway
     }
 
     [PostgresTheory]
-    [InlineData("gzip", false)]
-    [InlineData("identity, br", false)]
-    [InlineData("identity", true)]
-    public async Task Encoded_body_is_refused(string encoding, bool isTaken)
+    [InlineData("gzip")]
+    [InlineData("identity, br")]
+    public async Task Encoded_body_is_refused(string encoding)
     {
         using var answer = await PostAsync("application/json", encoding);
 
-        if (isTaken)
-            Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
-        else
-            await AssertRefusedAsync(answer, "Content-Encoding");
+        await AssertRefusedAsync(answer, "Content-Encoding");
     }
 
     private async Task<HttpResponseMessage> PostAsync(string mediaType, string? encoding = null)

@@ -4,7 +4,7 @@ using PaymentGateway.Accepting;
 namespace PaymentGateway.Tests.Accepting;
 
 /// <summary>
-/// Whatever the body is, the parser says yes or why not. It agrees with the serializer, except for a repeated member
+/// The parser accepts any body or gives a reason. It agrees with the serializer, except for a repeated member
 /// (the serializer takes the last one) and for an escaped name that is no UTF-8 (the serializer ignores it).
 /// </summary>
 public sealed class PaymentRequestFuzzTests
@@ -93,7 +93,7 @@ public sealed class PaymentRequestFuzzTests
         }
     }
 
-    // What is done, where, and with which piece or byte: each from bits of its own.
+    // Bits of a number choose the change, its place, and its piece or byte.
     private static byte[] Edited(IEnumerable<DoNotSize<ulong>> edits)
     {
         var body = Encoding.UTF8.GetBytes(Good).ToList();

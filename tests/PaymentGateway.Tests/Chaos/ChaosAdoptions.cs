@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An instance that was killed, what it carried then, and how soon others began with what it left.</summary>
-/// <param name="Taken">Payments that it had accepted in the second before.</param>
-/// <param name="Left">Payments that it left without a settlement.</param>
-/// <param name="SeenUntil">When it was adopted, or given up.</param>
 /// <param name="Renewals">
 /// How often the busiest survivor renewed its lease until the first adoption: what counts on a slow machine, too.
 /// </param>
@@ -23,18 +20,10 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan OfLate = TimeSpan.FromSeconds(1);
 
-    private readonly List<ChaosKill> _kills = [];
-    private readonly List<Task> _watching = [];
+    private readonly List<Task<ChaosKill>> _watching = [];
 
-    /// <summary>What was killed so far; complete when <see cref="EndAsync"/> is over.</summary>
-    public IReadOnlyList<ChaosKill> Kills
-    {
-        get
-        {
-            lock (_kills)
-                return [.. _kills];
-        }
-    }
+    /// <summary>All kills; known when <see cref="EndAsync"/> has ended.</summary>
+    public IReadOnlyList<ChaosKill> Kills { get; private set; } = [];
 
     /// <summary>The instance that has taken most payments of late; the first while nobody can say.</summary>
     public async Task<string> FindLoadedAsync()
@@ -54,22 +43,12 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
         var dead = epochs.LastOrDefault(epoch => epoch.IsOf(part));
         var left = dead is null ? null : await CountUnsettledOfAsync(dead.Epoch);
         var kill = left is null ? new ChaosKill(part, at, 0, 0) : new ChaosKill(part, at, dead!.Taken, left.Value);
-        lock (_kills)
-        {
-            _kills.Add(kill);
-            if (kill.Left > 0)
-                _watching.Add(WatchAsync(kill, dead!.Epoch));
-        }
+        _watching.Add(kill.Left > 0 ? WatchAsync(kill, dead!.Epoch) : Task.FromResult(kill));
     }
 
-    /// <summary>Waits until all that was left is adopted, or cannot be any more.</summary>
-    public Task EndAsync()
-    {
-        lock (_kills)
-            return Task.WhenAll(_watching);
-    }
+    public async Task EndAsync() => Kills = await Task.WhenAll(_watching);
 
-    private async Task WatchAsync(ChaosKill kill, int epoch)
+    private async Task<ChaosKill> WatchAsync(ChaosKill kill, int epoch)
     {
         var counted = new Dictionary<int, (DateTime At, int Renewals)>();
         while (true)
@@ -89,10 +68,7 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
                 continue;
 
             var now = DateTime.UtcNow;
-            var seen = kill with { AdoptedAt = left < kill.Left ? now : null, SeenUntil = now, Renewals = most };
-            lock (_kills)
-                _kills[_kills.IndexOf(kill)] = seen;
-            return;
+            return kill with { AdoptedAt = left < kill.Left ? now : null, SeenUntil = now, Renewals = most };
         }
     }
 

@@ -26,7 +26,6 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
 
     public long Largest { get; private set; }
 
-    /// <summary>What was wrong, and that too little was judged.</summary>
     public IEnumerable<string> Problems => Judged >= Rounds && Rounds > 0
         ? _problems
         : _problems.Append($"only {Judged} answers about closed windows in {Rounds} rounds of audits");

@@ -2,8 +2,7 @@ using System.Data.Common;
 
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>An epoch that is not closed.</summary>
-/// <param name="Instance">Its identity, with the path of its socket in it.</param>
+/// <param name="Instance">The owner's identity, which contains the path of its socket.</param>
 /// <param name="Taken">Payments that it accepted of late.</param>
 public sealed record ChaosEpoch(int Epoch, string Instance, long Taken)
 {
@@ -16,7 +15,7 @@ public sealed record ChaosOwner(string Instance, bool ChangedHands)
     public bool Is(string part) => Instance.Contains($"/{part}.sock", StringComparison.Ordinal);
 }
 
-/// <summary>What the rig reads in PostgreSQL while that is being broken: every question has a limit.</summary>
+/// <summary>Queries of the rig while PostgreSQL is being broken: each has a limit.</summary>
 public sealed class ChaosDatabase(GatewaySystem system)
 {
     private const string Unsettled =
@@ -39,11 +38,9 @@ public sealed class ChaosDatabase(GatewaySystem system)
         }
     }
 
-    /// <summary>When the oldest payment without a settlement was accepted; null when there is none.</summary>
     public async Task<DateTime?> OldestUnsettledAsync() => (await ReadAsync<DateTime?>(
         $"SELECT min(accepted_at) {Unsettled}", row => row.IsDBNull(0) ? null : row.GetDateTime(0)))[0];
 
-    /// <summary>The epochs that are not closed, and how many payments each took since then.</summary>
     public Task<List<ChaosEpoch>> EpochsAsync(DateTime since) => ReadAsync(
         "SELECT epoch, instance, "
         + "(SELECT count(*) FROM payments WHERE owner_epoch = epoch AND accepted_at > @since) "
@@ -53,7 +50,6 @@ public sealed class ChaosDatabase(GatewaySystem system)
     public async Task<long> CountUnsettledOfAsync(int epoch) => (await ReadAsync(
         $"SELECT count(*) {Unsettled} AND owner_epoch = @epoch", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
-    /// <summary>What PostgreSQL knows of payments that have no settlement, and of their owners.</summary>
     public Task<List<string>> DescribeUnsettledAsync() => ReadAsync(
         "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
         + "parked_reason, 'lease', instance, 'low-water mark', low_water_mark, 'closed', closed_at, "
@@ -66,7 +62,6 @@ public sealed class ChaosDatabase(GatewaySystem system)
         "SELECT epoch, expires_at FROM leases WHERE closed_at IS NULL AND epoch <> 0",
         row => (Epoch: row.GetInt32(0), At: row.GetDateTime(1)))).ToDictionary(row => row.Epoch, row => row.At);
 
-    /// <summary>The payments that the ledger holds in a window.</summary>
     public async Task<HashSet<Guid>> LedgerAsync(DateTimeOffset from, DateTimeOffset to) => [.. await ReadAsync(
         "SELECT correlation_id FROM settlements WHERE requested_at BETWEEN @from AND @to",
         row => row.GetGuid(0), ("from", from.UtcDateTime), ("to", to.UtcDateTime))];
@@ -79,13 +74,11 @@ public sealed class ChaosDatabase(GatewaySystem system)
         ("ids", ids.ToArray()))).ToDictionary(row => row.Id, row => row.Owner);
 
     /// <summary>Ends whatever runs a statement of the gateway just now.</summary>
-    /// <returns>How many statements were cut off.</returns>
     public async Task<int> TerminateActiveAsync() => (await ReadAsync(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND state = 'active' "
         + "AND backend_type = 'client backend' AND application_name <> 'tests'", row => row.GetBoolean(0)))
         .Count(ended => ended);
 
-    /// <summary>The processes that serve the gateway's connections, by their ids.</summary>
     public Task<List<int>> GatewayBackendsAsync() => ReadAsync(
         "SELECT pid FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend' "
         + "AND application_name <> 'tests' ORDER BY pid", row => row.GetInt32(0));

@@ -1,11 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What a run has caused, from the clients' notes, the database and the simulators' records.</summary>
-/// <param name="Sent">Payments that clients came with.</param>
-/// <param name="Acknowledged">Of them with a 202 in the end, when everything was healed.</param>
-/// <param name="AtFirst">Of them at the first attempt.</param>
-/// <param name="Settled">Payments in the ledger.</param>
-/// <param name="AtFallback">Payments that fallback has.</param>
+/// <param name="Acknowledged">Payments with a 202 in the end, when everything was healed.</param>
 /// <param name="AdoptedInDoubt">Payments that were handed over as perhaps sent.</param>
 /// <param name="LeftByKills">Payments without a settlement that killed instances left, each kill's.</param>
 /// <param name="CleanKills">Kills that the schedule keeps clear of whatever holds up an adoption.</param>
@@ -19,7 +14,7 @@ public sealed record ChaosCaused(
     IReadOnlyList<ChaosWireFault> WireFaults);
 
 /// <summary>
-/// What a schedule must at least cause. A run with less has shown nothing, whatever else is well: a gateway that says
+/// The least that a schedule must cause. A run with less has shown nothing: a gateway that says
 /// 503 for ever loses nothing either.
 /// </summary>
 public static class ChaosFloors

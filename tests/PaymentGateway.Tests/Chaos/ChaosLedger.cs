@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>The figures of a run, for people.</summary>
 public sealed class ChaosLedger
 {
     private readonly StringBuilder _text = new();
@@ -14,9 +13,6 @@ public sealed class ChaosLedger
         var released = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
         var (refused, atDefault) = (load.Ledger.CountOf(LoadOutcome.Refused), caused.Settled - caused.AtFallback);
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
-        var pauses = Count(ChaosKind.Pause) + Count(ChaosKind.PauseInOutage);
-        var outages = Count(ChaosKind.Outage) + Count(ChaosKind.PauseInOutage);
-        var faults = schedule.Processors.Count(step => step.Kind is not (ChaosKind.Outage or ChaosKind.Slow));
         var kills = run.JudgedKills().ToList();
         var adopted = kills.Where(one => one.DatabaseWasSteady)
             .Select(one => one.Kill.Took?.TotalSeconds ?? 0).DefaultIfEmpty().Max();
@@ -32,18 +28,12 @@ public sealed class ChaosLedger
                 + $"adopted after {kill.Took?.TotalSeconds ?? 0:0.0} s, {kill.Renewals} renewals");
         Line("settled", $"{atDefault} / {caused.AtFallback} at default / fallback; the drain took "
             + $"{verdict.Drained.TotalSeconds:0.0} s");
-        Line("kills", $"{kills.Count}, pauses {pauses}, restarts {Count(ChaosKind.Terminate)}; of the database "
-            + $"restarts {Count(ChaosKind.DatabaseRestart)}, crashes {Count(ChaosKind.DatabaseCrash)}, freezes "
-            + $"{Count(ChaosKind.FrozenDatabase)}, stalls {Count(ChaosKind.StalledBackend)}");
-        Line("processors", $"outages {outages}, delays {Count(ChaosKind.Slow)}, faults {faults}; {dead:0.0} calls/s "
-            + "while one failed");
+        Line("processors", $"{dead:0.0} calls/s while one failed");
         Line("adopted", $"{caused.AdoptedInDoubt} in doubt, {released} released, after {adopted:0.0} s at most");
         Line("doubted", $"{caused.Doubted} charges by a counted fault, {caused.LookUps} look-ups and 422 altogether");
         Line("wires", string.Join(", ", run.Wires.Faults.Select(one => $"{one.Kind} {one.Target} {one.Hits}")));
         Line("as planned", $"\n{schedule}");
         Line("as done", $"\n{run.Journal}");
-
-        int Count(ChaosKind kind) => schedule.All.Count(step => step.Kind == kind);
     }
 
     public void AddAudits(ChaosAudits audits, ChaosLiveAudits live)
@@ -58,7 +48,6 @@ public sealed class ChaosLedger
 
     public void AddPurges(ChaosPurges purges) => Line("purges", $"{purges}");
 
-    /// <summary>The last line, and everything that was wrong.</summary>
     public void Close(IReadOnlyCollection<string> problems)
     {
         Line("verdict", problems.Count == 0 ? "the ledgers agree" : "THE LEDGERS DO NOT AGREE");

@@ -11,7 +11,7 @@ public sealed class ChaosLiveAudits(GatewaySystem system, ChaosDatabase database
     private static readonly TimeSpan Reach = TimeSpan.FromSeconds(15);
     private static readonly TimeSpan Allowed = TimeSpan.FromSeconds(1.5);
 
-    // Of one payment as many as there were audits that missed it.
+    // A payment is here once for each audit that missed it.
     private readonly List<ChaosLate> _sightings = [];
     private readonly List<string> _problems = [];
     private readonly Queue<TimeSpan> _stalls = new();

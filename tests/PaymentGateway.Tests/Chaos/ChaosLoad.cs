@@ -2,9 +2,9 @@ namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
 /// Payments at a fixed open rate through nginx, some of them posted twice at the same instant at both instances.
-/// Whoever gets no answer, or 503, asks again with the same id, most of them soon, a few when everything is over.
+/// A client without an answer, or with 503, repeats the id: most of them soon, a few when everything is over.
 /// </summary>
-/// <param name="asksOnce">Nobody asks again, and nothing is posted twice.</param>
+/// <param name="asksOnce">No client repeats a payment, and none is posted twice.</param>
 public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
 {
     public const int PerSecond = 120;
@@ -45,8 +45,8 @@ public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
     }
 
     /// <summary>
-    /// Whoever has no answer yet asks again: what was stored long ago without anyone's knowledge is acknowledged now,
-    /// and must be settled, whoever forgot it.
+    /// Clients without an answer repeat their payment: one that was stored long ago and never acknowledged is
+    /// acknowledged now, and must be settled.
     /// </summary>
     public async Task ComeAgainAsync()
     {

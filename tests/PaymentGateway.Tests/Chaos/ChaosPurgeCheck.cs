@@ -1,8 +1,8 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// What must hold of a ledger that was purged under load, from what clients were told and what both processors hold.
-/// The processors are not purged: what they have charged stays the evidence.
+/// The rules of a ledger that was purged under load, checked by the clients' answers and the payments of both
+/// processors. The processors are not purged: their charges stay the evidence.
 /// </summary>
 /// <param name="Entries">Every payment of the load, each posted once by its client.</param>
 public sealed record ChaosPurgeCheck(
@@ -15,13 +15,11 @@ public sealed record ChaosPurgeCheck(
     private const short Default = 1;
     private const int ShownMax = 5;
 
-    /// <summary>Payments of an old ledger that are in the present one.</summary>
     public static IEnumerable<string> Resurrected(
         ChaosPurge purge, IEnumerable<LoadEntry> entries, IReadOnlyDictionary<Guid, LedgerEntry> settlements) =>
         Report($"purged ({purge.During}), and in the ledger again", entries
             .Where(entry => purge.Empties(entry) && settlements.ContainsKey(entry.Id)).Select(entry => $"{entry}"));
 
-    /// <summary>All that is wrong when everything is settled, in words.</summary>
     public IReadOnlyList<string> Find()
     {
         var last = Purges[^1];
@@ -44,7 +42,7 @@ public sealed record ChaosPurgeCheck(
         ];
     }
 
-    /// <summary>What both instances must say of a window: what the processors have, without what was purged.</summary>
+    /// <summary>The summary of a window at both instances: the processors' payments without purged ones.</summary>
     public GatewaySummary Expected(DateTimeOffset from, DateTimeOffset to)
     {
         return new GatewaySummary(Sum(ByDefault), Sum(ByFallback));
@@ -86,14 +84,14 @@ public sealed record ChaosPurge(string During, DateTimeOffset Called, DateTimeOf
 
     public TimeSpan Took => Answered - Called;
 
-    /// <summary>Its client had the 202 before: deleted from the ledger, for good.</summary>
+    /// <summary>The client had its 202 before: the payment is deleted from the ledger for good.</summary>
     public bool Empties(LoadEntry entry) =>
         entry.Outcome == LoadOutcome.Acknowledged && entry.SentAt + entry.Latency + Notes < Called;
 
-    /// <summary>It was sent after the answer and acknowledged: of the new ledger.</summary>
+    /// <summary>The payment was sent after the answer and acknowledged: it belongs to the new ledger.</summary>
     public bool Precedes(LoadEntry entry) => entry.Outcome == LoadOutcome.Acknowledged && entry.SentAt > Answered;
 
-    /// <summary>Its POST overlapped: of the old ledger or of the new one, nobody can tell.</summary>
+    /// <summary>The POST overlapped the purge: the payment may belong to either ledger.</summary>
     public bool Overlaps(LoadEntry entry) =>
         entry.SentAt <= Answered && entry.SentAt + entry.Latency + Notes >= Called;
 }

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What the rig knows of purges under load, and that it finds each thing that may be wrong.</summary>
 public sealed class ChaosPurgeCheckTests
 {
     private const short Default = 1;

@@ -10,7 +10,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
 
     private static readonly TimeSpan PurgeLimit = TimeSpan.FromSeconds(2);
 
-    // So many charges are in flight at each purge.
+    // Keeps charges in flight at each purge.
     private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
 
     // Until outcomes of the old ledger have been answered, written and overtaken by newer ones.
@@ -32,15 +32,11 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         if (_check is null)
             return "broke off";
         var last = _purges[^1];
-        var late = _check.Entries.Where(entry => _purges.Any(purge => purge.Empties(entry)))
-            .Select(entry => ChargedAfterPurge(entry, _check)).Where(after => after > TimeSpan.Zero).ToList();
         return $"{_purges.Count} ({string.Join(", ", _purges.Select(purge => purge.During))}), the slowest "
             + $"{_purges.Max(purge => purge.Took).TotalSeconds:0.00} s; {_check.Entries.Count(last.Empties)} purged, "
-            + $"{_check.Entries.Count(last.Precedes)} of the new ledger, {_check.Entries.Count(last.Overlaps)} either; "
-            + $"{late.Count} purged ones charged afterwards, {late.DefaultIfEmpty().Max().TotalSeconds:0.0} s at most";
+            + $"{_check.Entries.Count(last.Precedes)} of the new ledger, {_check.Entries.Count(last.Overlaps)} either";
     }
 
-    /// <summary>Plays every kind of purge once, in an order from the seed, and compares what is left.</summary>
     public async Task PlayAsync()
     {
         var rounds = new[] { InFlightAsync, InOutageAsync, KilledAsync, PausedAsync };
@@ -80,7 +76,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         await system.Default.SetFailureAsync(false);
     }
 
-    // Its payments are purged before anyone could adopt them, and after its last client has had an answer.
+    // The dead instance's payments are purged before an adoption, and after its last client has had an answer.
     private async Task KilledAsync()
     {
         var dead = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
@@ -93,7 +89,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         await system.StartAsync(dead);
     }
 
-    // It goes on with old payments in memory and answers to old charges in its sockets.
+    // The instance goes on with old payments in memory and answers to old charges in its sockets.
     private async Task PausedAsync()
     {
         var paused = Any() == system.Api1 ? GatewaySystem.First : GatewaySystem.Second;
@@ -128,7 +124,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
 
     private async Task CompareAsync()
     {
-        if ((await new ChaosDrain(system).WaitAsync(system.IsIdleAsync)).Why is { } why)
+        if ((await ChaosDrain.WaitAsync(system, system.IsIdleAsync)).Why is { } why)
             _problems.Add(
                 $"{await system.Database.CountUnsettledAsync()} payments are unsettled after the purges: {why}");
 
@@ -151,13 +147,6 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
         foreach (var instance in system.RunningInstances())
             if (await GatewaySummary.AskAsync(instance, from, to) is var summary && summary != expected)
                 _problems.Add($"after the purges, {from:O} to {to:O}: {summary}, the processors {expected}");
-    }
-
-    private TimeSpan ChargedAfterPurge(LoadEntry entry, ChaosPurgeCheck found)
-    {
-        var stored = found.ByDefault.GetValueOrDefault(entry.Id) ?? found.ByFallback.GetValueOrDefault(entry.Id);
-        var purged = _purges.First(purge => purge.Empties(entry));
-        return stored is null ? TimeSpan.Zero : stored.RequestedAt - purged.Answered;
     }
 
     private HttpClient Any() => _random.Next(2) == 0 ? system.Api1 : system.Api2;

@@ -4,13 +4,12 @@ namespace PaymentGateway.Tests.Chaos;
 public enum ChaosReason
 {
     None, // Nothing that was done explains it.
-    Processor, // Its processor was slow, or its answer was lost.
-    Parts, // Its owner, or that one's database, was broken meanwhile, or it had another owner before.
+    Processor, // The processor was slow, or its answer was lost.
+    Parts, // The owner or its database was broken meanwhile, or the payment had another owner before.
 }
 
 /// <summary>A payment that a processor has had for longer than the audit's 1.5 s and the ledger has not.</summary>
-/// <param name="Processor">Where it is stored.</param>
-/// <param name="Stall">What the machine held up the audit, and perhaps the charge.</param>
+/// <param name="Stall">The time by which the machine held up the audit, and perhaps the charge.</param>
 /// <param name="Owner">Whose it is; null when that is not known any more.</param>
 public sealed record ChaosLate(
     Guid Id, string Processor, DateTime RequestedAt, DateTime SeenAt, TimeSpan Stall, ChaosOwner? Owner);
@@ -53,7 +52,7 @@ public static class ChaosReasons
         return late.SeenAt <= explainedUntil ? reason : ChaosReason.None;
     }
 
-    // What a slow processor has taken may fill its limiter still.
+    // Calls that a slow processor has taken may still fill its limiter.
     private static TimeSpan Settles(ChaosDone one) =>
         one.Kind == ChaosKind.Slow ? TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs) : ChargeTakes;
 

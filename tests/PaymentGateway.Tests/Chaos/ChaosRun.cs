@@ -5,10 +5,7 @@ namespace PaymentGateway.Tests.Chaos;
 /// busiest one: whoever finds it dead has as many charges in flight as it may have, and its breaker opens by them.
 /// </summary>
 /// <param name="BySecond">All after the first, the busiest included.</param>
-public sealed record ChaosDeadCalls(string Processor, long Calls, TimeSpan Within, IReadOnlyList<long> BySecond)
-{
-    public double PerSecond => Within > TimeSpan.Zero ? Calls / Within.TotalSeconds : 0;
-}
+public sealed record ChaosDeadCalls(string Processor, double PerSecond, IReadOnlyList<long> BySecond);
 
 /// <summary>Does to a system what the schedule says, each of its three lines in order.</summary>
 public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDisposable
@@ -16,10 +13,10 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private const string Postgres = "postgres";
     private const string Nginx = "nginx";
 
-    // So that there always are charges in flight when something dies.
+    // Keeps charges in flight when something dies.
     private static readonly TimeSpan RestDelay = TimeSpan.FromMilliseconds(60);
 
-    // What was in flight when a processor began to fail is no retry.
+    // A charge that was in flight when a processor began to fail is no retry.
     private static readonly TimeSpan OutageSettles = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan OutageOutlasts = TimeSpan.FromSeconds(2);
@@ -34,12 +31,12 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     public ChaosWires Wires { get; } = new(system, new ChaosDatabase(system));
 
-    public List<ChaosDeadCalls> DeadCalls { get; } = [];
+    public ConcurrentBag<ChaosDeadCalls> DeadCalls { get; } = [];
 
     /// <summary>Payments that were hit by a fault which leaves them stored and unanswered.</summary>
     public long Doubted { get; private set; }
 
-    /// <summary>What was done so far, and since when what is being done: its end is still open.</summary>
+    /// <summary>Steps that were done so far; a step that goes on has no end yet.</summary>
     public IReadOnlyList<ChaosDone> Done
     {
         get
@@ -63,7 +60,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             DoAllAsync(schedule.Wires, step => Wires.DoAsync(step, PassAsync)));
     }
 
-    /// <summary>Everything runs and nobody fails any more.</summary>
     public async Task HealAllAsync()
     {
         system.Relays.HealAll();
@@ -80,7 +76,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     public IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> JudgedKills() => Adoptions.Kills.Select(kill => (
         kill, !Done.Any(one => one.HoldsUpAdoption(kill.Part, kill.At, kill.SeenUntil ?? DateTime.MaxValue))));
 
-    /// <summary>What came of it, before anything is purged.</summary>
     public async Task<ChaosCaused> CausedAsync(TimeSpan length, LoadLedger ledger)
     {
         var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
@@ -174,8 +169,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    // What the instance holds has been adopted and, past the fallback delay, charged at fallback when it goes on; and
-    // default is healthy just then, so one without fencing charges it all there.
+    // The instance's payments have been adopted and, past the fallback delay, charged at fallback when it goes on; and
+    // default is healthy just then, so an instance without fencing charges them all there.
     private async Task PauseInOutageAsync(ChaosStep step)
     {
         await _processorsAreMine.WaitAsync();
@@ -264,11 +259,10 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
 
         var others = seconds.OrderByDescending(second => second.Calls).Skip(1).ToList();
-        lock (DeadCalls)
-            DeadCalls.Add(new ChaosDeadCalls(
-                processor == system.Default ? ChaosStep.Default : ChaosStep.Fallback,
-                others.Sum(second => second.Calls), TimeSpan.FromTicks(others.Sum(second => second.Within.Ticks)),
-                seconds.ConvertAll(second => second.Calls)));
+        var within = others.Sum(second => second.Within.TotalSeconds);
+        DeadCalls.Add(new ChaosDeadCalls(
+            processor == system.Default ? ChaosStep.Default : ChaosStep.Fallback,
+            within > 0 ? others.Sum(second => second.Calls) / within : 0, seconds.ConvertAll(second => second.Calls)));
     }
 
     private static object FaultOf(ChaosStep step) => step.Kind switch

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// What is done to a system and when, all of it from the seed. Three lines run side by side: one does things to
+/// The steps of a run and their times, all from the seed. Three lines run side by side: one does things to
 /// instances, PostgreSQL and nginx; one to the processors; one to the connections between them.
 /// </summary>
 public sealed class ChaosSchedule
@@ -19,7 +19,7 @@ public sealed class ChaosSchedule
     /// <summary>Above the gateway's limit of a call, so that it gives up what will be charged all the same.</summary>
     public const int SlowMs = 2_600;
 
-    /// <summary>What a look-up may say instead of an answer, by the simulator's names.</summary>
+    /// <summary>Faults of look-ups, by the simulator's names.</summary>
     public static IReadOnlyList<string> LookUpFaults { get; } = ["tooMany", "errorBody", "garbage", "hang"];
 
     private const string Postgres = "postgres";
@@ -31,13 +31,13 @@ public sealed class ChaosSchedule
 
     private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
 
-    // What it held must have been adopted and charged elsewhere when it goes on: a lease, the horizon, the look-ups.
+    // The instance's payments must be adopted and charged elsewhere by then: a lease, the horizon, the look-ups.
     private static readonly TimeSpan OutagePauseHold = TimeSpan.FromSeconds(10);
 
     // Longer than a lease.
     private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(5);
 
-    // What something in between may say (contract.md knows none of them).
+    // Statuses of a proxy in between (contract.md knows none of them).
     private static readonly int[] Statuses = [401, 403, 404, 408];
 
     // Until the limit on adoption is over, with a second for each renewal, one before the first that is counted, and a
@@ -47,7 +47,7 @@ public sealed class ChaosSchedule
     // A line may lag behind its plan by so much.
     private static readonly TimeSpan Lag = TimeSpan.FromSeconds(1.5);
 
-    // What stopping and starting a part takes beside the hold; a signal takes nothing.
+    // Stopping and starting a part takes this beside the hold; a signal takes nothing.
     private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
 
     private readonly Random _random;
@@ -121,7 +121,6 @@ public sealed class ChaosSchedule
             () => Seconds(1, 3));
     }
 
-    /// <summary>Whether PostgreSQL may crash: its tables outlive that.</summary>
     public bool IsDurable { get; }
 
     public IReadOnlyList<ChaosStep> Parts { get; } = [];
@@ -138,7 +137,7 @@ public sealed class ChaosSchedule
     public IEnumerable<ChaosStep> CleanKills =>
         Parts.Where(kill => IsLongKill(kill) && !All.Any(step => step != kill && HoldsUp(step, kill)));
 
-    /// <summary>The same seed, profile, length and exclusions give the same schedule.</summary>
+    /// <summary>Equal seeds, profiles, lengths and exclusions give equal schedules.</summary>
     public static ChaosSchedule Plan(
         int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null) =>
         new(seed, durable, length, without ?? new HashSet<ChaosKind>());
@@ -148,7 +147,7 @@ public sealed class ChaosSchedule
 
     private static bool IsLongKill(ChaosStep step) => step.Kind == ChaosKind.Kill && step.Hold >= AdoptionTakes;
 
-    // By the verdict's own rule. Nobody knows yet who is loaded, so any instance may be the survivor.
+    // Uses the verdict's own rule. Any instance may be the survivor, because the loaded one is not known yet.
     private static bool HoldsUp(ChaosStep step, ChaosStep kill)
     {
         var start = DateTime.UnixEpoch;

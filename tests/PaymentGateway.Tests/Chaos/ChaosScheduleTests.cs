@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What the rig is going to do is known before, and is enough to be worth the time.</summary>
 public sealed class ChaosScheduleTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
@@ -28,7 +27,7 @@ public sealed class ChaosScheduleTests
             Assert.All(line.Zip(line.Skip(1)), pair => Assert.True(pair.First.At + pair.First.Hold < pair.Second.At));
     }
 
-    // Else the limit on adoption would judge nothing: of kills near another fault nobody can say who held them up.
+    // Otherwise the limit on adoption would judge nothing: another fault may have held up the adoption after a kill.
     [Theory]
     [InlineData(75)]
     [InlineData(90)]
@@ -72,7 +71,7 @@ public sealed class ChaosScheduleTests
         Assert.Throws<InvalidOperationException>(() => ChaosSettings.Kinds(["stalled"]));
     }
 
-    // Else a 404 after it would say nothing, and a charge of both processors would be the rig's own doing. A frozen
+    // Otherwise a 404 after a fault would prove nothing, and the rig itself would cause a charge at both. A frozen
     // database outlasts an acceptance, and a stalled backend the search for its rows.
     [Fact]
     public void Faults_last_long_enough_and_none_delays_a_charge_for_longer_than_the_horizon()

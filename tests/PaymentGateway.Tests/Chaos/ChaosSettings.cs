@@ -2,8 +2,6 @@ namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>Which run it is: from the environment, short and durable when nothing is said.</summary>
 /// <param name="LedgerFile">Where the ledger is written, too; logs of a run that failed go beside it.</param>
-/// <param name="Without">Kinds of steps that are left out.</param>
-/// <param name="Purges">Whether the purges under load follow.</param>
 public sealed record ChaosSettings(
     int Seed, bool Durable, TimeSpan Length, string? LedgerFile, IReadOnlySet<ChaosKind> Without, bool Purges)
 {

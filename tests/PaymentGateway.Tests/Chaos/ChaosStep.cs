@@ -1,13 +1,12 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What the rig does to a system.</summary>
 public enum ChaosKind
 {
     Kill, // kill -9 of an instance; its restart follows after the hold.
     KillBoth, // kill -9 of both instances at once; both start after the hold.
     KillWithDatabase, // kill -9 of an instance and the end of PostgreSQL (a crash, where that loses nothing) at once.
     Pause, // SIGSTOP of an instance, SIGCONT after the hold.
-    PauseInOutage, // The same while default fails, which heals just before the instance goes on.
+    PauseInOutage, // A pause while default fails, which heals just before the instance goes on.
     Terminate, // SIGTERM of an instance; its start follows after the hold.
     DatabaseRestart, // PostgreSQL is stopped cleanly and started after the hold.
     DatabaseCrash, // kill -9 of all of PostgreSQL, and its start after the hold.
@@ -54,15 +53,15 @@ public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeS
         $"{At.TotalSeconds,6:0.0} s  {Kind,-17} {Target,-8} for {Hold.TotalSeconds:0.0} s {Amount}").TrimEnd();
 }
 
-/// <summary>Something that was done, from when to when; Target is never Loaded.</summary>
 public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, DateTime To)
 {
     /// <summary>Until a survivor's own lease has been steady for its length, after a fault of its own.</summary>
     public static readonly TimeSpan SurvivorSettles = TimeSpan.FromSeconds(6);
 
-    private bool BreaksDatabase => ChaosWires.IsOfDatabase(Kind) || Kind is
-        ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash or ChaosKind.FrozenDatabase or ChaosKind.StalledBackend
-        or ChaosKind.KillWithDatabase;
+    private bool BreaksDatabase => Kind is ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash
+        or ChaosKind.FrozenDatabase or ChaosKind.StalledBackend or ChaosKind.KillWithDatabase
+        or ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut or ChaosKind.DatabaseMute
+        or ChaosKind.DatabaseHalfOpen or ChaosKind.DatabaseSlow;
 
     private bool BreaksInstance => Kind is ChaosKind.Kill or ChaosKind.KillBoth
         or ChaosKind.Pause or ChaosKind.PauseInOutage or ChaosKind.Terminate;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What is wrong after a run, if anything.</summary>
 public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Problems)
 {
     /// <summary>
@@ -12,22 +11,21 @@ public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Proble
     // Two instances try a dead processor twice a second each; what is in doubt there is sent again now and then.
     private const double DeadCallsPerSecondMax = 20;
 
-    /// <summary>Waits until everything is settled; then compares every single payment.</summary>
     public static async Task<ChaosVerdict> FindAsync(GatewaySystem system, LoadLedger ledger)
     {
-        var drain = await new ChaosDrain(system).WaitAsync(() => LedgerCheck.IsDrainedAsync(system, ledger));
+        var (took, why) = await ChaosDrain.WaitAsync(system, () => LedgerCheck.IsDrainedAsync(system, ledger));
         var problems = await LedgerCheck.CompareAsync(system, ledger);
-        if (drain.Why is { } why)
+        if (why is not null)
         {
             problems.Add($"{await system.Database.CountUnsettledAsync()} payments are unsettled: {why}");
             problems.AddRange(await new ChaosDatabase(system).DescribeUnsettledAsync());
         }
 
-        return new ChaosVerdict(drain.Took, problems);
+        return new ChaosVerdict(took, problems);
     }
 
     /// <summary>Adds what took too long or was asked too often.</summary>
-    /// <param name="kills">Those of a run; only where the database was steady, a limit can be held.</param>
+    /// <param name="kills">The limit is held only where the database was steady.</param>
     public ChaosVerdict Judge(
         IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills, IEnumerable<ChaosDeadCalls> deadCalls)
     {
@@ -47,10 +45,10 @@ public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Proble
 }
 
 /// <summary>
-/// Waits until everything is settled, for as long as that goes on. A stall is told by the gateway's own
-/// pace: so many renewals of a lease without one more settlement, on however slow a machine.
+/// Waits until everything is settled, for as long as that goes on. The gateway's own pace tells a stall: so many
+/// renewals of a lease without one more settlement, on however slow a machine.
 /// </summary>
-public sealed class ChaosDrain(GatewaySystem system)
+public static class ChaosDrain
 {
     // The slowest doubt: the horizon, the longest back-off with a Retry-After, a processor's limiter; twice.
     private const int IdleRenewalsMax = 40;
@@ -59,34 +57,27 @@ public sealed class ChaosDrain(GatewaySystem system)
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
-    private readonly ChaosDatabase _database = new(system);
-
-    /// <summary>Null when all is settled, else why it was not waited for any longer.</summary>
-    public string? Why { get; private set; }
-
-    public TimeSpan Took { get; private set; }
-
-    /// <param name="isDoneAsync">Whether nothing is left to wait for.</param>
-    public async Task<ChaosDrain> WaitAsync(Func<Task<bool>> isDoneAsync)
+    /// <returns>How long it took, and why it was given up; null when all is settled.</returns>
+    public static async Task<(TimeSpan Took, string? Why)> WaitAsync(
+        GatewaySystem system, Func<Task<bool>> isDoneAsync)
     {
-        var waited = Stopwatch.StartNew();
+        var (database, waited) = (new ChaosDatabase(system), Stopwatch.StartNew());
         var (renewals, idleSince, settled, last) = (0, 0, -1L, DateTime.MinValue);
-        while (!await isDoneAsync() && Why is null)
+        while (!await isDoneAsync())
         {
             await Task.Delay(PollInterval);
             var now = await system.Database.CountAsync("settlements");
-            var renewed = (await _database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
+            var renewed = (await database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
             if (renewed - last >= ChaosAdoptions.OneRenewal)
                 (last, renewals) = (renewed, renewals + 1);
             if (now > settled)
                 (settled, idleSince) = (now, renewals);
             if (renewals - idleSince > IdleRenewalsMax)
-                Why = $"nothing was settled in {IdleRenewalsMax} renewals of a lease";
-            else if (renewals > RenewalsMax || waited.Elapsed > TimeSpan.FromSeconds(2 * RenewalsMax))
-                Why = $"it is not at its end after {renewals} renewals of a lease, {waited.Elapsed.TotalSeconds:0} s";
+                return (waited.Elapsed, $"nothing was settled in {IdleRenewalsMax} renewals of a lease");
+            if (renewals > RenewalsMax || waited.Elapsed > TimeSpan.FromSeconds(2 * RenewalsMax))
+                return (waited.Elapsed, $"it is not at its end after {renewals} renewals of a lease");
         }
 
-        Took = waited.Elapsed;
-        return this;
+        return (waited.Elapsed, null);
     }
 }

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What is adopted late or asked too often is red.</summary>
+/// <summary>A late adoption, and a dead processor that is called too often, make a run red.</summary>
 public sealed class ChaosVerdictTests
 {
     private static readonly ChaosVerdict Nothing = new(TimeSpan.Zero, []);
@@ -29,5 +29,5 @@ public sealed class ChaosVerdictTests
 
     [Fact]
     public void A_dead_processor_that_is_called_too_often_fails_the_run() => Assert.Single(Nothing.Judge(
-        [], [new ChaosDeadCalls(ChaosStep.Default, Calls: 210, TimeSpan.FromSeconds(10), [210])]).Problems);
+        [], [new ChaosDeadCalls(ChaosStep.Default, PerSecond: 21, [210])]).Problems);
 }

@@ -1,9 +1,8 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>What a fault of a connection did: bytes lost, pieces delayed, connections or statements cut off.</summary>
+/// <summary>Hits of a fault: bytes lost, pieces delayed, connections or statements cut off.</summary>
 public sealed record ChaosWireFault(ChaosKind Kind, string Target, long Hits);
 
-/// <summary>Breaks the connections between the parts, one at a time.</summary>
 public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(5);
@@ -11,9 +10,6 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
     private readonly List<ChaosWireFault> _faults = [];
 
     public IReadOnlyList<ChaosWireFault> Faults => _faults;
-
-    public static bool IsOfDatabase(ChaosKind kind) => kind is ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut
-        or ChaosKind.DatabaseMute or ChaosKind.DatabaseHalfOpen or ChaosKind.DatabaseSlow;
 
     public async Task DoAsync(ChaosStep step, Func<TimeSpan, Task> passAsync)
     {
@@ -23,19 +19,17 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
             return;
         }
 
-        var relays = RelaysOf(step);
-        var before = relays.Sum(relay => Hits(relay));
-        foreach (var relay in relays)
-            relay.Set(FaultOf(step));
+        var relay = RelayOf(step);
+        var before = Hits(relay);
+        relay.Set(FaultOf(step));
         try
         {
             await passAsync(step.Hold);
         }
         finally
         {
-            _faults.Add(new ChaosWireFault(step.Kind, step.Target, relays.Sum(relay => Hits(relay)) - before));
-            foreach (var relay in relays)
-                relay.Heal();
+            _faults.Add(new ChaosWireFault(step.Kind, step.Target, Hits(relay) - before));
+            relay.Heal();
         }
     }
 
@@ -52,11 +46,12 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
         return cutOff;
     }
 
-    private Relay[] RelaysOf(ChaosStep step) => step.Target switch
+    private Relay RelayOf(ChaosStep step) => step.Target switch
     {
-        GatewaySystem.First or GatewaySystem.Second => [system.Relays.DatabaseOf(step.Target)],
-        ChaosStep.Default => [system.Relays.Default],
-        _ => [system.Relays.Fallback],
+        GatewaySystem.First => system.Relays.Database1,
+        GatewaySystem.Second => system.Relays.Database2,
+        ChaosStep.Default => system.Relays.Default,
+        _ => system.Relays.Fallback,
     };
 
     private static RelayFault FaultOf(ChaosStep step) => step.Kind switch

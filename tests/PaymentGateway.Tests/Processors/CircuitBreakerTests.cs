@@ -3,32 +3,16 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Tests.Processors;
 
 /// <summary>The circuit breaker of a lane, over time.</summary>
-public sealed class CircuitBreakerTests : OneSimulator
+public sealed class CircuitBreakerTests : OneLane
 {
     private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
 
-    private Lanes _lanes = null!;
-
-    private ProcessorLane Lane => _lanes.Default;
+    private ProcessorLane Lane => Lanes.Default;
 
     private Availability Now => Lane.Health.Read().Availability;
 
-    private protected override TimeProvider SimulatorClock => TimeProvider.System;
-
-    public override async Task InitializeAsync()
-    {
-        await base.InitializeAsync();
-        _lanes = Lanes.Build(Simulator.BaseAddress, Simulator.BaseAddress, Clock);
-    }
-
-    public override async Task DisposeAsync()
-    {
-        _lanes.Dispose();
-        await base.DisposeAsync();
-    }
-
     [Fact]
-    public async Task ASimulator_that_fails_is_left_alone_after_a_few_calls()
+    public async Task A_processor_that_fails_is_left_alone_after_a_few_calls()
     {
         await Simulator.SetFailureAsync(true);
 
@@ -41,46 +25,25 @@ public sealed class CircuitBreakerTests : OneSimulator
     }
 
     [Fact]
-    public async Task A_successful_probe_closes_the_circuit()
+    public async Task A_failed_probe_keeps_the_circuit_open_a_successful_one_closes_it_and_each_turn_is_logged_once()
     {
         await OpenCircuitAsync();
+        Clock.Advance(ProbeInterval + ProbeInterval / 5);
+        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Batches.NewPayment()));
+        var unsent = Batches.NewPayment();
+        Assert.Equal((ChargeResult.NotSent, false), (await ChargeAsync(unsent), unsent.InDoubt));
+        Assert.Equal(Availability.Unusable, Now);
+
         await Simulator.SetFailureAsync(false);
         Clock.Advance(ProbeInterval + ProbeInterval / 5);
         Assert.Equal(Availability.Probe, Now);
-
-        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
+        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Batches.NewPayment()));
 
         Assert.Equal(Availability.Usable, Now);
         Assert.All(await ChargeManyAsync(10), result => Assert.Equal(ChargeResult.Settled, result));
-    }
-
-    [Fact]
-    public async Task A_failed_probe_keeps_the_circuit_open_for_another_interval()
-    {
-        await OpenCircuitAsync();
-        Clock.Advance(ProbeInterval + ProbeInterval / 5);
-
-        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
-        var unsent = Lanes.NewPayment();
-        Assert.Equal((ChargeResult.NotSent, false), (await ChargeAsync(unsent), unsent.InDoubt));
-
-        Assert.Equal(Availability.Unusable, Now);
-        Clock.Advance(ProbeInterval + ProbeInterval / 5);
-        Assert.Equal(Availability.Probe, Now);
-    }
-
-    [Fact]
-    public async Task The_log_says_once_why_the_circuit_opened_and_that_it_closed()
-    {
-        await OpenCircuitAsync();
-        Clock.Advance(ProbeInterval + ProbeInterval / 5);
-        Assert.Equal(ChargeResult.Refused, await ChargeAsync(Lanes.NewPayment()));
-        await Simulator.SetFailureAsync(false);
-        Clock.Advance(ProbeInterval + ProbeInterval / 5);
-        Assert.Equal(ChargeResult.Settled, await ChargeAsync(Lanes.NewPayment()));
-
         Assert.Equal(
-            ["The circuit of Default opened: 500", "The circuit of Default closed"], _lanes.Log.Shown);
+            ["The circuit of Default opened: 500", "The circuit of Default closed"],
+            Lanes.ShownOf<ProcessorClient>());
     }
 
     [Fact]
@@ -91,11 +54,11 @@ public sealed class CircuitBreakerTests : OneSimulator
         await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
         Clock.Advance(ProbeInterval + ProbeInterval / 5);
         var posts = (await Simulator.CallsAsync()).Posts;
-        var probe = ChargeAsync(Lanes.NewPayment());
+        var probe = ChargeAsync(Batches.NewPayment());
         await Eventually.HoldsAsync(async () => (await Simulator.CallsAsync()).Posts > posts, "the probe is out");
 
         Assert.Equal(Availability.Unusable, Now);
-        Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Lanes.NewPayment()));
+        Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Batches.NewPayment()));
         await Simulator.ClearFaultsAsync();
 
         Assert.Equal(ChargeResult.Settled, await probe);
@@ -105,7 +68,7 @@ public sealed class CircuitBreakerTests : OneSimulator
     [Fact]
     public async Task Look_ups_bypass_an_open_circuit()
     {
-        var payment = Lanes.NewPayment();
+        var payment = Batches.NewPayment();
         await ChargeAsync(payment);
         await OpenCircuitAsync();
 
@@ -115,17 +78,17 @@ public sealed class CircuitBreakerTests : OneSimulator
     }
 
     [Fact]
-    public async Task The_circuit_of_oneSimulator_does_not_affect_the_other()
+    public async Task The_circuit_of_one_processor_does_not_affect_the_other()
     {
         await OpenCircuitAsync();
 
-        Assert.Equal(Availability.Usable, _lanes.Fallback.Health.Read().Availability);
+        Assert.Equal(Availability.Usable, Lanes.Fallback.Health.Read().Availability);
     }
 
     [Fact]
-    public async Task A_422_does_not_count_as_a_failure_of_theSimulator()
+    public async Task A_422_does_not_count_as_a_failure_of_the_processor()
     {
-        var payment = Lanes.NewPayment();
+        var payment = Batches.NewPayment();
         await ChargeAsync(payment);
 
         for (var i = 0; i < 10; i++)
@@ -140,7 +103,7 @@ public sealed class CircuitBreakerTests : OneSimulator
     [InlineData(401)]
     [InlineData(404)]
     [InlineData(408)]
-    public async Task Answers_that_are_noSimulators_open_the_circuit(int? status)
+    public async Task Answers_that_are_no_processors_open_the_circuit(int? status)
     {
         await Simulator.SetFaultsAsync(new { status, garbage = status is null });
 
@@ -157,7 +120,7 @@ public sealed class CircuitBreakerTests : OneSimulator
         await ChargeManyAsync(5);
         await Simulator.SetFaultsAsync(new { status = 400, times = 1 });
 
-        Assert.Equal(ChargeResult.Rejected, await ChargeAsync(Lanes.NewPayment()));
+        Assert.Equal(ChargeResult.Rejected, await ChargeAsync(Batches.NewPayment()));
 
         Assert.Equal(Availability.Usable, Now);
     }
@@ -166,7 +129,7 @@ public sealed class CircuitBreakerTests : OneSimulator
     public async Task A_refused_repetition_neither_resolves_nor_prolongs_the_doubt_of_the_call_before_it()
     {
         await Simulator.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
-        var payment = Lanes.NewPayment();
+        var payment = Batches.NewPayment();
         Assert.Equal(ChargeResult.InDoubt, await ChargeAsync(payment));
         var since = payment.DoubtSince;
         await Simulator.SetFailureAsync(true);
@@ -182,7 +145,7 @@ public sealed class CircuitBreakerTests : OneSimulator
     private async Task OpenCircuitAsync()
     {
         await Simulator.SetFailureAsync(true);
-        while (await ChargeAsync(Lanes.NewPayment()) != ChargeResult.NotSent)
+        while (await ChargeAsync(Batches.NewPayment()) != ChargeResult.NotSent)
             Assert.True((await Simulator.CallsAsync()).Posts < 20);
         Clock.Advance(ProbeInterval / 5); // The pause after a call that was thrown back.
     }
@@ -191,7 +154,7 @@ public sealed class CircuitBreakerTests : OneSimulator
     {
         var results = new List<ChargeResult>();
         for (var i = 0; i < count; i++)
-            results.Add(await ChargeAsync(Lanes.NewPayment()));
+            results.Add(await ChargeAsync(Batches.NewPayment()));
         return results;
     }
 

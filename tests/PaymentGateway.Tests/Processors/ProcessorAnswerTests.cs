@@ -5,6 +5,8 @@ public sealed class ProcessorAnswerTests
 {
     private const int AnswerBytesMax = 4096;
 
+    private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
+
     [Theory]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"message\":\"x\"}", "Settled")]
     [InlineData(
@@ -64,13 +66,43 @@ public sealed class ProcessorAnswerTests
 
     private static async Task ComesToAsync(string answer, bool closes, string result)
     {
-        using var processor = new ScriptedProcessor(answer, closes);
-        // The time limit of the call never falls due: whatever it comes to is told by the bytes.
-        using var lanes = Lanes.Build(processor.BaseAddress, processor.BaseAddress, new FakeTimeProvider());
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        var serving = AnswerAsync(listener, answer, closes);
+        var url = new Uri($"http://{listener.LocalEndpoint}");
+        // The time limit of the call never falls due: the bytes alone decide its outcome.
+        await using (var lanes = Stages.BuildLanes(url, url, new FakeTimeProvider()))
+        {
+            var outcome = await lanes.Default.Client.ChargeAsync(Batches.NewPayment()).AsTask().WaitAsync(Limit);
 
-        var outcome = await lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask()
-            .WaitAsync(TimeSpan.FromSeconds(20));
+            Assert.Equal(result, outcome.Result.ToString());
+        }
 
-        Assert.Equal(result, outcome.Result.ToString());
+        await serving.WaitAsync(Limit);
+    }
+
+    // Answers one call only, so that a repeated charge would never end.
+    private static async Task AnswerAsync(TcpListener listener, string answer, bool closes)
+    {
+        using var client = await listener.AcceptTcpClientAsync();
+        var (stream, heard, buffer) = (client.GetStream(), new List<byte>(), new byte[4096]);
+        // A charge's body ends with the only closing brace.
+        while (!heard.Contains((byte)'}'))
+        {
+            var length = await stream.ReadAsync(buffer);
+            Assert.NotEqual(0, length);
+            heard.AddRange(buffer[..length]);
+        }
+
+        try
+        {
+            await stream.WriteAsync(Encoding.Latin1.GetBytes(answer));
+            if (!closes)
+                _ = await stream.ReadAsync(buffer);
+        }
+        catch (IOException)
+        {
+            // The gateway closed first.
+        }
     }
 }

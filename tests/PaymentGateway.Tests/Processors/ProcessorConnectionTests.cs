@@ -4,22 +4,18 @@ using PaymentGateway.Processors;
 namespace PaymentGateway.Tests.Processors;
 
 /// <summary>Connections to a processor: what is surely not sent without one, when one is used again, and TLS.</summary>
-public sealed class ProcessorConnectionTests : OneSimulator
+public sealed class ProcessorConnectionTests : OneLane
 {
-    private static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
 
-    private readonly Payment _payment = Lanes.NewPayment();
-
-    // The time limit of a call is advanced by the test; that of a connection is the real clock's.
-    private protected override TimeProvider SimulatorClock => TimeProvider.System;
+    private readonly Payment _payment = Batches.NewPayment();
 
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
     public async Task A_charge_to_a_closed_port_or_an_unknown_name_is_refused(bool isPort)
     {
-        using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
+        await using var nobody = NewLanes(isPort ? ClosedPort() : new Uri("http://processor.invalid:8080"));
 
         var outcome = await nobody.Default.Client.ChargeAsync(_payment);
 
@@ -36,7 +32,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
         using var mute = new TcpListener(IPAddress.Loopback, 0);
         mute.Start();
         await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
-        using var lanes = NewLanes(
+        await using var lanes = NewLanes(
             isTls ? new Uri($"https://{mute.LocalEndpoint}") : front.BaseAddress, connectTimeout: "200ms");
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment).AsTask().WaitAsync(Soon);
@@ -48,7 +44,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
     public async Task A_call_that_times_out_without_a_connection_is_refused_and_no_later_connection_sends_it()
     {
         await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
@@ -56,7 +52,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         front.Open();
         await Eventually.HoldsAsync(() => front.Connections == 1, "the connection is made");
-        Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Lanes.NewPayment())).Result);
+        Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Batches.NewPayment())).Result);
 
         Assert.Equal(1, (await Simulator.CallsAsync()).Posts);
         Assert.False((await Simulator.PaymentsAsync()).ContainsKey(_payment.Id));
@@ -69,7 +65,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
         await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
@@ -90,7 +86,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
     {
         await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
         await using var front = ProcessorFront.Open(Simulator.BaseAddress);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
         for (var round = 1; round <= 3; round++)
         {
             var charges = Enumerable.Range(0, 20).Select(_ => ChargeNewAsync(lanes)).ToList();
@@ -105,10 +101,10 @@ public sealed class ProcessorConnectionTests : OneSimulator
     }
 
     [Fact]
-    public async Task A_connection_that_theSimulator_has_closed_while_idle_is_not_used_again()
+    public async Task A_connection_that_the_processor_has_closed_while_idle_is_not_used_again()
     {
         await using var front = ProcessorFront.Open(Simulator.BaseAddress);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
         await ChargeNewAsync(lanes);
         front.HangUp();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.CloseWait), "its end has arrived");
@@ -119,11 +115,11 @@ public sealed class ProcessorConnectionTests : OneSimulator
     }
 
     [Fact]
-    public async Task ASimulator_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
+    public async Task A_processor_with_an_untrusted_certificate_gets_no_byte_of_the_charge()
     {
         using var certificate = SelfSigned.Create();
         await using var front = ProcessorFront.Open(Simulator.BaseAddress, certificate);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
 
         var outcome = await lanes.Default.Client.ChargeAsync(_payment);
         while ((await ChargeNewAsync(lanes)).Result != ChargeResult.NotSent)
@@ -131,7 +127,7 @@ public sealed class ProcessorConnectionTests : OneSimulator
 
         Assert.Equal(ChargeResult.Refused, outcome.Result);
         Assert.Empty(front.Heard);
-        Assert.Contains("UntrustedRoot", Assert.Single(lanes.Log.Shown), StringComparison.Ordinal);
+        Assert.Contains("UntrustedRoot", Assert.Single(lanes.ShownOf<ProcessorClient>()), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -139,23 +135,19 @@ public sealed class ProcessorConnectionTests : OneSimulator
     {
         using var issuer = new TcpListener(IPAddress.Loopback, 0);
         issuer.Start();
-        using var certificate = SelfSigned.CreateIssuedBy(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
+        using var certificate = SelfSigned.Create(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
         await using var front = ProcessorFront.Open(Simulator.BaseAddress, certificate);
-        using var lanes = NewLanes(front.BaseAddress);
+        await using var lanes = NewLanes(front.BaseAddress);
 
         Assert.Equal(ChargeResult.Refused, (await ChargeNewAsync(lanes)).Result);
 
         Assert.False(issuer.Pending());
     }
 
-    private Lanes NewLanes(Uri defaultUrl, string connectTimeout = "60s") => Lanes.Build(
-        defaultUrl, defaultUrl, Clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
-        ("Gateway:Settling:ConnectTimeout", connectTimeout));
-
     private long Held(bool isHeld) => Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
 
-    private static Task<ChargeOutcome> ChargeNewAsync(Lanes lanes) =>
-        lanes.Default.Client.ChargeAsync(Lanes.NewPayment()).AsTask();
+    private static Task<ChargeOutcome> ChargeNewAsync(Stages lanes) =>
+        lanes.Default.Client.ChargeAsync(Batches.NewPayment()).AsTask();
 
     private static Uri ClosedPort()
     {

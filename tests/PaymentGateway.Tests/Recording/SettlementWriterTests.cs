@@ -2,32 +2,13 @@ using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Recording;
 
-/// <summary>What outcomes wait for before they enter the ledger, and a summary with them.</summary>
-public sealed class SettlementWriterTests : OwnDatabase
+/// <summary>The waits of outcomes before they enter the ledger, and of summaries for them.</summary>
+public sealed class SettlementWriterTests : OneInstance
 {
     private const string Failed = "outcomes could not be written";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
-
-    private readonly WatchedClock _clock = new();
-    private Stages _stages = null!;
-
-
-    public override async Task InitializeAsync()
-    {
-        await base.InitializeAsync();
-        if (PostgresServer.IsInstalled)
-            _stages = Stages.Build(
-                Database.ConnectionString, _clock, urls: null, ("Gateway:Recording:MaxBuffered", "2"));
-    }
-
-    public override async Task DisposeAsync()
-    {
-        if (_stages is not null)
-            await _stages.DisposeAsync();
-        await base.DisposeAsync();
-    }
 
     [PostgresFact]
     public async Task An_outcome_that_is_already_in_the_ledger_waits_for_no_renewal_and_no_shared_connection()
@@ -37,8 +18,8 @@ public sealed class SettlementWriterTests : OwnDatabase
             Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt)));
         var end = new TaskCompletionSource();
         var opened = 0;
-        // Of ten, three are for batches and two for leases.
-        var held = Enumerable.Range(0, 5).Select(_ => _stages.Part<SharedConnections>().RunAsync(async connection =>
+        // The pool has ten connections: three are for batches and two for leases.
+        var held = Enumerable.Range(0, 5).Select(_ => Stages.Part<SharedConnections>().RunAsync(async connection =>
         {
             await connection.OpenAsync();
             Interlocked.Increment(ref opened);
@@ -47,11 +28,11 @@ public sealed class SettlementWriterTests : OwnDatabase
         })).ToList();
         await Eventually.HoldsAsync(() => opened == held.Count, "all shared connections are in use");
         // Nobody renews the lease, so an outcome that waited for that would wait for ever.
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
 
         Add(payment);
 
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         end.SetResult();
         await Task.WhenAll(held);
     }
@@ -60,12 +41,12 @@ public sealed class SettlementWriterTests : OwnDatabase
     public async Task A_written_outcome_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
     {
         var (paid, other) = (await StoreAsync(), await StoreAsync());
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
 
         Add(paid, Processor.Fallback);
 
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
-        Assert.Equal([other], _stages.Open.Snapshot());
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        Assert.Equal([other], Stages.Open.Snapshot());
         Assert.Equal(
             $"{paid.Id} 2 1990 {Batches.Noon:O}",
             await Database.ScalarAsync<string>($"""
@@ -78,7 +59,7 @@ public sealed class SettlementWriterTests : OwnDatabase
     public async Task An_outcome_is_written_again_after_growing_delays_until_the_ledger_has_it_once()
     {
         var payment = await StoreAsync();
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
         await TakeLedgerAwayAsync();
 
         Add(payment);
@@ -89,38 +70,19 @@ public sealed class SettlementWriterTests : OwnDatabase
             await HasFailedAsync(++tries);
             Assert.StartsWith("1 outcomes", Log.Last(), StringComparison.Ordinal);
             Assert.Contains($"next try in {wait} ms: ", Log.Last(), StringComparison.Ordinal);
-            _clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
-            Assert.Equal(1, _clock.ArmedTimers);
-            Assert.Equal((1, 1), (_stages.Open.Count, _stages.Outcomes.Count));
-            _clock.Advance(Millisecond);
+            Clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
+            Assert.Equal(1, Clock.ArmedTimers);
+            Assert.Equal((1, 1), (Stages.Open.Count, Stages.Outcomes.Count));
+            Clock.Advance(Millisecond);
         }
 
         await HasFailedAsync(++tries);
         await BringLedgerBackAsync();
-        _clock.Advance(TimeSpan.FromMilliseconds(500));
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        Clock.Advance(TimeSpan.FromMilliseconds(500));
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal((1, tries + 1), (await CountSettledAsync(), Log.Count)); // The last line: it goes on.
-        Assert.Equal(2, _stages.ShownOf<SettlementWriter>().Count);
-        Assert.Equal(0, _stages.Open.Count);
-    }
-
-    [PostgresFact]
-    public async Task While_the_ledger_is_behind_there_is_no_capacity_for_charges_and_afterwards_there_is()
-    {
-        var (first, second) = (await StoreAsync(), await StoreAsync());
-        await _stages.StartAsync<SettlementWriter>();
-        await TakeLedgerAwayAsync();
-
-        Add(first);
-        Assert.True(_stages.Outcomes.HasCapacity);
-        Add(second);
-        Assert.False(_stages.Outcomes.HasCapacity);
-
-        await HasFailedAsync(1);
-        await BringLedgerBackAsync();
-        _clock.Advance(TimeSpan.FromMilliseconds(100));
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
-        Assert.True(_stages.Outcomes.HasCapacity);
+        Assert.Equal(2, Stages.ShownOf<SettlementWriter>().Count);
+        Assert.Equal(0, Stages.Open.Count);
     }
 
     // Another order than that of the ids deadlocks two instances with the same payments.
@@ -133,14 +95,14 @@ public sealed class SettlementWriterTests : OwnDatabase
         await using var other = await Database.HoldAsync(Settle(payments[0]));
         Add(payments[first]);
         Add(payments[second]);
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
         await Database.WaitsForLockAsync("the writer waits for the other's row");
 
         // The writer would have this one by now, and wait for the other: a deadlock.
         await other.ExecuteAsync(Settle(payments[1]));
 
         await other.ExecuteAsync("ROLLBACK");
-        await _stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Empty(Log);
         Assert.Equal(2, await CountSettledAsync());
     }
@@ -149,56 +111,48 @@ public sealed class SettlementWriterTests : OwnDatabase
     public async Task The_outcome_of_a_purged_payment_waits_for_a_check_of_the_keeper_and_enters_no_ledger()
     {
         var purged = NewPayment(await Database.OpenEpochAsync());
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
 
         Add(purged);
 
         await AsksTheKeeperAsync();
-        Assert.Equal((1, 1), (_stages.Open.Count, _stages.Outcomes.Count));
+        Assert.Equal((1, 1), (Stages.Open.Count, Stages.Outcomes.Count));
         await KeeperLooksAsync();
-        Assert.Equal((0, 0L), (_stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task The_outcome_of_a_payment_stored_again_after_a_crash_enters_at_the_second_try()
     {
         var payment = NewPayment(await Database.OpenEpochAsync());
-        await _stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<SettlementWriter>();
         Add(payment);
         await AsksTheKeeperAsync();
 
         await Database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
         await KeeperLooksAsync();
 
-        Assert.Equal((0, 1L), (_stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (Stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task A_stop_ends_when_the_last_outcomes_are_written()
     {
-        var payment = await StoreAsync();
-        var writer = await _stages.StartAsync<SettlementWriter>();
-        await TakeLedgerAwayAsync();
-        Add(payment);
-        await HasFailedAsync(1);
+        var (writer, _) = await FailOnceAsync();
 
         var stop = writer.StopAsync(CancellationToken.None);
 
         Assert.False(stop.IsCompleted);
         await BringLedgerBackAsync();
-        _clock.Advance(TimeSpan.FromMilliseconds(100));
+        Clock.Advance(TimeSpan.FromMilliseconds(100));
         await stop.WaitAsync(Limit);
-        Assert.Equal((0, 1L), (_stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 1L), (Stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
     public async Task A_stop_past_the_limit_of_the_host_leaves_unwritten_outcomes_to_the_next_owner()
     {
-        var payment = await StoreAsync();
-        var writer = await _stages.StartAsync<SettlementWriter>();
-        await TakeLedgerAwayAsync();
-        Add(payment);
-        await HasFailedAsync(1);
+        var (writer, payment) = await FailOnceAsync();
         using var limit = new CancellationTokenSource();
 
         var stop = writer.StopAsync(limit.Token);
@@ -206,10 +160,10 @@ public sealed class SettlementWriterTests : OwnDatabase
         await limit.CancelAsync();
         await stop.WaitAsync(Limit);
 
-        Assert.Equal([payment], _stages.Open.Snapshot());
+        Assert.Equal([payment], Stages.Open.Snapshot());
     }
 
-    private IReadOnlyCollection<string> Log => _stages.LogOf<SettlementWriter>();
+    private IReadOnlyCollection<string> Log => Stages.LogOf<SettlementWriter>();
 
     private static Payment NewPayment(int epoch) => new(Guid.NewGuid(), 1990, Batches.Noon, epoch);
 
@@ -217,14 +171,14 @@ public sealed class SettlementWriterTests : OwnDatabase
     {
         var payment = NewPayment(await Database.OpenEpochAsync());
         await Database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
-        _stages.Open.Add(payment);
+        Stages.Open.Add(payment);
         return payment;
     }
 
     private void Add(Payment payment, Processor processor = Processor.Default)
     {
-        _stages.Open.Add(payment);
-        _stages.Outcomes.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
+        Stages.Open.Add(payment);
+        Stages.Outcomes.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
     }
 
     private Task<long> CountSettledAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM settlements");
@@ -233,21 +187,31 @@ public sealed class SettlementWriterTests : OwnDatabase
 
     private Task BringLedgerBackAsync() => Database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
 
+    private async Task<(SettlementWriter Writer, Payment Payment)> FailOnceAsync()
+    {
+        var payment = await StoreAsync();
+        var writer = await Stages.StartAsync<SettlementWriter>();
+        await TakeLedgerAwayAsync();
+        Add(payment);
+        await HasFailedAsync(1);
+        return (writer, payment);
+    }
+
     // Beside the wait for the next try nothing has a timer then.
     private Task HasFailedAsync(int times) => Eventually.HoldsAsync(
         () => Log.Count(line => line.Contains(Failed, StringComparison.Ordinal)) == times
-            && _clock.ArmedTimers == 1,
+            && Clock.ArmedTimers == 1,
         $"it has failed {times} times");
 
     private Task AsksTheKeeperAsync() =>
-        _stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
+        Stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
 
     // As often as it takes: a look that ends before the writer waits for it is none.
     private Task KeeperLooksAsync() => Eventually.HoldsAsync(
         () =>
         {
-            _stages.Lease.Checked();
-            return _stages.Outcomes.Count == 0;
+            Stages.Lease.Checked();
+            return Stages.Outcomes.Count == 0;
         },
         "the keeper's looks let the outcome go on");
 

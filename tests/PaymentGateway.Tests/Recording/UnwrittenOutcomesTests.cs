@@ -1,7 +1,7 @@
 
 namespace PaymentGateway.Tests.Recording;
 
-/// <summary>Who waits for an outcome to enter the ledger, and who does not.</summary>
+/// <summary>Summaries wait for outcomes to enter the ledger, and batches wait for more outcomes.</summary>
 public sealed class UnwrittenOutcomesTests : IDisposable
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
@@ -103,15 +103,18 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     }
 
     [Fact]
-    public void There_is_capacity_until_the_buffer_is_full_and_outcomes_being_written_count()
+    public void There_is_capacity_until_the_buffer_is_full_and_again_once_outcomes_are_written()
     {
-        for (var i = 0; i < 3; i++)
-            Add(TimeSpan.FromSeconds(2));
+        var first = Add(TimeSpan.FromSeconds(2));
+        Add(TimeSpan.FromSeconds(2));
+        Add(TimeSpan.FromSeconds(2));
         Assert.True(_outcomes.HasCapacity);
 
         Add(TimeSpan.Zero);
-
         Assert.False(_outcomes.HasCapacity);
+        _outcomes.Remove([first]);
+
+        Assert.True(_outcomes.HasCapacity);
     }
 
     [Fact]

@@ -191,19 +191,6 @@ public sealed class ProcessorHealthTests
     }
 
     [Fact]
-    public void A_newer_call_of_our_own_outweighs_the_health_report()
-    {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)));
-
-        _health.End(true, TimeSpan.FromMilliseconds(5), null);
-
-        Assert.Equal(Availability.Usable, Now);
-        _clock.Advance(TimeSpan.FromSeconds(1));
-        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
-        Assert.Equal(Availability.Probe, Now);
-    }
-
-    [Fact]
     public void A_processor_that_reports_itself_slow_is_not_probed()
     {
         _health.Observe(new HealthReport(false, TimeSpan.FromSeconds(2), TimeSpan.Zero));
@@ -262,8 +249,8 @@ public sealed class ProcessorHealthTests
         Assert.Equal(Availability.Usable, Now);
         _clock.Advance(TimeSpan.FromSeconds(2)); // The call counts no more, nor does what is older.
         Assert.Equal(Availability.Usable, Now);
-        _health.Observe(Slow);
-        Assert.Equal(Availability.Unusable, Now);
+        _health.Observe(Slow with { Failing = failing });
+        Assert.Equal(failing ? Availability.Probe : Availability.Unusable, Now);
     }
 
     [Fact]

@@ -82,20 +82,13 @@ public sealed class ProcessorRouterTests
     }
 
     [Fact]
-    public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot()
-    {
-        Assert.Equal(
-            RouteChoice.Fallback,
-            ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.Zero, TimeSpan.Zero));
-    }
+    public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot() => Assert.Equal(
+        RouteChoice.Fallback, ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.Zero, TimeSpan.Zero));
 
     [Fact]
-    public void A_payment_from_the_future_waits_as_a_new_one()
-    {
-        Assert.Equal(
-            RouteChoice.Wait,
-            ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.FromHours(-1), FallbackAfter));
-    }
+    public void A_payment_from_the_future_waits_as_a_new_one() => Assert.Equal(
+        RouteChoice.Wait,
+        ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.FromHours(-1), FallbackAfter));
 
     private static ProcessorState Failing(TimeSpan since) =>
         Usable with { Availability = Availability.Unusable, Fails = true, For = since };

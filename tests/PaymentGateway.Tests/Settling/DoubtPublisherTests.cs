@@ -1,26 +1,14 @@
-
 namespace PaymentGateway.Tests.Settling;
 
 /// <summary>How doubts are told to the database, on a clock that the test advances.</summary>
-public sealed class DoubtPublisherTests : IAsyncLifetime
+public sealed class DoubtPublisherTests : OneInstance
 {
-    private readonly TestDatabase _database = new();
-    private readonly WatchedClock _clock = new();
-    private Stages _stages = null!;
+    private DoubtQueue Doubts => Stages.Doubts;
 
-    private DoubtQueue Doubts => _stages.Doubts;
-
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        await _database.InitializeAsync();
-        _stages = Stages.Build(_database.ConnectionString, _clock, urls: null);
-        await _stages.StartAsync<DoubtPublisher>();
-    }
-
-    public async Task DisposeAsync()
-    {
-        await _stages.DisposeAsync();
-        await _database.DisposeAsync();
+        await base.InitializeAsync();
+        await Stages.StartAsync<DoubtPublisher>();
     }
 
     [PostgresFact]
@@ -32,7 +20,7 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
         Doubts.Forget(payments[0]);
 
         await TellsAsync(1);
-        Assert.Equal(payments[1].Id, await _database.ScalarAsync<Guid>("SELECT correlation_id FROM doubts"));
+        Assert.Equal(payments[1].Id, await Database.ScalarAsync<Guid>("SELECT correlation_id FROM doubts"));
     }
 
     [PostgresFact]
@@ -48,30 +36,21 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
     }
 
     [PostgresFact]
-    public async Task What_the_database_refuses_is_logged_once_and_told_later()
+    public async Task What_theDatabase_refuses_is_logged_once_and_told_later()
     {
-        await _database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
+        await Database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
         (await StoreAsync(1)).ForEach(Doubts.Begin);
-        await Eventually.HoldsAsync(
-            () =>
-            {
-                _clock.Advance(TimeSpan.FromSeconds(1));
-                return _stages.ShownOf<DoubtPublisher>().Count == 1;
-            },
-            "it is logged");
-        var began = _clock.GetUtcNow();
-        await Eventually.HoldsAsync(
-            () =>
-            {
-                _clock.Advance(TimeSpan.FromSeconds(1));
-                return _clock.GetUtcNow() - began > TimeSpan.FromMinutes(2);
-            },
+        await Clock.AdvancesUntilAsync(
+            () => Stages.ShownOf<DoubtPublisher>().Count == 1, TimeSpan.FromSeconds(1), "it is logged");
+        var began = Clock.GetUtcNow();
+        await Clock.AdvancesUntilAsync(
+            () => Clock.GetUtcNow() - began > TimeSpan.FromMinutes(2), TimeSpan.FromSeconds(1),
             "it was tried again and again");
         Assert.StartsWith(
-            "Failed to save in-doubt changes: ", Assert.Single(_stages.ShownOf<DoubtPublisher>()),
+            "Failed to save in-doubt changes: ", Assert.Single(Stages.ShownOf<DoubtPublisher>()),
             StringComparison.Ordinal);
 
-        await _database.ExecuteAsync("ALTER TABLE others RENAME TO doubts");
+        await Database.ExecuteAsync("ALTER TABLE others RENAME TO doubts");
 
         await TellsAsync(1);
     }
@@ -83,7 +62,7 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
         Doubts.Begin(payment);
         await TellsAsync(1);
 
-        await _database.ExecuteAsync("""
+        await Database.ExecuteAsync("""
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
             SELECT correlation_id, accepted_at, 1, amount_cents, accepted_at FROM payments
             """);
@@ -91,19 +70,15 @@ public sealed class DoubtPublisherTests : IAsyncLifetime
         await TellsAsync(0);
     }
 
-    // Those that are not stored would be swept.
+    // Stored, because otherwise the payments would be swept.
     private async Task<List<Payment>> StoreAsync(int count)
     {
-        var batch = Batches.ToStore(Batches.SortedIds(count), await _database.OpenEpochAsync());
-        await _database.Payments.StoreAsync(batch);
+        var batch = Batches.ToStore(Batches.SortedIds(count), await Database.OpenEpochAsync());
+        await Database.Payments.StoreAsync(batch);
         return [.. batch.Ids.Select((id, at) => new Payment(id, 1990, batch.AcceptedAts[at], batch.OwnerEpoch))];
     }
 
-    private Task TellsAsync(long doubts) => Eventually.HoldsAsync(
-        async () =>
-        {
-            _clock.Advance(TimeSpan.FromMilliseconds(100));
-            return await _database.ScalarAsync<long>("SELECT count(*) FROM doubts") == doubts;
-        },
-        $"{doubts} doubts are in the database");
+    private Task TellsAsync(long doubts) => Clock.AdvancesUntilAsync(
+        async () => await Database.ScalarAsync<long>("SELECT count(*) FROM doubts") == doubts,
+        TimeSpan.FromMilliseconds(100), $"{doubts} doubts are in the database");
 }

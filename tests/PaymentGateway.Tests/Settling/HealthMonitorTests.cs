@@ -2,38 +2,15 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>How often a processor is asked for its health, whatever it says.</summary>
-public sealed class HealthMonitorTests : IAsyncLifetime
+/// <summary>The interval between health calls to a processor, whatever it answers.</summary>
+public sealed class HealthMonitorTests : OwnRig
 {
     private const string NotDue = "now() + interval '5 seconds'";
     private const string Due = "now() - interval '5.2 seconds'";
 
-    private readonly TestDatabase _database = new();
     private readonly WatchedClock _clock = new();
-    private SimulatedProcessor _processor = null!;
-    private Stages _stages = null!;
 
-    private ProcessorHealth Health => _stages.Part<ProcessorLanes>().Default.Health;
-
-    public async Task InitializeAsync()
-    {
-        await _database.InitializeAsync();
-        _processor = await SimulatedProcessor.StartAsync();
-        if (PostgresServer.IsInstalled)
-            _stages = Stages.Build(
-                _database.ConnectionString, _clock, urls: null,
-                ("Gateway:Processors:Default:BaseUrl", _processor.BaseAddress.AbsoluteUri));
-    }
-
-    public async Task DisposeAsync()
-    {
-        if (_stages is not null)
-            await _stages.DisposeAsync();
-        await _processor.DisposeAsync();
-        await _database.DisposeAsync();
-    }
-
-    // The 429 of a health call is that of one that came too early.
+    // A processor answers 429 to a health call that comes too early.
     [PostgresTheory]
     [InlineData("tooMany")]
     [InlineData("garbage")]
@@ -41,39 +18,38 @@ public sealed class HealthMonitorTests : IAsyncLifetime
     public async Task One_call_is_made_for_each_interval_whatever_the_answer_is(string? fault)
     {
         if (fault is not null)
-            await _processor.SetFaultsAsync(new { health = fault });
-        await _stages.StartAsync<HealthMonitor>();
+            await Rig.Default.SetFaultsAsync(new { health = fault });
+        await using var stages = Stages.Build(
+            Rig.Database.ConnectionString, _clock, urls: null,
+            ("Gateway:Processors:Default:BaseUrl", Rig.Default.BaseAddress.AbsoluteUri));
+        await stages.StartAsync<HealthMonitor>();
         for (var call = 1; call <= 3; call++)
         {
             await HasAskedAsync(call);
             await PolledAtAsync(NotDue);
             for (var look = 1; look <= 3; look++)
-                await CheckAsync(milliseconds: (10 * call) + look);
-            Assert.Equal(call, (await _processor.CallsAsync()).HealthCalls);
+                await CheckAsync(stages.Default.Health, milliseconds: (10 * call) + look);
+            Assert.Equal(call, (await Rig.Default.CallsAsync()).HealthCalls);
             await PolledAtAsync(Due);
         }
     }
 
-    private Task HasAskedAsync(int times) => Eventually.HoldsAsync(
-        async () =>
-        {
-            _clock.Advance(TimeSpan.FromMilliseconds(100));
-            return (await _processor.CallsAsync()).HealthCalls >= times;
-        },
+    private Task HasAskedAsync(int times) => _clock.AdvancesUntilAsync(
+        async () => (await Rig.Default.CallsAsync()).HealthCalls >= times, TimeSpan.FromMilliseconds(100),
         $"health was asked for {times} times");
 
     private Task PolledAtAsync(string time) =>
-        _database.ExecuteAsync($"UPDATE processor_health SET polled_at = {time}");
+        Rig.Database.ExecuteAsync($"UPDATE processor_health SET polled_at = {time}");
 
     /// <summary>The monitor has read what another instance found, and has looked before for what is due.</summary>
-    private Task CheckAsync(int milliseconds) => Eventually.HoldsAsync(
+    private Task CheckAsync(ProcessorHealth health, int milliseconds) => Eventually.HoldsAsync(
         async () =>
         {
             // Again and again, as an answer of the processor's own may come between.
-            await _database.ExecuteAsync(
+            await Rig.Database.ExecuteAsync(
                 $"UPDATE processor_health SET failing = false, min_response_ms = {milliseconds}, observed_at = now()");
             _clock.Advance(TimeSpan.FromMilliseconds(100));
-            return Health.Read().ExpectedLatency == TimeSpan.FromMilliseconds(milliseconds);
+            return health.Read().ExpectedLatency == TimeSpan.FromMilliseconds(milliseconds);
         },
         "the monitor has looked");
 }

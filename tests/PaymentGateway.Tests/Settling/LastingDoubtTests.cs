@@ -4,7 +4,6 @@ namespace PaymentGateway.Tests.Settling;
 public sealed class LastingDoubtTests
 {
     private readonly FakeTimeProvider _clock = new();
-    private readonly LogLines<DoubtResolver> _log = new();
 
     [Theory]
     [InlineData(1)]
@@ -31,38 +30,22 @@ public sealed class LastingDoubtTests
     {
         // Nobody listens there.
         var nowhere = new Uri("http://127.0.0.1:1/");
-        using var lanes = Lanes.Build(nowhere, nowhere, _clock);
-        var options = TestSettings.Read();
-        using var metrics = new GatewayMetrics(options);
-        var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
-        lease.Confirm(1, _clock.GetTimestamp());
-        var unsettled = new UnsettledPayments(_clock);
-        using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
-        var owned = new OwnedPayments(
-            lease, outcomes, unsettled, null!, metrics, _clock, NullLogger<OwnedPayments>.Instance);
-        var doubts = new DoubtQueue(_clock);
-        using var resolver = new DoubtResolver(
-            doubts, lanes.Both, new PaymentQueue(options.Intake), owned, options.Settling, metrics, _clock, _log);
-        await resolver.StartAsync(CancellationToken.None);
-        var payment = Lanes.NewPayment();
-        unsettled.Add(payment);
+        await using var stages = Stages.BuildLanes(nowhere, nowhere, _clock);
+        await stages.StartAsync<DoubtResolver>();
+        var payment = Batches.NewPayment();
+        stages.Open.Add(payment);
         var began = _clock.GetUtcNow();
 
-        doubts.Add(payment);
-        await Eventually.HoldsAsync(
-            () =>
-            {
-                _clock.Advance(TimeSpan.FromSeconds(20));
-                return _clock.GetUtcNow() - began > TimeSpan.FromHours(2) && _log.Shown.Count > 2;
-            },
-            "it is told again and again");
+        stages.Doubts.Add(payment);
+        await _clock.AdvancesUntilAsync(
+            () => _clock.GetUtcNow() - began > TimeSpan.FromHours(2) && Shown().Count > 2, TimeSpan.FromSeconds(20),
+            "it is logged again and again");
 
-        Assert.Equal((1, 1), (doubts.Count, unsettled.Count));
+        Assert.Equal((1, 1), (stages.Doubts.Count, stages.Open.Count));
         var took = _clock.GetUtcNow() - began;
-        Assert.InRange(_log.Shown.Count, 3, took.TotalMinutes);
-        Assert.All(_log.Shown, line => Assert.StartsWith(
-            $"1 payments are in doubt, {payment.Id}", line, StringComparison.Ordinal));
-        Assert.All(_log.Shown, line => Assert.Matches(" for [0-9]+ s$", line));
-        await resolver.StopAsync(CancellationToken.None);
+        Assert.InRange(Shown().Count, 3, took.TotalMinutes);
+        Assert.All(Shown(), line => Assert.Matches($"^1 payments are in doubt, {payment.Id}.* for [0-9]+ s$", line));
+
+        IReadOnlyCollection<string> Shown() => stages.ShownOf<DoubtResolver>();
     }
 }

@@ -1,7 +1,6 @@
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
-using PaymentGateway.Processors;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;
@@ -26,20 +25,15 @@ public sealed class RefusedPaymentTests
         stages.HoldLease(Epoch);
         await stages.StartAsync<SettlementWorker>();
 
-        refused.ForEach(Add);
-        var circuit = stages.Part<ProcessorLanes>().Default.Health.Circuit;
+        refused.ForEach(stages.Add);
+        var circuit = stages.Default.Health.Circuit;
         await Eventually.HoldsAsync(() => circuit.CircuitState == CircuitState.Open, "they open the circuit");
         for (var payment = 0; payment < 20; payment++)
-            Add(NewPayment());
+            stages.Add(NewPayment());
 
         await Eventually.HoldsAsync(() => stages.Outcomes.Count == 20, "all others are settled");
 
         Payment NewPayment() => new(Guid.NewGuid(), 1990, Timestamps.Truncate(clock.GetUtcNow().UtcDateTime), Epoch);
-        void Add(Payment payment)
-        {
-            stages.Open.Add(payment);
-            Assert.True(stages.Queue.TryAdd(payment));
-        }
     }
 
     private static async Task<WebApplication> StartAsync(HashSet<Guid> refused)

@@ -1,7 +1,7 @@
 
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>Who shares whose answer, how many queries are in flight, and what a query that hangs costs.</summary>
+/// <summary>Shared answers, the limit on queries in flight, and queries that hang.</summary>
 public sealed class SummaryQueriesTests : IDisposable
 {
     private const int InFlightMax = 4;

@@ -1,21 +1,14 @@
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>A summary has what is known when it is asked for, though nobody has written it yet.</summary>
-public sealed class UnwrittenSummaryTests : IAsyncLifetime
+public sealed class UnwrittenSummaryTests : OwnRig
 {
     private static readonly TimeSpan Linger = TimeSpan.FromSeconds(1);
-
-    private readonly TestDatabase _database = new();
-    private GatewayRig _rig = null!;
-
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(_database);
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [PostgresFact]
     public async Task A_summary_has_every_outcome_that_its_instance_knew_when_asked()
     {
-        var gateway = await _rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
+        var gateway = await Rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
         var outcomes = gateway.Part<UnwrittenOutcomes>();
 
         for (var paid = 1; paid <= 5; paid++)
@@ -23,7 +16,7 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
             await gateway.PayAsync();
             // It is written already where this comes late.
             await Eventually.HoldsAsync(
-                async () => outcomes.Count > 0 || await _rig.CountSettledAsync() == paid, "the processor's answer");
+                async () => outcomes.Count > 0 || await Rig.CountSettledAsync() == paid, "the processor's answer");
 
             Assert.Equal(paid, await CountAsync(gateway));
         }
@@ -32,15 +25,15 @@ public sealed class UnwrittenSummaryTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_late_answer_to_another_instance_is_recorded_without_lingering()
     {
-        var asked = await _rig.StartGatewayAsync();
-        var charging = await _rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var asked = await Rig.StartGatewayAsync();
+        var charging = await Rig.StartGatewayAsync($"Recording:Linger={Linger.TotalSeconds}s");
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await charging.PayAsync();
-        await _rig.Default.HoldsAsync(1);
+        await Rig.Default.HoldsAsync(1);
         var late = DateTimeOffset.UtcNow + TimeSpan.FromSeconds(1);
         await Eventually.HoldsAsync(() => DateTimeOffset.UtcNow >= late, "the charge is late");
 
-        await _rig.Default.ClearFaultsAsync();
+        await Rig.Default.ClearFaultsAsync();
 
         await InTime.EndsAsync(Linger / 2, SeenAsync(), "the other instance's late outcome");
 

@@ -1,9 +1,7 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>An audit whose three answers differed, and what became of the difference.</summary>
-/// <param name="Audit">The three answers, asked for at one moment.</param>
 /// <param name="Behind">From the processors' answer to the first one of the gateway that has all of it.</param>
-/// <param name="Asked">How often the gateway was asked again until then.</param>
 /// <param name="Invented">The gateway had more than the processors, asked after its answer.</param>
 public sealed record AuditDifference(
     LedgerAudit Audit, DateTimeOffset To, TimeSpan Behind, int Asked, bool Persists, bool Invented);

@@ -12,14 +12,12 @@ internal static class Batches
     public static RenewalArgs Renewal(int epoch, long number = 1, bool usesFallback = false) => new(
         epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false, usesFallback);
 
-    public static Guid[] SortedIds(int count)
-    {
-        var ids = new Guid[count];
-        for (var i = 0; i < count; i++)
-            ids[i] = Guid.NewGuid();
-        Array.Sort(ids);
-        return ids;
-    }
+    public static Guid[] SortedIds(int count) =>
+        [.. Enumerable.Range(0, count).Select(_ => Guid.NewGuid()).Order()];
+
+    /// <summary>A payment of epoch 1 whose charge would be sent now.</summary>
+    public static Payment NewPayment(long cents = 1990) =>
+        new(Guid.NewGuid(), cents, Noon, 1) { RequestedAt = Noon.AddMicroseconds(123_456) };
 
     /// <summary>Payments of one amount, accepted one microsecond apart.</summary>
     public static StoreArgs ToStore(Guid[] ids, int owner, DateTime? acceptedAt = null, long cents = 1990) => new(

@@ -10,23 +10,15 @@ public sealed class Browser : IAsyncDisposable
 {
     private const string Program = "chromium";
 
-    private readonly List<string> _faults = [];
+    private readonly ConcurrentQueue<string> _faults = new();
     private IPlaywright _playwright = null!;
     private IBrowser _chromium = null!;
 
-    /// <summary>Null when it is here.</summary>
     public static string? SkipReason { get; } =
         Programs.Has(Program) ? null : "lacks browser: eng/setup browser brings it";
 
     /// <summary>Errors of the pages' scripts and consoles, and requests to other hosts than the page's own.</summary>
-    public IReadOnlyList<string> Faults
-    {
-        get
-        {
-            lock (_faults)
-                return [.. _faults];
-        }
-    }
+    public IReadOnlyCollection<string> Faults => _faults;
 
     public static async Task<Browser> StartAsync()
     {
@@ -45,9 +37,6 @@ public sealed class Browser : IAsyncDisposable
     }
 
     /// <summary>Opens a page in a browser of its own, without anybody's cookies.</summary>
-    /// <param name="address">With its path.</param>
-    /// <param name="look">Light or dark, and how wide.</param>
-    /// <param name="script">Runs before the page's own.</param>
     public async Task<IPage> OpenAsync(string address, Look? look = null, string? script = null)
     {
         look ??= Look.Desktop;
@@ -61,15 +50,15 @@ public sealed class Browser : IAsyncDisposable
         page.Console += (_, message) =>
         {
             if (message.Type is "error" or "warning")
-                Note($"console: {message.Text}");
+                _faults.Enqueue($"console: {message.Text}");
         };
-        page.PageError += (_, error) => Note($"script: {error}");
+        page.PageError += (_, error) => _faults.Enqueue($"script: {error}");
         var own = new Uri(address).GetLeftPart(UriPartial.Authority);
         page.Request += (_, request) =>
         {
             if (!request.Url.StartsWith(own + "/", StringComparison.Ordinal)
                 && !request.Url.StartsWith("data:", StringComparison.Ordinal))
-                Note($"another host: {request.Url}");
+                _faults.Enqueue($"another host: {request.Url}");
         };
         if (script is not null)
             await page.AddInitScriptAsync(script);
@@ -94,15 +83,8 @@ public sealed class Browser : IAsyncDisposable
         await _chromium.CloseAsync();
         _playwright.Dispose();
     }
-
-    private void Note(string fault)
-    {
-        lock (_faults)
-            _faults.Add(fault);
-    }
 }
 
-/// <summary>How a page is looked at.</summary>
 public sealed record Look(int Width, int Height, bool IsDark)
 {
     public static Look Desktop { get; } = new(1280, 900, false);
@@ -112,6 +94,5 @@ public sealed record Look(int Width, int Height, bool IsDark)
     public Look Dark => this with { IsDark = true };
 }
 
-/// <summary>A fact that needs a whole system and a browser.</summary>
 public sealed class BrowserFactAttribute()
     : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? Browser.SkipReason);

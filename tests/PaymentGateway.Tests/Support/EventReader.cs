@@ -9,7 +9,6 @@ internal sealed class EventReader : IAsyncDisposable
     private EventReader(HttpResponseMessage answer, Stream body) =>
         (_answer, _lines) = (answer, new StreamReader(body));
 
-    /// <summary>Begins to watch; the answer must be events.</summary>
     public static async Task<EventReader> StartAsync(HttpClient client, string path = "ops/events")
     {
         var answer = await client.GetAsync(path, HttpCompletionOption.ResponseHeadersRead);
@@ -28,7 +27,6 @@ internal sealed class EventReader : IAsyncDisposable
         return null;
     }
 
-    /// <summary>Reads events until one is as wanted.</summary>
     public async Task<JsonElement> UntilAsync(Func<JsonElement, bool> isWanted, string what)
     {
         for (var events = 0; events < 20; events++)

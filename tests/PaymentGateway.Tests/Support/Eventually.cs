@@ -19,6 +19,20 @@ public static class Eventually
         }
     }
 
+    /// <summary>Advances a clock, step by step, until the condition holds.</summary>
+    public static Task AdvancesUntilAsync(
+        this FakeTimeProvider clock, Func<bool> condition, TimeSpan step, string what) =>
+        clock.AdvancesUntilAsync(() => Task.FromResult(condition()), step, what);
+
+    public static Task AdvancesUntilAsync(
+        this FakeTimeProvider clock, Func<Task<bool>> condition, TimeSpan step, string what) => HoldsAsync(
+        () =>
+        {
+            clock.Advance(step);
+            return condition();
+        },
+        what);
+
     /// <summary>Whether an instance is ready; it is not while nothing listens there or answers in time.</summary>
     public static async Task<bool> IsReadyAsync(HttpClient instance, string path = "readyz")
     {
@@ -34,7 +48,7 @@ public static class Eventually
     }
 
     /// <summary>
-    /// What a call is answered that is made again while that is 503, as it is where a machine is slow at first.
+    /// The first answer but 503 to a call that is repeated; a slow machine answers 503 at first.
     /// </summary>
     public static async Task<(HttpStatusCode Status, string Body)> AnswersAsync(
         Func<Task<HttpResponseMessage>> callAsync)

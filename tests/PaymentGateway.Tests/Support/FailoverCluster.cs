@@ -6,24 +6,22 @@ namespace PaymentGateway.Tests.Support;
 /// </summary>
 public sealed class FailoverCluster : IAsyncDisposable
 {
-    private readonly ClusterScript _script;
+    private readonly ServerScript _script;
     private readonly string _clients;
     private readonly string _monitorPort;
 
-    private FailoverCluster(ClusterScript script, string clients, string monitorPort)
+    private FailoverCluster(ServerScript script, string clients, string monitorPort)
     {
         _script = script;
         _clients = clients;
         _monitorPort = monitorPort;
     }
 
-    /// <summary>Null when it can be had. Nobody but root has networks to cut.</summary>
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
         ?? (!Environment.IsPrivilegedProcess ? "lacks root: only root may make networks to cut"
             : Programs.Has("pg_autoctl") && File.Exists($"{PostgresServer.Binaries}/../lib/pgautofailover.so") ? null
             : "lacks failover: eng/setup failover brings it");
 
-    /// <summary>Of the gateway: both nodes, over the network.</summary>
     public string ConnectionString =>
         $"Host={_clients}.11:5001,{_clients}.12:5002;Username=gateway;Database=gateway;"
         + "Target Session Attributes=read-write;Timeout=1";
@@ -33,8 +31,8 @@ public sealed class FailoverCluster : IAsyncDisposable
         var number = Environment.ProcessId % 250;
         var clients = $"10.230.{number}";
         var monitorPort = GatewaySystemSettings.FreePort();
-        var script = await ClusterScript.StartAsync(
-            "failover-cluster", PostgresServer.Binaries!, $"10.231.{number}", clients,
+        var script = await ServerScript.StartAsync(
+            ServerScript.PathOf("failover-cluster"), PostgresServer.Binaries!, $"10.231.{number}", clients,
             monitorPort, $"pgha{Environment.ProcessId % 100_000}");
         return new FailoverCluster(script, clients, monitorPort);
     }
@@ -61,7 +59,7 @@ public sealed class FailoverCluster : IAsyncDisposable
     public Task KillNodeAsync(int node) => _script.OrderAsync($"kill-node {node}");
 
     /// <summary>
-    /// Of a node whose standby is cut off: kill -9 of the postmaster, once it has committed outcomes, and of the whole
+    /// A node whose standby is cut off: kill -9 of the postmaster, once it has committed outcomes, and of the whole
     /// node, once it is back and instances have seen them. The standby is back then.
     /// </summary>
     public Task KillAheadAsync(int node) => _script.OrderAsync($"kill-ahead {node}");
@@ -118,5 +116,4 @@ public sealed class FailoverCluster : IAsyncDisposable
         $"Host={_script.Directory};Port={port};Username=postgres;Database={database};Command Timeout=0");
 }
 
-/// <summary>A fact that needs a cluster that fails over.</summary>
 public sealed class FailoverFactAttribute() : NeedsFactAttribute(WholeSystem, FailoverCluster.SkipReason);

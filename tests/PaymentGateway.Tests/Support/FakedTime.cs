@@ -28,7 +28,6 @@ public sealed class FakedTime : IDisposable
         Jump(0);
     }
 
-    /// <summary>Null where libfaketime is not installed.</summary>
     public static string? Library { get; } = Directory.Exists("/usr/lib")
         ? Directory.GetDirectories("/usr/lib", "*-linux-gnu")
             .Select(folder => Path.Combine(folder, "faketime", "libfaketime.so.1")).FirstOrDefault(File.Exists)
@@ -37,7 +36,6 @@ public sealed class FakedTime : IDisposable
     public static string? SkipReason =>
         Library is null ? "lacks libfaketime: eng/setup brings it" : null;
 
-    /// <summary>For a system's variable PG_BIN.</summary>
     public string Binaries => _directory.FullName;
 
     /// <summary>From now on the server's clock is so far from the others'.</summary>
@@ -53,6 +51,5 @@ public sealed class FakedTime : IDisposable
     public void Dispose() => _directory.Delete(recursive: true);
 }
 
-/// <summary>A fact that needs a whole system and libfaketime.</summary>
 public sealed class FakedTimeFactAttribute()
     : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? FakedTime.SkipReason);

@@ -3,7 +3,6 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>Which folders of a program use which, read from its using lines and qualified names.</summary>
 internal static partial class FolderUses
 {
-    /// <summary>The folders that a source names; a comment or a string is no use.</summary>
     public static IEnumerable<string> Of(IEnumerable<string> lines, IReadOnlyCollection<string> folders) => lines
         .Where(line => !line.StartsWith("namespace ", StringComparison.Ordinal))
         .SelectMany(line => Qualified().Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
@@ -17,7 +16,7 @@ internal static partial class FolderUses
         return Text().Replace(code, "");
     }
 
-    // What a property has is none: options.Settling.MaxRate. PaymentGateway.Settling is.
+    // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Settling is one.
     [GeneratedRegex(@"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(?=[.;])")]
     private static partial Regex Qualified();
 

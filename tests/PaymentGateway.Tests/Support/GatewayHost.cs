@@ -19,6 +19,8 @@ internal sealed class GatewayHost : IAsyncDisposable
 
     public string Socket => SocketIn(_directory);
 
+    public string Url => $"http://unix:{Socket}";
+
     public static async Task<GatewayHost> StartAsync(
         TestDatabase database, SimulatedProcessor defaultProcessor, SimulatedProcessor fallbackProcessor,
         TimeProvider clock, params string[] settings)
@@ -44,8 +46,6 @@ internal sealed class GatewayHost : IAsyncDisposable
         await app.StartAsync();
         return new GatewayHost(directory, app);
     }
-
-    public string Url => $"http://unix:{SocketIn(_directory)}";
 
     public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 

@@ -41,14 +41,12 @@ internal sealed class GatewayRig : IAsyncDisposable
         await gateway.DisposeAsync();
     }
 
-    /// <summary>Waits until so many payments are in the ledger of each.</summary>
     public async Task LedgersReachAsync(long byDefault, long byFallback = 0)
     {
-        PaymentsSummary? summary = null;
         await Eventually.HoldsAsync(
             async () =>
             {
-                summary = await Database.SummariseAsync(null, null);
+                var summary = await Database.SummariseAsync(null, null);
                 return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
             },
             $"{byDefault} settled by default and {byFallback} by fallback");
@@ -82,20 +80,12 @@ internal sealed class GatewayRig : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        if (Default is not null)
-        {
-            await Default.ClearFaultsAsync();
-            await Fallback.ClearFaultsAsync();
-        }
-
+        await Default.ClearFaultsAsync();
+        await Fallback.ClearFaultsAsync();
         foreach (var gateway in _gateways)
             await gateway.DisposeAsync();
-        if (Default is not null)
-        {
-            await Default.DisposeAsync();
-            await Fallback.DisposeAsync();
-        }
-
+        await Default.DisposeAsync();
+        await Fallback.DisposeAsync();
         await Database.DisposeAsync();
     }
 }

@@ -41,17 +41,12 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     public GatewaySystemDatabase Database { get; private set; } = null!;
 
-    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
-
-    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
-
-    /// <summary>The relays of a system that was started with them.</summary>
     public GatewaySystemRelays Relays =>
         _relays ?? throw new InvalidOperationException("This system was started without relays.");
 
     public Uri Address => Client.BaseAddress!;
 
-    /// <summary>Of the gateway to PostgreSQL, past a relay.</summary>
+    /// <summary>The gateway's to PostgreSQL, past a relay.</summary>
     public string ConnectionString => _native.ConnectionString;
 
     /// <summary>Starts a system and waits until it takes payments.</summary>
@@ -60,7 +55,7 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     public static Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings) =>
         UpAsync(new GatewaySystem(new NativeSystem(GatewaySystemSettings.Of(settings)), relays: null));
 
-    /// <summary>The same with a relay on each connection of the instances.</summary>
+    /// <summary>Starts a system with a relay on each connection of the instances.</summary>
     public static Task<GatewaySystem> UpWithRelaysAsync(params (string Name, string Value)[] settings)
     {
         NativeSystem? native = null;
@@ -70,24 +65,12 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         return UpAsync(new GatewaySystem(native, relays));
     }
 
-    public async Task StartAsync(params string[] parts)
-    {
-        await _native.StartAsync(parts).WaitAsync(TimeLimit);
-        _pids = _native.Pids();
-    }
+    public Task StartAsync(params string[] parts) => ChangeAsync(_native.StartAsync(parts));
 
-    public async Task StopAsync(params string[] parts)
-    {
-        await _native.StopAsync(parts).WaitAsync(TimeLimit);
-        _pids = _native.Pids();
-    }
+    public Task StopAsync(params string[] parts) => ChangeAsync(_native.StopAsync(parts));
 
     /// <summary>kill -9, and it has terminated on return.</summary>
-    public async Task KillAsync(string part)
-    {
-        await _native.KillAsync(part).WaitAsync(TimeLimit);
-        _pids = _native.Pids();
-    }
+    public Task KillAsync(string part) => ChangeAsync(_native.KillAsync(part));
 
     /// <summary>As after the last start, stop or kill: what ended by itself since still counts.</summary>
     public bool Runs(string part) => _pids.ContainsKey(part);
@@ -109,7 +92,6 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     /// <summary>Starts a stopped instance as a child of the tests, so that its exit code can be seen.</summary>
     public GatewaySystemInstance StartChild(string part) => GatewaySystemInstance.Start(ChildSettings(part));
 
-    /// <summary>What this instance is told by its environment.</summary>
     public Dictionary<string, string?> ChildSettings(string part) => new(_native.EnvironmentOf(part));
 
     /// <summary>
@@ -126,17 +108,13 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         var probes = new LoadLedger();
         foreach (var instance in RunningInstances())
             await LoadDriver.PostAsync(instance, probes);
-        await Eventually.HoldsAsync(IsIdleAsync, "nothing is in flight from the test before");
+        await Eventually.HoldsAsync(this.IsIdleAsync, "nothing is in flight from the test before");
 
         using var purged = await Client.PostAsync("purge-payments", null);
         purged.EnsureSuccessStatusCode();
         await Default.PurgeAsync();
         await Fallback.PurgeAsync();
     }
-
-    /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
-    public async Task<bool> IsIdleAsync() =>
-        await Database.CountUnsettledAsync() == 0 && !await Default.IsBusyAsync() && !await Fallback.IsBusyAsync();
 
     public async ValueTask DisposeAsync()
     {
@@ -169,6 +147,12 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         return system;
     }
 
+    private async Task ChangeAsync(Task change)
+    {
+        await change.WaitAsync(TimeLimit);
+        _pids = _native.Pids();
+    }
+
     private async Task EndAsync()
     {
         await _native.DownAsync().WaitAsync(TimeLimit);
@@ -182,22 +166,13 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     private void Attach()
     {
         _pids = _native.Pids();
-        Client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
-        {
-            BaseAddress = new Uri(_native.Url),
-            Timeout = AnswerLimit,
-        };
-        Api1 = Over(_native.SocketOf(First));
-        Api2 = Over(_native.SocketOf(Second));
+        Client = UnixHttp.Plain(new Uri(_native.Url));
+        Api1 = UnixHttp.To(_native.SocketOf(First));
+        Api2 = UnixHttp.To(_native.SocketOf(Second));
+        foreach (var http in new[] { Client, Api1, Api2 })
+            http.Timeout = AnswerLimit;
         Default = SimulatedProcessor.Attach(new Uri(_native.DefaultUrl));
         Fallback = SimulatedProcessor.Attach(new Uri(_native.FallbackUrl));
         Database = new GatewaySystemDatabase(_native.ConnectionString, () => PidOf(PartNames.Postgres));
-    }
-
-    private static HttpClient Over(string socket)
-    {
-        var client = UnixHttp.To(socket);
-        client.Timeout = AnswerLimit;
-        return client;
     }
 }

@@ -18,7 +18,6 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
 
-    /// <summary>Those among them that an epoch has.</summary>
     public Task<long> CountUnsettledAsync(long epoch) => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
@@ -29,10 +28,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         await connection.ExecuteAsync(sql);
     }
 
-    /// <param name="rows">What follows SELECT count(*) FROM.</param>
     public Task<long> CountAsync(string rows) => NumberAsync($"SELECT count(*) FROM {rows}");
 
-    /// <summary>What a query gives that has one number in one row.</summary>
     public async Task<long> NumberAsync(string sql) =>
         Convert.ToInt64(await ScalarAsync<object>(sql), CultureInfo.InvariantCulture);
 
@@ -53,7 +50,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
             async () =>
             {
                 var (now, count) = await OwnedByAsync(part);
-                // It has a new epoch after a jump of the clock, say: what the old one had does not count for it.
+                // A jump of the clock gives the instance a new epoch; payments of the old one do not count for it.
                 if (now != epoch)
                     (epoch, before) = (now, count);
                 return count >= before + More;
@@ -71,12 +68,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>A lock that purges wait for and nothing else does, until what is given is disposed.</summary>
     public Task<IAsyncDisposable> LockPaymentsAsync() => LockAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-    public async Task<IAsyncDisposable> LockAsync(string sql)
-    {
-        var connection = await OpenAsync();
-        await connection.ExecuteAsync($"BEGIN; {sql}");
-        return connection;
-    }
+    public async Task<IAsyncDisposable> LockAsync(string sql) => await Statements.HoldAsync(_plain, sql);
 
     /// <summary>Stops every process of this server where it stands: it takes connections and never answers.</summary>
     public void Freeze()
@@ -93,10 +85,10 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         _frozen = [];
     }
 
-    /// <summary>What kill -9 of all its processes at once leaves: no checkpoint, no goodbye.</summary>
+    /// <summary>kill -9 of all its processes at once: no checkpoint, and no end of a connection.</summary>
     public async Task CrashAsync()
     {
-        // It forks no more from here on: a server process that is not on the list would live on.
+        // A stopped postmaster forks no more; otherwise a server process that is not on the list would live on.
         Posix.Send(postmaster(), Signal.Stop);
         var processes = ProcessTree.Of(postmaster());
         foreach (var pid in processes)

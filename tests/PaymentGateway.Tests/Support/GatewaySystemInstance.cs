@@ -31,7 +31,6 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         return new GatewaySystemInstance(Process.Start(start)!);
     }
 
-    /// <summary>Sends a signal to a process that these tests have started.</summary>
     public static void Signal(int pid, int signal) => Posix.Send(pid, (Signal)signal);
 
     public void Signal(int signal) => Signal(_process.Id, signal);
@@ -47,7 +46,6 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
             CultureInfo.InvariantCulture);
     }
 
-    /// <summary>The libraries that it has loaded so far, by name.</summary>
     public IReadOnlyList<string> Libraries() => File.ReadLines($"/proc/{_process.Id}/maps")
         .Select(line => Path.GetFileName(line)).Where(name => name.Contains(".so", StringComparison.Ordinal))
         .Distinct().ToList();

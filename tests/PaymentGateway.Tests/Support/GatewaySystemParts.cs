@@ -1,22 +1,15 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a whole system is made of: the published programs, and those that are installed.</summary>
+/// <summary>The parts of a whole system: the published programs, and the installed ones.</summary>
 public static class GatewaySystemParts
 {
     public static string Gateway => GatewaySystemSettings.OfShell.GatewayBinary;
 
     public static string Simulator => GatewaySystemSettings.OfShell.SimulatorBinary;
 
-    /// <summary>Null when everything is here.</summary>
-    public static string? SkipReason { get; } = FindSkipReason();
-
-    private static string? FindSkipReason()
-    {
-        var missing = Missing().ToList();
-        return missing.Count == 0
-            ? null
-            : $"lacks system: {string.Join(", ", missing)} (eng/setup and eng/publish bring them)";
-    }
+    public static string? SkipReason { get; } = Missing().ToList() is { Count: > 0 } missing
+        ? $"lacks system: {string.Join(", ", missing)} (eng/setup and eng/publish bring them)"
+        : null;
 
     private static IEnumerable<string> Missing()
     {
@@ -35,9 +28,7 @@ public static class GatewaySystemParts
     }
 }
 
-/// <summary>A fact that needs a whole system.</summary>
 public sealed class GatewaySystemFactAttribute() : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason);
 
-/// <summary>A theory that needs a whole system.</summary>
 public sealed class GatewaySystemTheoryAttribute()
     : NeedsTheoryAttribute(NeedsFactAttribute.WholeSystem, GatewaySystemParts.SkipReason);

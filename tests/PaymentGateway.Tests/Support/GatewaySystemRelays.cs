@@ -19,7 +19,6 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
             ("RELAY_FALLBACK_URL", UrlOf(Fallback)));
     }
 
-    /// <summary>Those given, with the relays in them.</summary>
     public SystemSettings Settings { get; }
 
     public Relay Database1 { get; }
@@ -29,8 +28,6 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     public Relay Default { get; }
 
     public Relay Fallback { get; }
-
-    public Relay DatabaseOf(string part) => part == GatewaySystem.First ? Database1 : Database2;
 
     public void HealAll()
     {

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>The settings of a system of the tests' own: a run directory and ports that nobody else has.</summary>
 public static class GatewaySystemSettings
 {
-    // What the caller of the tests may have set for a system of their own.
+    // Variables that the caller of the tests may have set for another system.
     private static readonly string[] Foreign =
     [
         "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "LEDGER", "MULTIPLEXING",

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What may happen to a host.</summary>
 public enum HostFault
 {
     NoLedger, // The network to the database is cut.
@@ -14,18 +13,17 @@ public enum HostFault
 /// </summary>
 public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 {
-    /// <summary>How far the wall clock of each host is from the truth, in seconds.</summary>
     public static readonly IReadOnlyDictionary<int, int> Clocks =
         new Dictionary<int, int> { [1] = 2, [2] = -2, [3] = 0 };
 
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
 
-    private readonly ClusterScript _script;
+    private readonly ServerScript _script;
     private readonly string _number;
     private readonly Dictionary<int, HttpClient> _hosts;
     private readonly HashSet<int> _broken = [];
 
-    private HostsCluster(ClusterScript script)
+    private HostsCluster(ServerScript script)
     {
         _script = script;
         // The script takes one that is free.
@@ -43,7 +41,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             () => throw new NotSupportedException("the script has it"));
     }
 
-    /// <summary>Null when it can be had. Nobody but root has networks to cut.</summary>
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
         ?? (!Environment.IsPrivilegedProcess ? "lacks root: only root may make networks to cut"
             : !Programs.Has("ip") ? "lacks ip: eng/setup brings it"
@@ -60,21 +57,15 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 
     public GatewaySystemDatabase Database { get; }
 
-    SimulatedProcessor IComparedSystem.DefaultProcessor => Default;
-
-    SimulatedProcessor IComparedSystem.FallbackProcessor => Fallback;
-
-    /// <param name="settings">Of all three gateways.</param>
     public static async Task<HostsCluster> UpAsync(params (string Name, string Value)[] settings)
     {
-        var cluster = new HostsCluster(await ClusterScript.StartAsync(
-            "hosts-cluster",
-            [
-                Repository.Root, PostgresServer.Binaries!, GatewaySystemParts.Gateway, GatewaySystemParts.Simulator,
-                FakedTime.Library!,
-                .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
-                .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
-            ]));
+        var cluster = new HostsCluster(await ServerScript.StartAsync(
+        [
+            ServerScript.PathOf("hosts-cluster"), Repository.Root, PostgresServer.Binaries!,
+            GatewaySystemParts.Gateway, GatewaySystemParts.Simulator, FakedTime.Library!,
+            .. Clocks.Values.Select(clock => clock.ToString("+0;-0;+0", CultureInfo.InvariantCulture)),
+            .. settings.Select(setting => $"{setting.Name}={setting.Value}"),
+        ]));
         try
         {
             foreach (var http in cluster._hosts.Values.Append(cluster.Client))
@@ -92,9 +83,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 
     public IEnumerable<HttpClient> RunningInstances() =>
         _hosts.Where(host => !_broken.Contains(host.Key)).Select(host => host.Value);
-
-    public async Task<bool> IsIdleAsync() =>
-        await Database.CountUnsettledAsync() == 0 && !await Default.IsBusyAsync() && !await Fallback.IsBusyAsync();
 
     public Task BreakAsync(int host, HostFault fault)
     {
@@ -119,8 +107,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             + (await Fallback.CallersAsync()).GetValueOrDefault(address);
     }
 
-    /// <summary>The same of a host that sends no more: what it has sent is counted, however slow the processors are.
-    /// </summary>
+    /// <summary>The charges of a host that sends no more, once slow processors have received all of them.</summary>
     public async Task<long> CountAllChargesOfAsync(int host)
     {
         var counted = -1L;
@@ -151,14 +138,17 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         await _script.DisposeAsync();
     }
 
-    private static HttpClient To(string url) =>
-        new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = new Uri(url), Timeout = AnswerLimit };
+    private static HttpClient To(string url)
+    {
+        var http = UnixHttp.Plain(new Uri(url));
+        http.Timeout = AnswerLimit;
+        return http;
+    }
 
     [GeneratedRegex(@"Epoch (\d+) was closed by another instance; (\d+) payments are theirs now")]
     private static partial Regex Lost();
 }
 
-/// <summary>A fact that needs hosts with networks and clocks of their own.</summary>
 public sealed class HostsFactAttribute() : NeedsFactAttribute(WholeSystem, HostsCluster.SkipReason);
 
 /// <summary>Counts the answers 503 that a client gets, and those that do not say when to come again.</summary>

@@ -8,7 +8,7 @@ public static class InTime
     // Not a part of what is tested: a stalled instance must not excuse itself.
     private static readonly Lazy<Task<SimulatedProcessor>> Stub = new(() => SimulatedProcessor.StartAsync());
 
-    /// <summary>As below; the reference call goes to an HTTP server of the test's own.</summary>
+    /// <summary>The overload below with a reference call to an HTTP server of the test's own.</summary>
     public static async Task<T> EndsAsync<T>(TimeSpan limit, Task<T> call, string what)
     {
         var stub = await Stub.Value;

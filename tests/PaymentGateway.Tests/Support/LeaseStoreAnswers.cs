@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The store of leases as tests use it.</summary>
 internal static class LeaseStoreAnswers
 {
     /// <summary>The unsettled payments of a page, moved to a new owner; none when nothing was searched.</summary>

@@ -1,16 +1,13 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Count and sum of one processor in the gateway's summary.</summary>
 public sealed record GatewayTotals(long TotalRequests, decimal TotalAmount)
 {
     public bool Covers(GatewayTotals other) =>
         TotalRequests >= other.TotalRequests && TotalAmount >= other.TotalAmount;
 }
 
-/// <summary>The gateway's summary in the contract's format.</summary>
 public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallback)
 {
-    /// <summary>At both processors nothing of the other is missing.</summary>
     public bool Covers(GatewaySummary other) => Default.Covers(other.Default) && Fallback.Covers(other.Fallback);
 
     public static async Task<GatewaySummary> AskAsync(
@@ -20,13 +17,12 @@ public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallbac
         return (await http.GetFromJsonAsync<GatewaySummary>($"payments-summary?{bounds}"))!;
     }
 
-    /// <summary>What both processors say, in the gateway's form.</summary>
+    /// <summary>The summaries of both processors in the gateway's form.</summary>
     public static async Task<GatewaySummary> OfProcessorsAsync(
         SimulatedProcessor atDefault, SimulatedProcessor atFallback,
         DateTimeOffset? from = null, DateTimeOffset? to = null) => new(
         Totals(await atDefault.SummariseAsync(from, to)), Totals(await atFallback.SummariseAsync(from, to)));
 
-    /// <summary>What a processor's summary is in the gateway's.</summary>
     public static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
 
     private static string Bound(string name, DateTimeOffset? time) => time is { } bound
@@ -35,9 +31,6 @@ public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallbac
 }
 
 /// <summary>The contract's audit: gateway and both processors, asked at one moment about one window.</summary>
-/// <param name="Gateway">What the gateway said.</param>
-/// <param name="Default">What the default processor said.</param>
-/// <param name="Fallback">What the fallback processor said.</param>
 public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, GatewayTotals Fallback)
 {
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);

@@ -4,13 +4,12 @@ namespace PaymentGateway.Tests.Support;
 /// Compares every single payment of a load: what clients were told, what the gateway's ledger holds, and what both
 /// processors have stored.
 /// </summary>
-public static class LedgerCheck
+internal static class LedgerCheck
 {
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     /// <summary>Waits until everything acknowledged is settled, and fails with every difference that is left.</summary>
-    /// <returns>How long it took to drain.</returns>
     public static async Task<TimeSpan> AgreesAsync(IComparedSystem system, LoadLedger ledger, TimeSpan? within = null)
     {
         var waited = Stopwatch.StartNew();
@@ -28,12 +27,11 @@ public static class LedgerCheck
         return took;
     }
 
-    /// <summary>All differences in words, none when the ledgers agree.</summary>
     public static async Task<List<string>> CompareAsync(IComparedSystem system, LoadLedger ledger)
     {
         var settlements = await system.Database.SettlementsAsync();
-        var byDefault = await system.DefaultProcessor.PaymentsAsync();
-        var byFallback = await system.FallbackProcessor.PaymentsAsync();
+        var byDefault = await system.Default.PaymentsAsync();
+        var byFallback = await system.Fallback.PaymentsAsync();
 
         var comparison = new LedgerComparison(ledger, settlements, byDefault.Values, byFallback.Values);
         var differences = comparison.Differences().Select(difference => $"{difference}").ToList();
@@ -41,22 +39,25 @@ public static class LedgerCheck
         return differences;
     }
 
+    /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
+    public static async Task<bool> IsIdleAsync(this IComparedSystem system) =>
+        await system.Database.CountUnsettledAsync() == 0
+        && !await system.Default.IsBusyAsync() && !await system.Fallback.IsBusyAsync();
+
     public static async Task<bool> IsDrainedAsync(IComparedSystem system, LoadLedger ledger) =>
         await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
 
     private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)
     {
-        var expected = await GatewaySummary.OfProcessorsAsync(system.DefaultProcessor, system.FallbackProcessor);
+        var expected = await GatewaySummary.OfProcessorsAsync(system.Default, system.Fallback);
         foreach (var instance in system.RunningInstances())
             if (await GatewaySummary.AskAsync(instance) is var summary && summary != expected)
                 differences.Add($"the summary says {summary}, the processors {expected}");
     }
 }
 
-/// <summary>What a test asks of a load as a whole.</summary>
 public static class LoadLedgerAsserts
 {
-    /// <summary>Fails unless every payment was acknowledged at the first attempt.</summary>
     public static void NoClientSawAnError(this LoadLedger ledger)
     {
         var others = ledger.Entries
@@ -68,17 +69,13 @@ public static class LoadLedgerAsserts
 }
 
 /// <summary>A running system as a comparison of every payment asks it.</summary>
-public interface IComparedSystem
+internal interface IComparedSystem
 {
     GatewaySystemDatabase Database { get; }
 
-    SimulatedProcessor DefaultProcessor { get; }
+    SimulatedProcessor Default { get; }
 
-    SimulatedProcessor FallbackProcessor { get; }
+    SimulatedProcessor Fallback { get; }
 
-    /// <summary>The HTTP clients of the instances that run and can answer.</summary>
     IEnumerable<HttpClient> RunningInstances();
-
-    /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
-    Task<bool> IsIdleAsync();
 }

@@ -8,7 +8,7 @@ internal sealed class LogLines<T> : ILogger<T>
 
     public IReadOnlyCollection<string> Lines => _lines;
 
-    /// <summary>What a log has where nobody has changed its level: Information and above.</summary>
+    /// <summary>Lines at Information or above, the default level.</summary>
     public IReadOnlyCollection<string> Shown => _shown;
 
     public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;

@@ -5,8 +5,6 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>`make run` in a process group of its own, as a terminal has it, beside everything else that runs.</summary>
 public sealed class MakeRun : IAsyncDisposable
 {
-    private const int Interrupt = 2;
-
     private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(90);
     private static readonly string[] Ports = ["PORT", "DEFAULT_PORT", "FALLBACK_PORT", "ADMIN_PORT"];
 
@@ -31,8 +29,6 @@ public sealed class MakeRun : IAsyncDisposable
         _errors = _make.StandardError.ReadToEndAsync();
     }
 
-    /// <param name="settings">Variables of `make help` or of the gateway.</param>
-    /// <param name="before">Sees the ports before anything is started.</param>
     public static MakeRun Start(
         IEnumerable<(string Name, string Value)> settings, Action<SystemSettings>? before = null)
     {
@@ -42,7 +38,6 @@ public sealed class MakeRun : IAsyncDisposable
         return new MakeRun(own);
     }
 
-    /// <summary>Waits until it says that it is ready.</summary>
     public async Task IsReadyAsync()
     {
         var waited = Stopwatch.StartNew();
@@ -61,13 +56,12 @@ public sealed class MakeRun : IAsyncDisposable
 
     public Uri Address => new(_native.Url);
 
-    public void Kill(string part) => GatewaySystemInstance.Signal(
-        _native.PidOf(part)!.Value, GatewaySystemInstance.Kill);
+    public void Kill(string part) => Posix.Send(_native.PidOf(part)!.Value, Signal.Kill);
 
     /// <summary>Ctrl-C: the terminal tells the whole group.</summary>
-    public void PressControlC() => GatewaySystemInstance.Signal(-_make.Id, Interrupt);
+    public void PressControlC() => Posix.Send(-_make.Id, Signal.Interrupt);
 
-    /// <returns>What it said is wrong, line by line: make's own line is the last one.</returns>
+    /// <returns>The lines on standard error; make's own line is the last one.</returns>
     public async Task<string[]> EndAsync()
     {
         await _make.WaitForExitAsync().WaitAsync(TimeLimit);
@@ -95,13 +89,12 @@ public sealed class MakeRun : IAsyncDisposable
         }
 
         _make.Dispose();
-        // What a run that is broken has left behind.
+        // A broken run leaves processes and a directory behind.
         await _native.DownAsync();
         if (Directory.Exists(_native.RunDirectory))
             Directory.Delete(_native.RunDirectory, recursive: true);
     }
 
-    /// <summary>A port, known before anything is there.</summary>
     public static int PortOf(SystemSettings settings, string variable) => int.Parse(settings[variable]!, null);
 
     private Process Start(string program, params string[] arguments)

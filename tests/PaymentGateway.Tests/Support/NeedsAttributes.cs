@@ -18,7 +18,6 @@ public abstract class NeedsFactAttribute : FactAttribute, ITraitAttribute
     public string Needs { get; }
 }
 
-/// <summary>The same for a theory.</summary>
 [TraitDiscoverer("PaymentGateway.Tests.Support.NeedsDiscoverer", "PaymentGateway.Tests")]
 public abstract class NeedsTheoryAttribute : TheoryAttribute, ITraitAttribute
 {

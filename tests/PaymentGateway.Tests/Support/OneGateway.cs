@@ -10,6 +10,27 @@ public abstract class OwnDatabase : IAsyncLifetime
     public virtual Task DisposeAsync() => Database.DisposeAsync();
 }
 
+/// <summary>Tests of parts of one instance, on a clock that the test advances.</summary>
+/// <param name="settings">As in <c>("Gateway:Settling:Linger", "0s")</c>.</param>
+public abstract class OneInstance(params (string Key, string? Value)[] settings) : OwnDatabase
+{
+    private protected WatchedClock Clock { get; } = new();
+
+    private protected Stages Stages { get; private set; } = null!;
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        Stages = Stages.Build(Database.ConnectionString, Clock, urls: null, settings);
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await Stages.DisposeAsync();
+        await base.DisposeAsync();
+    }
+}
+
 /// <summary>Tests that start gateways: each has a database and both processors anew.</summary>
 public abstract class OwnRig : IAsyncLifetime
 {
@@ -17,7 +38,7 @@ public abstract class OwnRig : IAsyncLifetime
 
     public virtual async Task InitializeAsync() => Rig = await GatewayRig.StartAsync(NewDatabase());
 
-    public async Task DisposeAsync() => await Rig.DisposeAsync();
+    public virtual async Task DisposeAsync() => await Rig.DisposeAsync();
 
     private protected virtual TestDatabase NewDatabase() => new();
 }
@@ -44,11 +65,38 @@ public abstract class OneSimulator(decimal feePerTransaction = 0.05m) : IAsyncLi
 
     private protected WatchedClock Clock { get; } = new();
 
-    /// <summary>The real one where the clock is the client's alone.</summary>
     private protected virtual TimeProvider SimulatorClock => Clock;
 
     public virtual async Task InitializeAsync() =>
         Simulator = await SimulatedProcessor.StartAsync(SimulatorClock, feePerTransaction);
 
     public virtual async Task DisposeAsync() => await Simulator.DisposeAsync();
+}
+
+/// <summary>
+/// Tests of the lanes to one processor. The clock is the gateway's alone, so that a slow machine makes no answer late.
+/// </summary>
+public abstract class OneLane : OneSimulator
+{
+    private protected static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
+
+    private protected Stages Lanes { get; private set; } = null!;
+
+    private protected override TimeProvider SimulatorClock => TimeProvider.System;
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        Lanes = NewLanes(Simulator.BaseAddress);
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await Lanes.DisposeAsync();
+        await base.DisposeAsync();
+    }
+
+    private protected Stages NewLanes(Uri defaultUrl, string connectTimeout = "60s") => Stages.BuildLanes(
+        defaultUrl, Simulator.BaseAddress, Clock, ("Gateway:Settling:CallTimeout", $"{CallTimeout.TotalSeconds}s"),
+        ("Gateway:Settling:ConnectTimeout", connectTimeout));
 }

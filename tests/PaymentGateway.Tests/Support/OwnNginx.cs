@@ -16,10 +16,8 @@ internal sealed class OwnNginx : IAsyncDisposable
     {
     }
 
-    /// <summary>Beside nginx.conf.</summary>
     public string Folder => _folder.FullName;
 
-    /// <summary>Where clients come.</summary>
     public int Port { get; } = int.Parse(GatewaySystemSettings.FreePort(), CultureInfo.InvariantCulture);
 
     /// <summary>The folder, without a file and without a process.</summary>
@@ -30,7 +28,7 @@ internal sealed class OwnNginx : IAsyncDisposable
         Path.Combine(_folder.CreateSubdirectory("sockets").FullName, $"{instance}.sock");
 
     /// <summary>Puts a file of nginx/ beside nginx.conf.</summary>
-    /// <param name="changes">What is replaced; it must be there.</param>
+    /// <param name="changes">Old texts, which must be in the file, and new ones.</param>
     public void Write(string file, params (string Old, string New)[] changes) => Write(file, file, changes);
 
     /// <summary>Starts it, once all files are written, with the upstreams of one machine.</summary>
@@ -48,7 +46,7 @@ internal sealed class OwnNginx : IAsyncDisposable
             "nginx",
             [
                 "-p", Folder + "/", "-c", "nginx.conf", "-e", "stderr",
-                // Else its worker may not enter the folder of whoever runs the tests as root.
+                // Otherwise its worker may not enter a folder of root, who may run the tests.
                 "-g", "daemon off; user root;",
             ])
         {
@@ -62,7 +60,7 @@ internal sealed class OwnNginx : IAsyncDisposable
         if (_process is not null)
         {
             // TERM, so that its worker ends too.
-            GatewaySystemInstance.Signal(_process.Id, GatewaySystemInstance.Terminate);
+            Posix.Send(_process.Id, Signal.Terminate);
             await _process.WaitForExitAsync().WaitAsync(Limit);
             _process.Dispose();
         }

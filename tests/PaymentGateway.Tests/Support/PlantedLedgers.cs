@@ -1,8 +1,5 @@
-using NpgsqlTypes;
-
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a ledger says of a planted payment that it has settled.</summary>
 internal sealed record PlantedSettlement(Processor Processor, long Cents, DateTime RequestedAt);
 
 /// <summary>
@@ -25,14 +22,12 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     /// <summary>The difference that each payment was planted with: id, and its kind as the gateway names it.</summary>
     public Dictionary<Guid, string> Kinds { get; } = [];
 
-    /// <summary>How many payments processors hold that the ledger has not, and their cents.</summary>
     public (int Payments, long Cents) Unknown { get; private set; }
 
     public DateTime Last => _next;
 
     public IEnumerable<(Guid Id, long Cents)> Payments => _payments.Select(payment => (payment.Id, payment.Cents));
 
-    /// <summary>Notes the payments as acknowledged ones of a load.</summary>
     public void NoteIn(LoadLedger ledger)
     {
         foreach (var payment in _payments)
@@ -53,21 +48,17 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
         }
     }
 
-    /// <summary>Settled in the ledger, and held by nobody.</summary>
     public void Absent(Processor processor) => Plant("absent", processor);
 
-    /// <summary>Held, and not settled in the ledger.</summary>
     public Guid Unrecorded(Processor processor) => Plant("unrecorded", null, (processor, 0, default));
 
     /// <summary>Settled at one processor in the ledger, and held by the other one some time later.</summary>
     public void Misplaced(Processor settled) =>
         Plant("misplaced", settled, (Other(settled), 0, TimeSpan.FromSeconds(1.5)));
 
-    /// <summary>Settled at one processor, and held by both.</summary>
     public void ChargedTwice(Processor settled) =>
         Plant("charged_twice", settled, (settled, 0, default), (Other(settled), 0, TimeSpan.FromSeconds(1)));
 
-    /// <summary>Held with another amount.</summary>
     public void Amount(Processor processor) => Plant("amount", processor, (processor, 1, default));
 
     /// <summary>Held with another requestedAt, in another part of the window.</summary>
@@ -75,8 +66,6 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
         Plant("requested_at", processor, (processor, 0, TimeSpan.FromSeconds(3) + TimeSpan.FromTicks(10)));
 
     /// <summary>Held, and nothing of it in the ledger; less than any other, so that it can be none of them.</summary>
-    /// <param name="processor">Who holds it.</param>
-    /// <param name="cents">Another amount.</param>
     /// <param name="atLast">At the time of the payment before.</param>
     public void NotInLedger(Processor processor, long? cents = null, bool atLast = false)
     {
@@ -96,52 +85,40 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
         var epoch = await connection.ScalarAsync<int>(
             "INSERT INTO leases (instance, expires_at, closed_at, adopted_at) "
             + "VALUES ('planted', '-infinity', now(), now()) RETURNING epoch");
-        await CopyAsync(connection, "payments (correlation_id, amount_cents, accepted_at, owner_epoch)",
-            _payments, async (row, payment) =>
-            {
-                await row.WriteAsync(payment.Id, NpgsqlDbType.Uuid);
-                await row.WriteAsync(payment.Cents, NpgsqlDbType.Bigint);
-                await row.WriteAsync(payment.AcceptedAt, NpgsqlDbType.TimestampTz);
-                await row.WriteAsync(epoch, NpgsqlDbType.Integer);
-            });
-        await CopyAsync(connection, "settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)",
-            _payments.Where(payment => payment.Settled is not null), async (row, payment) =>
-            {
-                await row.WriteAsync(payment.Id, NpgsqlDbType.Uuid);
-                await row.WriteAsync(payment.AcceptedAt, NpgsqlDbType.TimestampTz);
-                await row.WriteAsync((short)payment.Settled!.Processor, NpgsqlDbType.Smallint);
-                await row.WriteAsync(payment.Settled.Cents, NpgsqlDbType.Bigint);
-                await row.WriteAsync(payment.Settled.RequestedAt, NpgsqlDbType.TimestampTz);
-            });
-        await using var totals = new NpgsqlCommand(
+        await connection.ExecuteAsync(
+            """
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            SELECT *, @epoch FROM unnest(@ids, @cents, @accepted)
+            """,
+            ("epoch", epoch), ("ids", _payments.Select(payment => payment.Id).ToArray()),
+            ("cents", _payments.Select(payment => payment.Cents).ToArray()),
+            ("accepted", _payments.Select(payment => payment.AcceptedAt).ToArray()));
+        var settled = _payments.FindAll(payment => payment.Settled is not null);
+        await connection.ExecuteAsync(
+            """
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
+            SELECT * FROM unnest(@ids, @accepted, @processors, @cents, @requested)
+            """,
+            ("ids", settled.Select(payment => payment.Id).ToArray()),
+            ("accepted", settled.Select(payment => payment.AcceptedAt).ToArray()),
+            ("processors", settled.Select(payment => (short)payment.Settled!.Processor).ToArray()),
+            ("cents", settled.Select(payment => payment.Settled!.Cents).ToArray()),
+            ("requested", settled.Select(payment => payment.Settled!.RequestedAt).ToArray()));
+        await connection.ExecuteAsync(
             """
             INSERT INTO settlement_totals (width_seconds, bucket, processor, epoch, requests, amount_cents)
             SELECT width_seconds, date_bin(width, requested_at, 'epoch'), processor, @epoch, count(*), sum(amount_cents)
             FROM settlements,
                  (VALUES (5, interval '5 seconds'), (3600, interval '1 hour')) AS widths (width_seconds, width)
             GROUP BY 1, 2, 3
-            """, connection);
-        totals.Parameters.AddWithValue("epoch", epoch);
-        await totals.ExecuteNonQueryAsync();
+            """,
+            ("epoch", epoch));
         await atDefault.PlantAsync(_held[Processor.Default]);
         await atFallback.PlantAsync(_held[Processor.Fallback]);
     }
 
     private static Processor Other(Processor processor) =>
         processor == Processor.Default ? Processor.Fallback : Processor.Default;
-
-    private static async Task CopyAsync<T>(
-        NpgsqlConnection connection, string table, IEnumerable<T> rows, Func<NpgsqlBinaryImporter, T, Task> write)
-    {
-        await using var copy = await connection.BeginBinaryImportAsync($"COPY {table} FROM STDIN (FORMAT BINARY)");
-        foreach (var row in rows)
-        {
-            await copy.StartRowAsync();
-            await write(copy, row);
-        }
-
-        await copy.CompleteAsync();
-    }
 
     // Whole microseconds, so that a bound of a millisecond is hit now and then.
     private (Guid Id, long Cents, DateTime RequestedAt) Next(string? kind = null)

@@ -36,28 +36,21 @@ public sealed class PostgresServer : IAsyncDisposable
         }
         cat "$conf" >"$dir/data/postgresql.conf"
         [ -z "$more" ] || cat "$more" >"$dir/data/durable.conf"
-        start
         echo "$dir"
-        echo "$server"
         while read -r order; do
           case $order in start) start; echo "$server" ;; stop) stop INT; echo 0 ;; crash) stop QUIT; echo 0 ;; esac
         done
         """;
 
-    /// <summary>What every connection string of the tests says besides.</summary>
     public const string Pool =
         "Maximum Pool Size=10;Max Auto Prepare=32;Auto Prepare Min Usages=2;No Reset On Close=true";
 
     private static readonly Lazy<Task<PostgresServer>> OfThisRun = new(() => StartAsync());
     private static readonly Lazy<Task<PostgresServer>> DurableOfThisRun = new(() => StartAsync(durable: true));
 
-    private readonly Process _watcher;
+    private readonly ServerScript _script;
 
-    private PostgresServer(Process watcher, string directory)
-    {
-        _watcher = watcher;
-        Directory = directory;
-    }
+    private PostgresServer(ServerScript script) => _script = script;
 
     /// <summary>The one for all classes that do not hurt it; it ends with the test run.</summary>
     public static Task<PostgresServer> Shared => OfThisRun.Value;
@@ -69,7 +62,7 @@ public sealed class PostgresServer : IAsyncDisposable
 
     public static string? SkipReason => IsInstalled ? null : "lacks postgres: eng/setup brings it";
 
-    public string Directory { get; }
+    public string Directory => _script.Directory;
 
     private int ProcessId { get; set; }
 
@@ -78,29 +71,13 @@ public sealed class PostgresServer : IAsyncDisposable
     public string ConnectionString(string database) =>
         $"Host={Directory};Username=postgres;Database={database};{Pool}";
 
-    /// <param name="durable">With the durable profile's settings.</param>
     /// <param name="listen">An address for TCP beside the socket, at PostgreSQL's own port.</param>
     public static async Task<PostgresServer> StartAsync(bool durable = false, string listen = "")
     {
-        var bash = new ProcessStartInfo("bash")
-        {
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        string[] arguments =
-        [
+        var server = new PostgresServer(await ServerScript.StartAsync(
             "-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf"),
-            durable ? Repository.PathOf("postgres", "durable.conf") : "", listen,
-        ];
-        foreach (var argument in arguments)
-            bash.ArgumentList.Add(argument);
-        var watcher = Process.Start(bash)!;
-        if (await watcher.StandardOutput.ReadLineAsync() is not { } directory)
-            throw new InvalidOperationException(await watcher.StandardError.ReadToEndAsync());
-
-        var server = new PostgresServer(watcher, directory);
-        await server.ReadProcessIdAsync();
+            durable ? Repository.PathOf("postgres", "durable.conf") : "", listen));
+        await server.StartAgainAsync();
         return server;
     }
 
@@ -111,23 +88,15 @@ public sealed class PostgresServer : IAsyncDisposable
     }
 
     /// <summary>Stops it as an operator would; connections end.</summary>
-    public async Task StopAsync()
-    {
-        await _watcher.StandardInput.WriteLineAsync("stop");
-        await _watcher.StandardOutput.ReadLineAsync();
-    }
+    public Task StopAsync() => _script.OrderAsync("stop");
 
     /// <summary>Ends it at once, without a word: what only its memory has is lost.</summary>
-    public async Task CrashAsync()
-    {
-        await _watcher.StandardInput.WriteLineAsync("crash");
-        await _watcher.StandardOutput.ReadLineAsync();
-    }
+    public Task CrashAsync() => _script.OrderAsync("crash");
 
     public async Task StartAgainAsync()
     {
-        await _watcher.StandardInput.WriteLineAsync("start");
-        await ReadProcessIdAsync();
+        ProcessId = int.Parse(await _script.OrderAsync("start"), CultureInfo.InvariantCulture);
+        await Eventually.HoldsAsync(AnswersAsync, "PostgreSQL answers");
     }
 
     /// <summary>The server and its backends are frozen: connections stay, nothing answers.</summary>
@@ -140,18 +109,7 @@ public sealed class PostgresServer : IAsyncDisposable
 
     public static void Thaw(int backend) => Assert.True(Posix.Send(backend, Signal.Continue));
 
-    public async ValueTask DisposeAsync()
-    {
-        _watcher.StandardInput.Close();
-        await _watcher.WaitForExitAsync();
-        _watcher.Dispose();
-    }
-
-    private async Task ReadProcessIdAsync()
-    {
-        ProcessId = int.Parse((await _watcher.StandardOutput.ReadLineAsync())!, CultureInfo.InvariantCulture);
-        await Eventually.HoldsAsync(AnswersAsync, "PostgreSQL answers");
-    }
+    public ValueTask DisposeAsync() => _script.DisposeAsync();
 
     private async Task<bool> AnswersAsync()
     {
@@ -174,9 +132,7 @@ public sealed class PostgresServer : IAsyncDisposable
     }
 }
 
-/// <summary>A fact that needs PostgreSQL.</summary>
 public sealed class PostgresFactAttribute() : NeedsFactAttribute(Postgres, PostgresServer.SkipReason);
 
-/// <summary>A theory that needs PostgreSQL.</summary>
 public sealed class PostgresTheoryAttribute()
     : NeedsTheoryAttribute(NeedsFactAttribute.Postgres, PostgresServer.SkipReason);

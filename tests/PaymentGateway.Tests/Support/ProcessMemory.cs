@@ -1,9 +1,8 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a process has in memory, as the kernel counts it.</summary>
 public static class ProcessMemory
 {
-    /// <summary>Its proportional set: what it holds alone, and its share of what it holds with others.</summary>
+    /// <summary>The proportional set: private pages, and the process's share of shared ones.</summary>
     public static long PssBytes(int pid)
     {
         var line = File.ReadLines($"/proc/{pid}/smaps_rollup")
@@ -12,7 +11,7 @@ public static class ProcessMemory
             * 1024;
     }
 
-    /// <summary>The same of a process and those that it has forked, as PostgreSQL and nginx do.</summary>
+    /// <summary>The sum over a process and its children; PostgreSQL and nginx fork.</summary>
     public static long PssWithForkedBytes(int pid) =>
         PssBytes(pid) + ProcessTree.ChildrenOf(pid).Sum(PssOrNothingBytes);
 

@@ -12,8 +12,8 @@ public sealed class ProcessorFront : IAsyncDisposable
 {
     private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
     private readonly Socket _filler = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-    private readonly List<Socket> _accepted = [];
-    private readonly StringBuilder _heard = new();
+    private readonly ConcurrentQueue<Socket> _accepted = new();
+    private readonly ConcurrentQueue<string> _heard = new();
     private readonly Uri _processor;
     private readonly X509Certificate2? _certificate;
     private int _silent;
@@ -27,27 +27,11 @@ public sealed class ProcessorFront : IAsyncDisposable
 
     public Uri BaseAddress => new($"{(_certificate is null ? "http" : "https")}://127.0.0.1:{Port}");
 
-    public int Connections
-    {
-        get
-        {
-            lock (_accepted)
-                return _accepted.Count;
-        }
-    }
+    public int Connections => _accepted.Count;
 
-    /// <summary>How many of them the client has closed without a byte.</summary>
     public int Silent => Volatile.Read(ref _silent);
 
-    /// <summary>Everything that came in, deciphered.</summary>
-    public string Heard
-    {
-        get
-        {
-            lock (_heard)
-                return _heard.ToString();
-        }
-    }
+    public string Heard => string.Concat(_heard);
 
     private int Port => ((IPEndPoint)_listener.LocalEndPoint!).Port;
 
@@ -58,7 +42,7 @@ public sealed class ProcessorFront : IAsyncDisposable
         return front;
     }
 
-    /// <summary>Who connects has to wait until it opens.</summary>
+    /// <summary>A front that leaves all connections unmade until it opens.</summary>
     public static async Task<ProcessorFront> FullAsync(Uri processor)
     {
         // A listener whose backlog is full answers no further connection.
@@ -73,8 +57,8 @@ public sealed class ProcessorFront : IAsyncDisposable
     /// <summary>Ends all connections that are open, as a processor does with idle ones.</summary>
     public void HangUp()
     {
-        lock (_accepted)
-            _accepted.ForEach(socket => socket.Shutdown(SocketShutdown.Send));
+        foreach (var socket in _accepted)
+            socket.Shutdown(SocketShutdown.Send);
     }
 
     public bool HasClient(TcpState state) => IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpConnections()
@@ -84,8 +68,8 @@ public sealed class ProcessorFront : IAsyncDisposable
     {
         _listener.Dispose();
         _filler.Dispose();
-        lock (_accepted)
-            _accepted.ForEach(socket => socket.Dispose());
+        foreach (var socket in _accepted)
+            socket.Dispose();
         return ValueTask.CompletedTask;
     }
 
@@ -101,8 +85,7 @@ public sealed class ProcessorFront : IAsyncDisposable
                     continue;
                 }
 
-                lock (_accepted)
-                    _accepted.Add(socket);
+                _accepted.Enqueue(socket);
                 _ = RelayAsync(socket);
             }
         }
@@ -126,8 +109,7 @@ public sealed class ProcessorFront : IAsyncDisposable
                 Interlocked.Increment(ref _silent);
             for (; length > 0; length = await client.ReadAsync(buffer))
             {
-                lock (_heard)
-                    _heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+                _heard.Enqueue(Encoding.Latin1.GetString(buffer, 0, length));
                 await upstream.GetStream().WriteAsync(buffer.AsMemory(0, length));
             }
 

@@ -5,13 +5,11 @@ internal static class Prometheus
 {
     private static readonly string[] Programs = ["prometheus", "promtool"];
 
-    /// <summary>Null when it is here.</summary>
     public static string? SkipReason { get; } =
         Array.TrueForAll(Programs, PaymentGateway.Tools.Programs.Has)
             ? null
             : "lacks prometheus: eng/setup brings it";
 
-    /// <summary>Runs promtool, which must find nothing to say.</summary>
     public static async Task CheckAsync(string[] arguments, string? input = null)
     {
         var checkedBy = await Shell.RunAsync(["promtool", .. arguments], input: input);
@@ -29,10 +27,8 @@ internal static class Prometheus
             sample => double.Parse(sample.Line[(sample.End + 1)..], CultureInfo.InvariantCulture));
 }
 
-/// <summary>A fact that needs a Prometheus, and PostgreSQL.</summary>
 public sealed class PrometheusFactAttribute()
     : NeedsFactAttribute(Postgres, PostgresServer.SkipReason ?? Prometheus.SkipReason);
 
-/// <summary>A fact that needs a Prometheus and a whole system.</summary>
 public sealed class PrometheusSystemFactAttribute()
     : NeedsFactAttribute(WholeSystem, GatewaySystemParts.SkipReason ?? Prometheus.SkipReason);

@@ -12,15 +12,12 @@ internal sealed class PrometheusServer : IAsyncDisposable
         foreach (var file in Directory.GetFiles(Repository.PathOf("ops", "prometheus"), "*.yml"))
             File.WriteAllText(
                 Path.Combine(_directory.FullName, Path.GetFileName(file)),
-                // Nobody waits a quarter of a minute for a sample here.
+                // A test does not wait 15 s for a sample.
                 File.ReadAllText(file).Replace("127.0.0.1:9101", $"127.0.0.1:{adminPort}", StringComparison.Ordinal)
                     .Replace("127.0.0.1:9102", $"127.0.0.1:{adminPort + 1}", StringComparison.Ordinal)
                     .Replace("_interval: 15s", "_interval: 1s", StringComparison.Ordinal)
                     .Replace("scrape_timeout: 5s", "scrape_timeout: 1s", StringComparison.Ordinal));
-        _http = new HttpClient(new SocketsHttpHandler { UseProxy = false })
-        {
-            BaseAddress = new Uri($"http://127.0.0.1:{port}"),
-        };
+        _http = UnixHttp.Plain(new Uri($"http://127.0.0.1:{port}"));
         _process = Process.Start(new ProcessStartInfo("prometheus",
         [
             "--config.file=prometheus.yml", $"--storage.tsdb.path={Path.Combine(_directory.FullName, "data")}",
@@ -31,7 +28,6 @@ internal sealed class PrometheusServer : IAsyncDisposable
         })!;
     }
 
-    /// <summary>Starts one that scrapes the instances at this port and the next one.</summary>
     public static async Task<PrometheusServer> StartAsync(int adminPort)
     {
         var server = new PrometheusServer(adminPort, GatewaySystemSettings.FreePort());
@@ -39,7 +35,6 @@ internal sealed class PrometheusServer : IAsyncDisposable
         return server;
     }
 
-    /// <returns>The labels and the value of each series.</returns>
     public async Task<List<(Dictionary<string, string> Labels, string Value)>> QueryAsync(string expression)
     {
         using var answer = await _http.GetAsync($"api/v1/query?query={Uri.EscapeDataString(expression)}");
@@ -62,17 +57,9 @@ internal sealed class PrometheusServer : IAsyncDisposable
         _directory.Delete(recursive: true);
     }
 
-    private async Task<bool> IsReadyAsync()
+    private Task<bool> IsReadyAsync()
     {
         Assert.False(_process.HasExited, "Prometheus has ended.");
-        try
-        {
-            using var answer = await _http.GetAsync("-/ready");
-            return answer.IsSuccessStatusCode;
-        }
-        catch (HttpRequestException)
-        {
-            return false;
-        }
+        return Eventually.IsReadyAsync(_http, "-/ready");
     }
 }

@@ -1,7 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What came back over a raw connection until the server closed it.</summary>
-/// <param name="Statuses">One for each answer.</param>
+/// <summary>All answers on a raw connection until the server closed it.</summary>
 public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
 {
     public override string ToString() => Statuses.Count == 0 ? "closed" : $"{string.Join(", ", Statuses)}, closed";
@@ -11,7 +10,7 @@ public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
 public sealed partial class RawConnection : IDisposable
 {
     private readonly Socket _socket;
-    private readonly StringBuilder _heard = new();
+    private readonly ConcurrentQueue<string> _heard = new();
 
     private RawConnection(Socket socket) => _socket = socket;
 
@@ -20,9 +19,8 @@ public sealed partial class RawConnection : IDisposable
         StatusLine().Matches(Heard()).Select(line => int.Parse(line.Groups[1].ValueSpan, null)).ToList();
 
     /// <summary>As clients come.</summary>
-    public static Task<RawConnection> ToNginxAsync(GatewaySystem system) => OpenAsync(
-        new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true },
-        new IPEndPoint(IPAddress.Loopback, system.Address.Port));
+    public static Task<RawConnection> ToNginxAsync(GatewaySystem system) =>
+        FromAsync(IPAddress.Loopback, system.Address.Port);
 
     /// <summary>From one of this machine's addresses to a port of it.</summary>
     public static Task<RawConnection> FromAsync(IPAddress address, int port)
@@ -40,7 +38,6 @@ public sealed partial class RawConnection : IDisposable
     public async Task SendAsync(string text) => await _socket.SendAsync(Encoding.Latin1.GetBytes(text));
 
     /// <summary>Sends a piece, waits for the pace, and so on, until the pieces or the connection end.</summary>
-    /// <returns>What the server had said when it closed the connection.</returns>
     public async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces, TimeSpan pace, TimeSpan within)
     {
         var end = ReadToEndAsync(within);
@@ -55,13 +52,12 @@ public sealed partial class RawConnection : IDisposable
         }
         catch (SocketException)
         {
-            // It was closed under our hands, which is what the reader reports.
+            // The server closed the connection meanwhile, and the reader reports that.
         }
 
         return await end;
     }
 
-    /// <summary>Hears everything until the server closes.</summary>
     /// <exception cref="TimeoutException">It did not close in time.</exception>
     public async Task<RawAnswers> ReadToEndAsync(TimeSpan within)
     {
@@ -70,8 +66,7 @@ public sealed partial class RawConnection : IDisposable
         try
         {
             while (await _socket.ReceiveAsync(buffer, limit.Token) is > 0 and var length)
-                lock (_heard)
-                    _heard.Append(Encoding.Latin1.GetString(buffer, 0, length));
+                _heard.Enqueue(Encoding.Latin1.GetString(buffer, 0, length));
         }
         catch (SocketException)
         {
@@ -101,11 +96,7 @@ public sealed partial class RawConnection : IDisposable
         }
     }
 
-    private string Heard()
-    {
-        lock (_heard)
-            return _heard.ToString();
-    }
+    private string Heard() => string.Concat(_heard);
 
     [GeneratedRegex(@"HTTP/1\.1 (\d{3}) ")]
     private static partial Regex StatusLine();

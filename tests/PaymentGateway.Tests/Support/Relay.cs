@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>What a relay does to the bytes that pass it.</summary>
+/// <summary>A fault that a relay adds to the bytes that pass it.</summary>
 /// <param name="Cut">Connections are reset, and new ones as soon as they come.</param>
 /// <param name="DropsRequests">Bytes to the target are swallowed; the connection looks well.</param>
 /// <param name="DropsAnswers">Bytes from the target are swallowed; both together make it half open.</param>
@@ -42,7 +42,6 @@ public sealed class Relay : IAsyncDisposable
     private int _split;
     private int _held;
 
-    /// <param name="address">Where it listens; port 0 is any.</param>
     /// <param name="target">Asked at each connection, so the target may come later.</param>
     public Relay(EndPoint address, Func<EndPoint> target)
     {
@@ -136,7 +135,7 @@ public sealed class Relay : IAsyncDisposable
         catch (Exception broken) when (broken is SocketException or ObjectDisposedException
             or OperationCanceledException or IOException)
         {
-            // What one side did to its connection the other one sees as well.
+            // A reset of one side's connection is passed to the other side.
             pair.Reset();
         }
         finally
@@ -222,7 +221,6 @@ public sealed class Relay : IAsyncDisposable
         pair.Reset();
     }
 
-    /// <summary>A client's connection and ours to the target.</summary>
     private sealed class Pair(Socket client) : IDisposable
     {
         private volatile bool _hasHole;

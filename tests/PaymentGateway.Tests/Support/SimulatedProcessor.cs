@@ -17,14 +17,13 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     {
         _app = app;
         BaseAddress = baseAddress;
-        Client = NewClient(baseAddress);
-        _admin = NewClient(baseAddress);
+        Client = UnixHttp.Plain(baseAddress);
+        _admin = UnixHttp.Plain(baseAddress);
         Token = token;
     }
 
     public Uri BaseAddress { get; }
 
-    /// <summary>Calls the processor as a gateway would, without the token.</summary>
     public HttpClient Client { get; }
 
     /// <summary>Goes with every admin call; a test that changes the processor's token changes it here too.</summary>
@@ -83,9 +82,9 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         await SetFailureAsync(false);
     }
 
-    public Task ClearFaultsAsync() => PostAsync("admin/faults/reset");
+    public Task ClearFaultsAsync() => DoAsync(HttpMethod.Post, "admin/faults/reset");
 
-    public Task PurgeAsync() => PostAsync("admin/purge-payments");
+    public Task PurgeAsync() => DoAsync(HttpMethod.Post, "admin/purge-payments");
 
     /// <summary>All payments if either bound is missing, as the contract says.</summary>
     public async Task<ProcessorSummary> SummariseAsync(DateTimeOffset? from = null, DateTimeOffset? to = null)
@@ -94,7 +93,6 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         return (await _admin.GetFromJsonAsync<ProcessorSummary>($"admin/payments-summary?{bounds}"))!;
     }
 
-    /// <summary>What is stored there, of all time or with a requestedAt within these bounds.</summary>
     public async Task<IReadOnlyDictionary<Guid, ProcessorPayment>> PaymentsAsync(
         DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
@@ -104,12 +102,8 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     }
 
     /// <summary>Has it hold payments that nobody has charged there.</summary>
-    public async Task PlantAsync(IEnumerable<ProcessorPayment> payments)
-    {
-        using var content = JsonContent.Create(payments);
-        using var response = await SendAdminAsync(HttpMethod.Post, "admin/payments", content);
-        response.EnsureSuccessStatusCode();
-    }
+    public Task PlantAsync(IEnumerable<ProcessorPayment> payments) =>
+        DoAsync(HttpMethod.Post, "admin/payments", payments);
 
     /// <summary>
     /// Waits until so many calls wait for a fault to be cleared. They are past the failure switch then; a call that is
@@ -139,31 +133,23 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         await _app.DisposeAsync();
     }
 
-    private static HttpClient NewClient(Uri baseAddress) =>
-        new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = baseAddress };
-
     private static string Bound(string name, DateTimeOffset? time) =>
         time is null ? "" : $"{name}={time.Value.UtcDateTime.ToString("O", CultureInfo.InvariantCulture)}";
 
-    private async Task PutAsync(string path, object body)
-    {
-        using var content = JsonContent.Create(body);
-        using var response = await SendAdminAsync(HttpMethod.Put, path, content);
-        response.EnsureSuccessStatusCode();
-    }
+    private Task PutAsync(string path, object body) => DoAsync(HttpMethod.Put, path, body);
 
-    private async Task PostAsync(string path)
+    private async Task DoAsync(HttpMethod method, string path, object? body = null)
     {
-        using var response = await SendAdminAsync(HttpMethod.Post, path);
+        using var content = body is null ? null : JsonContent.Create(body);
+        using var response = await SendAdminAsync(method, path, content);
         response.EnsureSuccessStatusCode();
     }
 }
 
-/// <summary>What a processor's summary says.</summary>
 public sealed record ProcessorSummary(
     long TotalRequests, decimal TotalAmount, decimal TotalFee, decimal FeePerTransaction);
 
-/// <summary>What a simulated processor has counted since its start or its last purge, and what it holds now.</summary>
+/// <summary>Calls since a simulated processor's start or last purge, and the calls in flight now.</summary>
 public sealed record ProcessorCalls(
     long Posts,
     long Lookups,

@@ -23,7 +23,18 @@ public sealed class SmallDisk : IAsyncDisposable
     {
         var tables = _directory.CreateSubdirectory("tables");
         await RunAsync("chown", "postgres:", tables.FullName);
-        await MoveAsync(system, tables.FullName);
+        await using var connection = await Statements.OpenAsync(
+            $"{system.ConnectionString};Username=postgres;Application Name=tests");
+        string[] statements =
+        [
+            $"CREATE TABLESPACE small LOCATION '{tables.FullName}'",
+            "ALTER TABLE payments SET TABLESPACE small",
+            "ALTER TABLE settlements SET TABLESPACE small",
+            "ALTER INDEX payments_pkey SET TABLESPACE small",
+            "ALTER INDEX settlements_pkey SET TABLESPACE small",
+        ];
+        foreach (var statement in statements)
+            await connection.ExecuteAsync(statement);
     }
 
     public void Fill()
@@ -51,22 +62,6 @@ public sealed class SmallDisk : IAsyncDisposable
         _directory.Delete(recursive: true);
     }
 
-    private static async Task MoveAsync(GatewaySystem system, string path)
-    {
-        await using var connection = await Statements.OpenAsync(
-            $"{system.ConnectionString};Username=postgres;Application Name=tests");
-        string[] statements =
-        [
-            $"CREATE TABLESPACE small LOCATION '{path}'",
-            "ALTER TABLE payments SET TABLESPACE small",
-            "ALTER TABLE settlements SET TABLESPACE small",
-            "ALTER INDEX payments_pkey SET TABLESPACE small",
-            "ALTER INDEX settlements_pkey SET TABLESPACE small",
-        ];
-        foreach (var statement in statements)
-            await connection.ExecuteAsync(statement);
-    }
-
     private static async Task RunAsync(params string[] command)
     {
         var run = await Shell.RunAsync(command);
@@ -74,7 +69,6 @@ public sealed class SmallDisk : IAsyncDisposable
     }
 }
 
-/// <summary>A fact that needs a whole system, and root to mount a file system.</summary>
 public sealed class MountedSystemFactAttribute() : NeedsFactAttribute(
     WholeSystem,
     GatewaySystemParts.SkipReason

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
 
@@ -17,8 +18,6 @@ internal sealed class Stages : IAsyncDisposable
     private Stages(ServiceProvider services, InstanceLock instance, TimeProvider clock) =>
         (_services, _instance, Clock) = (services, instance, clock);
 
-    /// <param name="ledger">The connection string.</param>
-    /// <param name="clock">For every part.</param>
     /// <param name="urls">Where the instance would listen; without a socket it proves nothing of earlier ones.</param>
     /// <param name="settings">As in <c>("Gateway:Settling:Linger", "0s")</c>.</param>
     public static Stages Build(
@@ -39,6 +38,20 @@ internal sealed class Stages : IAsyncDisposable
         return new Stages(parts.BuildServiceProvider(), instance, clock);
     }
 
+    /// <summary>Without a ledger, for calls of processors; epoch 1 is held until a test ends it.</summary>
+    public static Stages BuildLanes(
+        Uri defaultUrl, Uri fallbackUrl, TimeProvider clock, params (string Key, string? Value)[] settings)
+    {
+        var stages = Build(
+            "Host=/nowhere", clock, urls: null,
+            [
+                ("Gateway:Processors:Default:BaseUrl", defaultUrl.AbsoluteUri),
+                ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl.AbsoluteUri), .. settings,
+            ]);
+        stages.HoldLease(epoch: 1);
+        return stages;
+    }
+
     public TimeProvider Clock { get; }
 
     public Lease Lease => Part<Lease>();
@@ -51,11 +64,15 @@ internal sealed class Stages : IAsyncDisposable
 
     public DoubtQueue Doubts => Part<DoubtQueue>();
 
+    public ProcessorLane Default => Part<ProcessorLanes>().Default;
+
+    public ProcessorLane Fallback => Part<ProcessorLanes>().Fallback;
+
     public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
     public IReadOnlyCollection<string> LogOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Lines;
 
-    /// <summary>What a part has logged at Information or above.</summary>
+    /// <summary>Lines of a part at Information or above.</summary>
     public IReadOnlyCollection<string> ShownOf<T>() => ((LogLines<T>)Part<ILogger<T>>()).Shown;
 
     /// <summary>Starts a part; it is stopped, and not waited for, when the stages are disposed.</summary>
@@ -70,6 +87,13 @@ internal sealed class Stages : IAsyncDisposable
     /// <summary>The instance holds the lease of this epoch for as long as a test takes.</summary>
     public void HoldLease(int epoch) =>
         Lease.Confirm(epoch, Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(1)));
+
+    /// <summary>Queues a payment as if it had just been stored.</summary>
+    public void Add(Payment payment)
+    {
+        Open.Add(payment);
+        Assert.True(Queue.TryAdd(payment));
+    }
 
     public async ValueTask DisposeAsync()
     {

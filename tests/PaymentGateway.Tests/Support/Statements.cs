@@ -21,9 +21,18 @@ internal static class Statements
         }
     }
 
-    public static async Task<int> ExecuteAsync(this NpgsqlConnection connection, string sql)
+    /// <summary>Begins a transaction; its locks are held until it ends or the connection is disposed.</summary>
+    public static async Task<NpgsqlConnection> HoldAsync(string connectionString, string sql)
     {
-        await using var command = new NpgsqlCommand(sql, connection);
+        var connection = await OpenAsync(connectionString);
+        await connection.ExecuteAsync($"BEGIN; {sql}");
+        return connection;
+    }
+
+    public static async Task<int> ExecuteAsync(
+        this NpgsqlConnection connection, string sql, params (string Name, object Value)[] arguments)
+    {
+        await using var command = Command(connection, sql, arguments);
         return await command.ExecuteNonQueryAsync();
     }
 
@@ -37,13 +46,20 @@ internal static class Statements
         this NpgsqlConnection connection, string sql, Func<NpgsqlDataReader, T> read,
         params (string Name, object Value)[] arguments)
     {
-        await using var command = new NpgsqlCommand(sql, connection);
-        foreach (var (name, value) in arguments)
-            command.Parameters.AddWithValue(name, value);
+        await using var command = Command(connection, sql, arguments);
         await using var reader = await command.ExecuteReaderAsync();
         var rows = new List<T>();
         while (await reader.ReadAsync())
             rows.Add(read(reader));
         return rows;
+    }
+
+    private static NpgsqlCommand Command(
+        NpgsqlConnection connection, string sql, (string Name, object Value)[] arguments)
+    {
+        var command = new NpgsqlCommand(sql, connection);
+        foreach (var (name, value) in arguments)
+            command.Parameters.AddWithValue(name, value);
+        return command;
     }
 }

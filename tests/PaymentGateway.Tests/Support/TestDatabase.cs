@@ -13,7 +13,6 @@ public class TestDatabase : IAsyncLifetime
     private readonly string _name = $"tests_{Environment.ProcessId}_{Interlocked.Increment(ref _lastNumber)}";
     private PostgresServer? _server;
 
-    /// <summary>The server of this database, where it is the run's.</summary>
     public PostgresServer Server => _server!;
 
     public string ConnectionString => _server is null
@@ -28,13 +27,11 @@ public class TestDatabase : IAsyncLifetime
 
     internal SettlementLedger Ledger => new(Shared, Connections);
 
-    /// <summary>What the ledger's summaries wait for; without a gateway nothing.</summary>
     internal UnwrittenOutcomes Unwritten { get; } =
         new(new RecordingOptions(TimeSpan.Zero, 1_000, 20_000), TimeProvider.System);
 
     internal BatchConnections Connections { get; private set; } = null!;
 
-    /// <summary>What an instance of this profile does to the tables at its start.</summary>
     internal SchemaSetup Schema(bool durable = false) => new(Shared, durable, NullLogger<SchemaSetup>.Instance);
 
     internal LedgerStateStore LedgerState => new(Shared);
@@ -43,7 +40,6 @@ public class TestDatabase : IAsyncLifetime
 
     internal HealthStore Health => new(Shared);
 
-    /// <summary>The ledger's summary of a window, as an auditor has it.</summary>
     internal Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to) =>
         new LedgerSummary(Ledger, Unwritten).SummariseAsync(new SummaryWindow(from, to));
 
@@ -69,7 +65,7 @@ public class TestDatabase : IAsyncLifetime
             _server is null ? $"DROP SCHEMA {_name} CASCADE" : $"DROP DATABASE {_name} WITH (FORCE)");
     }
 
-    /// <summary>The same database with another setting of the server, on all but the connections of batches.</summary>
+    /// <summary>Opens the database with another setting of the server, on all but the connections of batches.</summary>
     public async Task ReopenAsync(string setting)
     {
         await Source.DisposeAsync();
@@ -95,18 +91,8 @@ public class TestDatabase : IAsyncLifetime
         return (T)(await command.ExecuteScalarAsync())!;
     }
 
-    /// <summary>
-    /// Begins a transaction on a connection of its own with a statement, and what it locks is held until the connection
-    /// is told to COMMIT or ROLLBACK, or disposed.
-    /// </summary>
-    public async Task<NpgsqlConnection> HoldAsync(string sql)
-    {
-        var connection = await Statements.OpenAsync(ConnectionString);
-        await connection.ExecuteAsync($"BEGIN; {sql}");
-        return connection;
-    }
+    public Task<NpgsqlConnection> HoldAsync(string sql) => Statements.HoldAsync(ConnectionString, sql);
 
-    /// <summary>Waits until statements of this database wait for a lock.</summary>
     public Task WaitsForLockAsync(string what) => Eventually.HoldsAsync(
         () => ScalarAsync<bool>(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
@@ -116,7 +102,6 @@ public class TestDatabase : IAsyncLifetime
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
         Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5)));
 
-    /// <summary>A column of a lease, or an expression of columns.</summary>
     public Task<T> LeaseAsync<T>(int epoch, string column) =>
         ScalarAsync<T>($"SELECT {column} FROM leases WHERE epoch = {epoch}");
 
@@ -128,7 +113,7 @@ public class TestDatabase : IAsyncLifetime
         return batch;
     }
 
-    /// <summary>The same, and settles them at default, all requested at noon.</summary>
+    /// <summary>Stores payments and settles them at default, all requested at noon.</summary>
     internal async Task<StoreArgs> SettleAsync(int owner, int count, DateTime? acceptedAt = null)
     {
         var batch = await StoreAsync(owner, count, acceptedAt);
@@ -154,19 +139,19 @@ public class TestDatabase : IAsyncLifetime
     }
 }
 
-/// <summary>The same without tables.</summary>
+/// <summary>A database without tables.</summary>
 public sealed class EmptyTestDatabase : TestDatabase
 {
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
-/// <summary>The same on the run's server, whatever is given: its processes are stopped and frozen.</summary>
+/// <summary>A database on the run's own server, because its processes are stopped and frozen.</summary>
 public sealed class LocalTestDatabase : TestDatabase
 {
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 }
 
-/// <summary>The same on the server of the durable profile.</summary>
+/// <summary>A database without tables on the server of the durable profile.</summary>
 public sealed class EmptyDurableDatabase : TestDatabase
 {
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.SharedDurable;
@@ -174,7 +159,7 @@ public sealed class EmptyDurableDatabase : TestDatabase
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
-/// <summary>The same on a server of its own, which the test may stop and freeze.</summary>
+/// <summary>A database on a server of its own, which the test may stop and freeze.</summary>
 public class OwnServerDatabase : TestDatabase
 {
     /// <summary>Starts the server again; our own connections to the one before it are forgotten.</summary>

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// What an instance of version 1 does to the tables, by its own statements as they were then, on connections that keep
+/// An instance of version 1 by its statements as they were then, on connections that keep
 /// them prepared: it stores payments, records their settlements, renews its lease, sums and searches, all the time.
 /// </summary>
 public sealed class VersionOneInstance : IAsyncDisposable
@@ -82,7 +82,6 @@ public sealed class VersionOneInstance : IAsyncDisposable
         _running = Task.WhenAll(Enumerable.Range(0, 2).Select(_ => Task.Run(RunAsync)));
     }
 
-    /// <summary>How many payments it has stored and settled, every one at once.</summary>
     public long Settled => Interlocked.Read(ref _rounds) * Batch;
 
     public static async Task<VersionOneInstance> StartAsync(string connectionString)
@@ -131,40 +130,31 @@ public sealed class VersionOneInstance : IAsyncDisposable
         while (!_stop.IsCancellationRequested)
         {
             var ids = Enumerable.Range(0, Batch).Select(_ => Guid.NewGuid()).OrderBy(id => $"{id}").ToArray();
-            // Of this round alone, in whole microseconds.
+            // A time for this round alone, in whole microseconds.
             var now = DateTime.UnixEpoch.AddMicroseconds(
                 (DateTime.UtcNow - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond);
-            Assert.Equal(Batch, await ExecuteAsync(connection, StoreSql, now, ids));
-            Assert.InRange(await ScalarAsync(connection, UnsettledSql, now, ids), Batch, 2 * Batch);
-            Assert.Equal(Batch, await ScalarAsync(connection, RecordSql, now, ids));
-            Assert.Equal(1, await ExecuteAsync(connection, RenewalSql, now, ids));
-            await ScalarAsync(connection, ParkedSql, now, ids);
-            Assert.True(await ScalarAsync(connection, SumSql, now, ids) >= Batch);
+            Assert.Equal(Batch, await RunAsync(connection, StoreSql, now, ids));
+            Assert.InRange(await RunAsync(connection, UnsettledSql, now, ids), Batch, 2 * Batch);
+            Assert.Equal(Batch, await RunAsync(connection, RecordSql, now, ids));
+            Assert.Equal(1, await RunAsync(connection, RenewalSql, now, ids));
+            await RunAsync(connection, ParkedSql, now, ids);
+            Assert.True(await RunAsync(connection, SumSql, now, ids) >= Batch);
             Interlocked.Increment(ref _rounds);
         }
     }
 
-    private async Task<long> ScalarAsync(NpgsqlConnection connection, string sql, DateTime now, Guid[] ids)
+    // The number that a query gives, or of the rows that a statement has changed.
+    private async Task<long> RunAsync(NpgsqlConnection connection, string sql, DateTime now, Guid[] ids)
     {
-        await using var command = Command(connection, sql, now, ids);
-        return (long)(await command.ExecuteScalarAsync())!;
-    }
-
-    private async Task<int> ExecuteAsync(NpgsqlConnection connection, string sql, DateTime now, Guid[] ids)
-    {
-        await using var command = Command(connection, sql, now, ids);
-        return await command.ExecuteNonQueryAsync();
-    }
-
-    private NpgsqlCommand Command(NpgsqlConnection connection, string sql, DateTime now, Guid[] ids)
-    {
-        var command = new NpgsqlCommand(sql, connection);
+        await using var command = new NpgsqlCommand(sql, connection);
         if (sql.Contains("@epoch"))
             command.Parameters.AddWithValue("epoch", _epoch);
         if (sql.Contains("@now"))
             command.Parameters.AddWithValue("now", now);
         if (sql.Contains("@ids"))
             command.Parameters.AddWithValue("ids", ids);
-        return command;
+        return sql is StoreSql or RenewalSql
+            ? await command.ExecuteNonQueryAsync()
+            : (long)(await command.ExecuteScalarAsync())!;
     }
 }

@@ -5,7 +5,7 @@ public sealed class WatchedClock : FakeTimeProvider
 {
     private readonly ConcurrentDictionary<ITimer, DateTimeOffset> _wakeUps = new();
 
-    /// <summary>So far the wall clock is from the monotonic one; it may jump, back too.</summary>
+    /// <summary>The wall clock's distance from the monotonic one; it may jump, back too.</summary>
     public TimeSpan WallShift { get; set; }
 
     /// <summary>A test waits for this before it advances: the code must have begun to wait.</summary>
