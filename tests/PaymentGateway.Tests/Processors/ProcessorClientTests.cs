@@ -187,8 +187,8 @@ public sealed class ProcessorClientTests : OneSimulator
             : new InvalidOperationException("whatever");
         using var metrics = new GatewayMetrics(options);
         using var client = new ProcessorClient(
-            Processor.Default, options, new Failing(failure), new ProcessorHealth(Clock, options.Routing),
-            _lanes.Lease, metrics, Clock, NullLogger<ProcessorClient>.Instance);
+            Processor.Default, options, new Failing(failure), _lanes.Lease, metrics, Clock,
+            NullLogger<ProcessorClient>.Instance);
 
         Assert.Equal(LookupResult.Unknown, (await client.LookUpAsync(Guid.NewGuid())).Result);
         Assert.Null(await client.AskHealthAsync());

@@ -1,4 +1,3 @@
-using Microsoft.Extensions.DependencyInjection;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
@@ -7,18 +6,13 @@ namespace PaymentGateway.Tests.Support;
 internal sealed class Lanes : IDisposable
 {
     private readonly GatewayMetrics _metrics;
-    private readonly ServiceProvider _connections;
 
     private Lanes(GatewayOptions options, TimeProvider clock)
     {
         _metrics = new GatewayMetrics(options);
         Lease = new Lease(clock, options.Leasing);
         Lease.Confirm(current: 1, askedAt: clock.GetTimestamp() + clock.TicksOf(TimeSpan.FromDays(1)));
-        var services = new ServiceCollection();
-        ProcessorClient.AddConnections(services, options.Settling);
-        _connections = services.BuildServiceProvider();
-        Both = new ProcessorLanes(
-            options, _connections.GetRequiredService<IHttpMessageHandlerFactory>(), Lease, _metrics, clock, Log);
+        Both = new ProcessorLanes(options, Lease, _metrics, clock, Log);
     }
 
     public ProcessorLanes Both { get; }
@@ -51,7 +45,6 @@ internal sealed class Lanes : IDisposable
     public void Dispose()
     {
         Both.Dispose();
-        _connections.Dispose();
         _metrics.Dispose();
     }
 }
