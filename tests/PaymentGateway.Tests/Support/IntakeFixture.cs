@@ -43,7 +43,7 @@ internal sealed class IntakeFixture : IDisposable
         _metrics.Dispose();
     }
 
-    public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents).AsTask();
+    public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents);
 
     public List<Guid> TakeAll()
     {
