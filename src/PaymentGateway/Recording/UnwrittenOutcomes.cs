@@ -9,10 +9,10 @@ namespace PaymentGateway.Recording;
 /// </summary>
 internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider clock) : IDisposable
 {
-    // The audit closes its windows after 1.5 s: what is older than this has no time left to linger.
+    // The audit closes its windows after 1.5 s: an older outcome has no time left to linger.
     private static readonly TimeSpan LateAfter = TimeSpan.FromSeconds(1);
 
-    // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.
+    // The adding thread begins the lingering: a hop to another thread costs more.
     private readonly Channel<Settlement> _added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
@@ -33,7 +33,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>Keeps an outcome until it is written; each summary that is answered from now on has it.</summary>
+    /// <summary>Each summary that is answered from now on has it.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)
@@ -43,14 +43,14 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             _batchTimer.FireNow();
     }
 
-    /// <summary>Nothing is added any more, and what is here need not wait.</summary>
+    /// <summary>Nothing is added any more, and the rest need not linger.</summary>
     public void Complete()
     {
         _added.Writer.TryComplete();
         _batchTimer.FireNow();
     }
 
-    /// <summary>Waits for outcomes, and for more to come, and fills an empty batch with them.</summary>
+    /// <summary>Waits for outcomes, lets them linger, and fills an empty batch.</summary>
     /// <returns>False when there will be none any more.</returns>
     public async ValueTask<bool> TakeAsync(List<Settlement> batch, CancellationToken cancellation)
     {
