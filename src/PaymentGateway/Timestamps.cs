@@ -37,7 +37,7 @@ internal static class Timestamps
     /// <summary>Whole microseconds since 1970.</summary>
     public static long ToMicroseconds(DateTime utc) => (utc - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
 
-    /// <returns>UTC; null where DateTime ends sooner.</returns>
+    /// <returns>Null where DateTime ends sooner.</returns>
     public static DateTime? FromMicroseconds(long sinceEpoch) =>
         sinceEpoch >= ToMicroseconds(DateTime.MinValue) && sinceEpoch <= ToMicroseconds(DateTime.MaxValue)
             ? DateTime.UnixEpoch.AddTicks(sinceEpoch * TimeSpan.TicksPerMicrosecond)
