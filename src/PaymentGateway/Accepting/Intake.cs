@@ -1,5 +1,4 @@
 using PaymentGateway.Configuration;
-using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Accepting;
 
@@ -7,8 +6,7 @@ namespace PaymentGateway.Accepting;
 /// Takes payments in by group commit: one INSERT is in flight, payments that come meanwhile share the next one, and a
 /// lone payment goes at once. A slow INSERT lets the next ones pass. Safe from any thread.
 /// </summary>
-internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock)
-    : IHostedService, IDisposable
+internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock) : IHostedService
 {
     // An INSERT of this size means that payments come faster than it ends, and a larger one costs less for each
     // (docs/decisions/0010-one-insert-for-many-payments.md).
@@ -17,7 +15,6 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private static readonly TimeSpan SlowAfter = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    private readonly BatchTimer _batchTimer = new(options.Linger, "acceptances");
     private readonly object _gate = new();
     private readonly List<PendingAcceptance> _waiting = [];
 
@@ -44,8 +41,6 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         while (!IsIdle && !cancellationToken.IsCancellationRequested)
             await Task.Delay(TimeSpan.FromMilliseconds(10), clock, CancellationToken.None);
     }
-
-    public void Dispose() => _batchTimer.Dispose();
 
     /// <returns>Within StoreTimeout; Accepted only when the row is committed.</returns>
     public Task<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null)
@@ -74,7 +69,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         while (HasNext(out var lingers))
         {
             if (lingers)
-                await _batchTimer.NextAsync();
+                await Task.Delay(options.Linger, clock);
             await StoreAsync(TakeBatch());
         }
     }

@@ -2,7 +2,7 @@ using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The group commit, on a real table; the clock is frozen; only lingering takes real time.</summary>
+/// <summary>The group commit, on a real table; the clock is frozen.</summary>
 public sealed class IntakeTests : OwnDatabase
 {
     private readonly WatchedClock _clock = new();
@@ -57,12 +57,17 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task After_a_burst_payments_linger_and_after_a_few_each_is_stored_at_once_again()
     {
+        var linger = TimeSpan.FromMilliseconds(50);
         using var rig = await IntakeFixture.StartAsync(Database, _clock, ("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
         await IdleAsync(rig);
-        await Task.WhenAll(Batches.SortedIds(3).Select(id => rig.AcceptAsync(id)));
+        var lingering = Batches.SortedIds(3).Select(id => rig.AcceptAsync(id)).ToList();
+        Assert.True(_clock.WakesIn(linger));
+        Assert.Equal(2, await StatementsAsync());
+        _clock.Advance(linger);
+        await Task.WhenAll(lingering);
         Assert.Equal(3, await StatementsAsync());
 
         await IdleAsync(rig);

@@ -9,7 +9,8 @@ internal sealed class IntakeFixture : IDisposable
 
     private IntakeFixture(TestDatabase database, TimeProvider clock, (string Key, string? Value)[] settings)
     {
-        var options = TestSettings.Read(settings);
+        // A frozen clock would never end the lingering.
+        var options = TestSettings.Read([("Gateway:Intake:Linger", "0s"), .. settings]);
         Lease = new Lease(clock, options.Leasing);
         Backlog = new StoredBacklog(clock);
         Queue = new PaymentQueue(options.Intake);
@@ -37,11 +38,7 @@ internal sealed class IntakeFixture : IDisposable
         return intake;
     }
 
-    public void Dispose()
-    {
-        Intake.Dispose();
-        _metrics.Dispose();
-    }
+    public void Dispose() => _metrics.Dispose();
 
     public Task<AcceptResult> AcceptAsync(Guid id, long cents = 1990) => Intake.AcceptAsync(id, cents);
 
