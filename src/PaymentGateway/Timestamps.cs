@@ -47,9 +47,5 @@ internal static class Timestamps
         new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
 
     /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
-    public static DateTime RoundUp(DateTime utc)
-    {
-        var cut = Truncate(utc);
-        return cut == utc ? cut : cut.AddTicks(TimeSpan.TicksPerMicrosecond);
-    }
+    public static DateTime RoundUp(DateTime utc) => Truncate(utc.AddTicks(TimeSpan.TicksPerMicrosecond - 1));
 }

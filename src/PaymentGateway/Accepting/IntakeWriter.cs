@@ -61,7 +61,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (Exception failed)
         {
-            // The batch may have been committed before the connection broke: it is looked for in the table.
+            // It may have been committed before the connection broke, and then somebody must find it.
             backlog.AddUncertain(times);
             ReportFailed(batch.Count, failed.Message);
         }
