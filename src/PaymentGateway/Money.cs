@@ -3,13 +3,12 @@ namespace PaymentGateway;
 /// <summary>Cents and the decimals of the wire. The processors keep two places (contract.md, what follows).</summary>
 internal static class Money
 {
-    /// <summary>999,999,999,999.99, the largest amount that is accepted.</summary>
+    /// <summary>999,999,999,999.99.</summary>
     public const long MaxCents = 99_999_999_999_999;
 
     /// <summary>Exact, always with two places, so that 19.90 is written and not 19.9.</summary>
     public static decimal FromCents(decimal cents) => cents / 100m + 0.00m;
 
-    /// <summary>Turns an amount into cents when it has at most two decimals and is within the bounds.</summary>
     /// <returns>False when the amount is not above zero, too large, or finer than a cent.</returns>
     public static bool TryToCents(decimal amount, out long cents)
     {

@@ -4,29 +4,29 @@ namespace PaymentGateway;
 /// An accepted payment on its way to a settlement. One stage holds it at a time, so nothing here is locked.
 /// </summary>
 /// <param name="id">The correlationId of the contract.</param>
-/// <param name="amountCents">The amount in cents, always above zero.</param>
-/// <param name="acceptedAt">UTC, whole microseconds; with the id it names one acceptance for good.</param>
-/// <param name="epoch">The owner at the time when this instance took it.</param>
-internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, int epoch)
+internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = default, int epoch = 0)
 {
     // Fits beside the other small fields; a nullable would make each payment eight bytes larger.
     private short _attempts;
 
     public Guid Id { get; } = id;
 
+    /// <summary>Always above zero.</summary>
     public long AmountCents { get; } = amountCents;
 
-    public DateTime AcceptedAt { get; } = acceptedAt;
+    /// <summary>UTC, whole microseconds; with the id it names one acceptance, and so its INSERT sets it.</summary>
+    public DateTime AcceptedAt { get; set; } = acceptedAt;
 
-    public int Epoch { get; } = epoch;
+    /// <summary>The owner at the time when this instance took it.</summary>
+    public int Epoch { get; set; } = epoch;
 
     /// <summary>Monotonic timestamp of the moment at which this instance took it.</summary>
     public long TakenAt { get; set; }
 
-    /// <summary>A charge was sent, here or by a terminated owner, and nobody knows yet what came of it.</summary>
+    /// <summary>A charge was sent, here or by a terminated owner, and its result is unknown.</summary>
     public bool InDoubt { get; set; }
 
-    /// <summary>Where a charge may have happened; null while in doubt: a terminated owner knew it.</summary>
+    /// <summary>The processor of a possible charge; null while in doubt: a terminated owner knew it.</summary>
     public Processor? ChargedAt { get; set; }
 
     /// <summary>
@@ -37,7 +37,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
     public long DoubtSince { get; set; }
 
-    /// <summary>How often a charge was sent; null where an earlier owner knew it.</summary>
+    /// <summary>Charges sent; null where an earlier owner knew their number.</summary>
     public short? Attempts
     {
         get => _attempts < 0 ? null : _attempts;
@@ -59,14 +59,13 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt, in
     /// <summary>The exact decimal of the wire, with two places.</summary>
     public decimal Amount => Money.FromCents(AmountCents);
 
-    /// <summary>Its id: a line of the log that tells of a payment gets the payment, and so its trace too.</summary>
+    /// <summary>Its id: a log line about a payment gets the payment, and so its trace too.</summary>
     public override string ToString() => Id.ToString();
 }
 
 /// <summary>
-/// The trace that a payment's request began or belongs to; it survives the queue. There is none while nobody listens,
-/// or where the request is not sampled, or once the payment was in memory nowhere. One stage holds it at a time. A
-/// listener that throws loses the span, and the payment goes on.
+/// The trace that a payment's request began or belongs to; it survives the queue. A payment has none while nobody
+/// listens, where the request is not sampled, or once it was read from the table. One stage holds it at a time.
 /// </summary>
 internal sealed class PaymentTrace
 {
@@ -87,50 +86,19 @@ internal sealed class PaymentTrace
         Source.HasListeners() && Activity.Current is { Recorded: true } request ? new(request.Context) : null;
 
     /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
-    public PaymentSpan Start(string name, ActivityKind kind = ActivityKind.Internal) => Start(name, kind, default);
+    public Activity? Start(string name, ActivityKind kind = ActivityKind.Internal) =>
+        Source.StartActivity(name, kind, Request);
 
-    /// <summary>A span that ends now, and began in UTC.</summary>
-    public void Add(string name, DateTime began) => Start(name, ActivityKind.Internal, began).Dispose();
+    /// <summary>Adds a span that ends now.</summary>
+    public void Add(string name, DateTime began) =>
+        Source.StartActivity(name, ActivityKind.Internal, Request, startTime: began)?.Dispose();
 
     /// <summary>Begins a charge. The first one ends the wait in the queue.</summary>
-    public PaymentSpan StartCharge(DateTime acceptedAt)
+    public Activity? StartCharge(DateTime acceptedAt)
     {
         if (!_isCharged)
             Add("queue", acceptedAt);
         _isCharged = true;
         return Start("charge", ActivityKind.Client);
-    }
-
-    private PaymentSpan Start(string name, ActivityKind kind, DateTimeOffset began)
-    {
-        try
-        {
-            return new PaymentSpan(Source.StartActivity(name, kind, Request, startTime: began));
-        }
-        catch (Exception)
-        {
-            // The listener's own.
-            return new PaymentSpan(null);
-        }
-    }
-}
-
-/// <summary>A span of a payment; none where it is not sampled. Ends when it is disposed.</summary>
-internal sealed class PaymentSpan(Activity? span) : IDisposable
-{
-    /// <summary>How the call that the span is of ended.</summary>
-    public void Tell(KeyValuePair<string, object?> processor, object? outcome) =>
-        span?.SetTag(processor.Key, processor.Value).SetTag("outcome", outcome);
-
-    public void Dispose()
-    {
-        try
-        {
-            span?.Dispose();
-        }
-        catch (Exception)
-        {
-            // The listener's own.
-        }
     }
 }

@@ -4,12 +4,9 @@ using PaymentGateway.Hosting;
 
 namespace PaymentGateway;
 
-/// <summary>
-/// Entry point: create, run. A wrong setting ends it with one line that names the setting. Other verbs only ask.
-/// </summary>
+/// <summary>A wrong setting ends the program with one line that names the setting.</summary>
 internal static class Program
 {
-    /// <summary>Runs the gateway until it is told to stop, or one of its parts fails.</summary>
     /// <returns>
     /// 0 after a clean stop, 78 when a setting is wrong, 70 when a part failed; another verb's own exit code.
     /// </returns>
@@ -21,7 +18,7 @@ internal static class Program
             return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
         // The runtime reads it at the first socket. A hop from the socket's thread to the pool, several a payment,
-        // costs more than what it would run there; so nothing may block in such a thread (RowReading).
+        // costs more than the work itself; so nothing may block in such a thread (RowReading).
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         try
@@ -36,7 +33,7 @@ internal static class Program
         }
     }
 
-    /// <summary>Runs a host to its end. By itself it stops cleanly, with 0, when a part fails.</summary>
+    /// <summary>Runs a host to its end; by itself a host ends with 0 when a part fails.</summary>
     /// <exception cref="ConfigurationException">A part found a setting to be wrong, or an address is taken.</exception>
     public static async Task<int> RunAsync(WebApplication app)
     {
@@ -51,11 +48,11 @@ internal static class Program
         }
         catch (OperationCanceledException) when (app.Lifetime.ApplicationStopping.IsCancellationRequested)
         {
-            // A part failed, or a stop came, before all had started: what follows tells which.
+            // A part failed, or a stop came, before all had started; Failures tells which.
         }
 
         var failures = new List<Exception>();
-        // Before the parts are told to stop, so that whichever has ended has failed.
+        // Read before the parts are told to stop: a part that has ended by then has failed.
         using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));
         await app.WaitForShutdownAsync();
         if (failures.Find(failure => failure is ConfigurationException) is { } wrong)

@@ -37,7 +37,7 @@ internal static class Timestamps
     /// <summary>Whole microseconds since 1970.</summary>
     public static long ToMicroseconds(DateTime utc) => (utc - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
 
-    /// <returns>UTC; null where DateTime ends sooner.</returns>
+    /// <returns>Null where DateTime ends sooner.</returns>
     public static DateTime? FromMicroseconds(long sinceEpoch) =>
         sinceEpoch >= ToMicroseconds(DateTime.MinValue) && sinceEpoch <= ToMicroseconds(DateTime.MaxValue)
             ? DateTime.UnixEpoch.AddTicks(sinceEpoch * TimeSpan.TicksPerMicrosecond)
@@ -47,9 +47,5 @@ internal static class Timestamps
         new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
 
     /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
-    public static DateTime RoundUp(DateTime utc)
-    {
-        var cut = Truncate(utc);
-        return cut == utc ? cut : cut.AddTicks(TimeSpan.TicksPerMicrosecond);
-    }
+    public static DateTime RoundUp(DateTime utc) => Truncate(utc.AddTicks(TimeSpan.TicksPerMicrosecond - 1));
 }

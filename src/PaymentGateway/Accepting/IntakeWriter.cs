@@ -13,7 +13,7 @@ internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
     UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
 {
-    // For the parts of a batch that was held up by an id: each has waited for it already.
+    // For the parts of a batch that waited for a held id already.
     private const string ShortLockTimeout = "10ms";
 
     private readonly OutageLog _outage = new();
@@ -22,14 +22,14 @@ internal sealed partial class IntakeWriter(
     public Task StoreAsync(List<PendingAcceptance> batch)
     {
         // Two batches with the same ids in another order would deadlock in the database.
-        batch.Sort(static (one, other) => one.Id.CompareTo(other.Id));
+        batch.Sort(static (one, other) => one.Payment.Id.CompareTo(other.Payment.Id));
         return StoreAsync(batch, isPart: false);
     }
 
     private async Task StoreAsync(List<PendingAcceptance> batch, bool isPart)
     {
         var times = acceptances.Begin(batch.Count);
-        var args = PendingAcceptance.ToStore(batch, times, lease.Epoch);
+        var args = ToArgs(batch, times);
         if (isPart)
             args = args with { LockTimeout = ShortLockTimeout };
         var generation = unsettled.Generation;
@@ -46,7 +46,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
-            // Nothing of it was stored, for the sake of an id that another transaction holds. The rest need not wait.
+            // Nothing was stored, because another transaction holds one of the ids. The others need not wait.
             if (batch.Count > 1)
             {
                 acceptances.End(times);
@@ -68,7 +68,23 @@ internal sealed partial class IntakeWriter(
 
         acceptances.End(times);
         for (var i = 0; i < batch.Count; i++)
-            batch[i].Complete(results is null ? result : results[i]);
+            batch[i].TrySetResult(results is null ? result : results[i]);
+    }
+
+    private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
+    {
+        var args = new StoreArgs(
+            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], lease.Epoch);
+        for (var i = 0; i < batch.Count; i++)
+        {
+            var payment = batch[i].Payment;
+            (payment.AcceptedAt, payment.Epoch) = (times.At(i), args.OwnerEpoch);
+            args.Ids[i] = payment.Id;
+            args.AmountsCents[i] = payment.AmountCents;
+            args.AcceptedAts[i] = payment.AcceptedAt;
+        }
+
+        return args;
     }
 
     /// <param name="added">Gets the payments that are new, and so this instance's to settle.</param>
@@ -91,14 +107,12 @@ internal sealed partial class IntakeWriter(
         if (stored < batch.Count)
             return await SortOutKnownAsync(batch, args, added);
 
-        for (var i = 0; i < batch.Count; i++)
-            added.Add(NewPayment(batch[i], args, i));
+        foreach (var acceptance in batch)
+            added.Add(acceptance.Payment);
         return null;
     }
 
-    /// <summary>
-    /// Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
-    /// </summary>
+    // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
     private async Task<AcceptResult[]> SortOutKnownAsync(
         List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
@@ -106,15 +120,16 @@ internal sealed partial class IntakeWriter(
         var results = new AcceptResult[batch.Count];
         for (var i = 0; i < batch.Count; i++)
         {
-            if (!known.TryGetValue(batch[i].Id, out var row))
+            var payment = batch[i].Payment;
+            if (!known.TryGetValue(payment.Id, out var row))
                 results[i] = AcceptResult.Unavailable;
-            else if (row.AmountCents != batch[i].AmountCents)
+            else if (row.AmountCents != payment.AmountCents)
                 results[i] = AcceptResult.Conflict;
             else
                 results[i] = AcceptResult.Accepted;
 
-            if (row?.AcceptedAt == args.AcceptedAts[i] && row.OwnerEpoch == args.OwnerEpoch)
-                added.Add(NewPayment(batch[i], args, i));
+            if (row?.AcceptedAt == payment.AcceptedAt && row.OwnerEpoch == payment.Epoch)
+                added.Add(payment);
         }
 
         if (results.Contains(AcceptResult.Unavailable))
@@ -126,11 +141,8 @@ internal sealed partial class IntakeWriter(
         return results;
     }
 
-    private static Payment NewPayment(PendingAcceptance acceptance, StoreArgs args, int at) =>
-        new(args.Ids[at], args.AmountsCents[at], args.AcceptedAts[at], args.OwnerEpoch) { Trace = acceptance.Trace };
-
-    // Oldest first: while older ones wait in the table, these must queue up behind them there. So must those that may
-    // have been purged between their INSERT and now: what of them is left is read again.
+    // Oldest first: while older ones wait in the table, these must queue up behind them there. So must a batch that may
+    // have been purged between its INSERT and now: its remaining rows are read again.
     private void Enqueue(List<Payment> added, AcceptanceBatch times, int generation)
     {
         metrics.Accepted.Add(added.Count);

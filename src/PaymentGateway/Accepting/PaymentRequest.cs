@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace PaymentGateway.Accepting;
 
-/// <summary>The body of POST /payments. One rule for all: what is wrong with it is a 400 (contract.md).</summary>
+/// <summary>The body of POST /payments. Every fault in it is a 400 (contract.md).</summary>
 internal static class PaymentRequest
 {
     private const string Id = "correlationId";
@@ -15,9 +15,8 @@ internal static class PaymentRequest
     private const string Repeated = "is given more than once";
     private const string NoObject = "The body is no JSON object with correlationId and amount.";
 
-    /// <summary>Reads and checks a whole body.</summary>
-    /// <param name="field">What is wrong, or null for the body itself.</param>
-    /// <param name="reason">Why it is wrong; null when nothing is.</param>
+    /// <param name="field">The wrong field; null for the body itself.</param>
+    /// <param name="reason">Null when nothing is wrong.</param>
     public static bool TryParse(
         ReadOnlySequence<byte> body, out Guid id, out long amountCents, out string? field, out string? reason)
     {

@@ -6,8 +6,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// Polls the processors' health, each by one instance for all (contract.md: one call per 5 s), and reads what
-/// the others found.
+/// Polls the processors' health, each by one instance for all (contract.md: one call per 5 s), and reads the others'
+/// reports.
 /// </summary>
 internal sealed partial class HealthMonitor(
     HealthStore record, ProcessorLanes lanes, RoutingOptions options, TimeProvider clock, ILogger<HealthMonitor> log)
@@ -43,7 +43,7 @@ internal sealed partial class HealthMonitor(
     private static HealthReport ToReport(HealthRow row) =>
         new(row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds));
 
-    // Not awaited by the loop: a call that comes early hangs at the processor until its window turns.
+    // The loop does not await it: a call that comes early hangs at the processor until its window turns.
     private async Task PollAsync(ProcessorLane lane)
     {
         try

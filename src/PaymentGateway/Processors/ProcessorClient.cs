@@ -10,13 +10,13 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// The client of one processor: charge, look up, ask for health. Safe from any thread. A time limit is around each call
-/// and the reading of its answer, a circuit breaker around charges. The client never repeats a call, because money
-/// would be charged twice. Look-ups bypass the breaker, because a failing processor still answers them (contract.md).
+/// The client of one processor. Safe from any thread. A time limit is around each call and the reading of its answer, a
+/// circuit breaker around charges. The client never repeats a call, because money would be charged twice. Look-ups
+/// bypass the breaker, because a failing processor still answers them (contract.md).
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {
-    // Larger answers are no answers of the contract; what is cut does not parse and is in doubt.
+    // Larger answers are no answers of the contract; a cut one does not parse and is in doubt.
     private const int AnswerBytesMax = 4096;
 
     // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
@@ -30,27 +30,28 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly Uri _baseUrl;
     private readonly Uri _payments;
     private readonly Uri _health;
+    private readonly string? _adminToken;
     private readonly Lease _lease;
     private readonly GatewayMetrics _metrics;
     private readonly TimeProvider _clock;
     private readonly OutageLog _outage = new();
 
-    /// <summary>Owns the connections, and shows the circuit's state in <paramref name="health"/>.</summary>
+    /// <param name="connections">Owned from here.</param>
     public ProcessorClient(
-        Processor processor, GatewayOptions options, HttpMessageHandler connections, ProcessorHealth health,
-        Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
+        Processor processor, GatewayOptions options, HttpMessageHandler connections, Lease lease,
+        GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
     {
         // Without an HttpClient around the handler: its limits and defaults are none of ours, its copies cost.
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
-        Processor = processor;
-        _baseUrl = options.Of(processor).Url;
+        (Processor, Health) = (processor, new ProcessorHealth(clock, options.Routing));
+        (_baseUrl, _adminToken) = (options.Of(processor).Url, options.Of(processor).AdminToken);
         _payments = new Uri(_baseUrl, "payments");
         _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
             .AddTimeout(options.Settling.CallTimeout)
             .Build();
-        var breaker = Breaker(health, options.Routing);
+        var breaker = Breaker(Health, options.Routing);
         breaker.OnOpened = opened =>
         {
             var reason = opened.Outcome.Exception is { } failed
@@ -74,6 +75,8 @@ internal sealed partial class ProcessorClient : IDisposable
 
     public Processor Processor { get; }
 
+    public ProcessorHealth Health { get; }
+
     /// <summary>The rules of the circuit, for the simulation of routing too.</summary>
     public static CircuitBreakerStrategyOptions<ProcessorAnswer> Breaker(
         ProcessorHealth health, RoutingOptions routing) => new()
@@ -90,27 +93,15 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Registers the connections of each processor under its name.</summary>
-    public static void AddConnections(IServiceCollection services, SettlingOptions options)
+    public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax = int.MaxValue) => new()
     {
-        foreach (var processor in Enum.GetValues<Processor>())
-        {
-            services.AddHttpClient(processor.ToString())
-                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
-                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
-                .RemoveAllLoggers();
-        }
-    }
-
-    public static SocketsHttpHandler Connect(SettlingOptions options, int most = int.MaxValue) => new()
-    {
-        MaxConnectionsPerServer = most,
+        MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,
         // A processor that moves is found at its new address after this time.
         PooledConnectionLifetime = TimeSpan.FromMinutes(2),
         SslOptions =
         {
-            // The system trusts what it trusts; a certificate that lacks would be fetched in the thread of the sockets.
+            // A missing certificate would be fetched in the sockets' thread; the system's own ones are enough.
             CertificateChainPolicy = new X509ChainPolicy
             {
                 DisableCertificateDownloads = true,
@@ -149,7 +140,7 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception broken)
         {
-            // Whatever it was, bytes may have gone out.
+            // Bytes may have gone out, whatever the exception.
             return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
         }
     }
@@ -180,8 +171,26 @@ internal sealed partial class ProcessorClient : IDisposable
             : new HealthReport(told.Failing, TimeSpan.FromMilliseconds(told.MinResponseTime), TimeSpan.Zero);
     }
 
-    /// <returns>Null when no whole answer came in time.</returns>
-    public async Task<ProcessorAnswer?> GetAsync(Uri url, string? token = null)
+    /// <summary>
+    /// Asks, as the processor's administrator, for count and sum of a window of requestedAt; both bounds are inclusive.
+    /// </summary>
+    public async Task<SummaryOutcome> SumAsync(DateTime from, DateTime to)
+    {
+        var query = string.Create(
+            CultureInfo.InvariantCulture,
+            $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
+        var answer = await GetAsync(new Uri(_baseUrl, "admin/payments-summary" + query), _adminToken);
+        var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
+        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
+        return summary is not null
+            ? new SummaryOutcome(SummaryResult.Reported, summary.TotalRequests, summary.TotalAmount * 100m)
+            : new SummaryOutcome(answer?.Status is 401 or 403 ? SummaryResult.Refused : SummaryResult.Unknown);
+    }
+
+    public void Dispose() => _http.Dispose();
+
+    // Null when no whole answer came in time.
+    private async Task<ProcessorAnswer?> GetAsync(Uri url, string? token = null)
     {
         try
         {
@@ -192,13 +201,11 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception)
         {
-            // Whatever it was, it says nothing. .NET 8 lets a bare SocketException out, too, when the peer resets a
-            // connection that was just made.
+            // No failure says anything. .NET 8 lets a bare SocketException out, too, when the peer resets a connection
+            // that was just made.
             return null;
         }
     }
-
-    public void Dispose() => _http.Dispose();
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<ProcessorAnswer> SendAsync(

@@ -8,54 +8,55 @@ namespace PaymentGateway.Processors;
 
 /// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
-    ProcessorClient client, ProcessorHealth health, SettlingOptions options, GatewayMetrics metrics,
-    TimeProvider clock) : IDisposable
+    Processor processor, GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<ProcessorClient> log) : IDisposable
 {
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit _charges = new(clock, options.MaxConcurrency);
+    private readonly ConcurrencyLimit _charges = new(clock, options.Settling.MaxConcurrency);
 
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
-    private readonly SemaphoreSlim _lookups = new(options.LookupConcurrency);
+    private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
-    private readonly KeyValuePair<string, object?> _tag = Tags.Of(client.Processor);
+    private readonly KeyValuePair<string, object?> _tag = Tags.Of(processor);
 
-    public Processor Processor => client.Processor;
+    public Processor Processor => processor;
 
-    public ProcessorHealth Health => health;
+    public ProcessorClient Client { get; } = new(
+        processor, options, ProcessorClient.Connect(options.Settling), lease, metrics, clock, log);
 
-    public ProcessorClient Client => client;
+    public ProcessorHealth Health => Client.Health;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
 
     /// <summary>
-    /// Charges once, with a permit taken before. A payment leaves this in doubt unless the answer says otherwise.
+    /// Charges once, with a permit taken before. The payment is in doubt afterwards unless the answer says otherwise.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
-        var probe = health.Begin();
+        var probe = Health.Begin();
         var sentAt = clock.GetTimestamp();
         payment.InDoubt = true;
         payment.ChargedAt = Processor;
         payment.DoubtSince = sentAt;
         using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
-        var outcome = await client.ChargeAsync(payment);
-        span?.Tell(_tag, Calls.Of(outcome.Result).Value);
+        var outcome = await Client.ChargeAsync(payment);
+        span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
         metrics.Calls.Add(1, _tag, Calls.Charge, Calls.Of(outcome.Result));
         if (outcome.Result != ChargeResult.NotSent)
             metrics.CallDuration.Record(took.TotalSeconds, _tag);
-        health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
+        Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // That of a terminated owner may lie ahead.
+        // A terminated owner's doubt may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
-        // A refused repetition says nothing of the call before it, and that one is no younger for it.
+        // A refused repetition neither resolves the call before it nor makes it younger.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);
 
@@ -68,8 +69,8 @@ internal sealed class ProcessorLane(
         try
         {
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
-            var outcome = await client.LookUpAsync(payment.Id);
-            span?.Tell(_tag, Calls.Of(outcome.Result).Value);
+            var outcome = await Client.LookUpAsync(payment.Id);
+            span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
             return outcome;
         }
         finally
@@ -78,11 +79,11 @@ internal sealed class ProcessorLane(
         }
     }
 
-    /// <summary>The processor's state as routing sees it, in the words of the metrics, without durations.</summary>
+    /// <summary>The state in the words of the metrics, without durations.</summary>
     public LaneReading Read()
     {
-        var state = health.Read();
-        var availability = (state.Availability, health.ReadLiveness()) switch
+        var state = Health.Read();
+        var availability = (state.Availability, Health.ReadLiveness()) switch
         {
             (Availability.Usable, Liveness.Alive) => "usable",
             (Availability.Usable, Liveness.Unknown) => "unknown",
@@ -90,42 +91,34 @@ internal sealed class ProcessorLane(
             _ => "unusable",
         };
         return new LaneReading(
-            JsonNamingPolicy.SnakeCaseLower.ConvertName($"{health.Circuit.CircuitState}"), availability,
+            JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
             state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, []);
     }
 
     public void Dispose()
     {
-        client.Dispose();
+        Client.Dispose();
         _lookups.Dispose();
     }
 }
 
 /// <summary>The lanes of both processors.</summary>
-internal sealed class ProcessorLanes : IDisposable
+internal sealed class ProcessorLanes(
+    GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
+    : IDisposable
 {
-    public ProcessorLanes(
-        GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
-        TimeProvider clock, ILogger<ProcessorClient> log)
-    {
-        Default = LaneOf(Processor.Default);
-        Fallback = LaneOf(Processor.Fallback);
+    public ProcessorLane Default { get; } = new(Processor.Default, options, lease, metrics, clock, log);
 
-        ProcessorLane LaneOf(Processor processor)
-        {
-            var health = new ProcessorHealth(clock, options.Routing);
-            var client = new ProcessorClient(
-                processor, options, connections.CreateHandler(processor.ToString()), health, lease, metrics, clock,
-                log);
-            return new ProcessorLane(client, health, options.Settling, metrics, clock);
-        }
-    }
-
-    public ProcessorLane Default { get; }
-
-    public ProcessorLane Fallback { get; }
+    public ProcessorLane Fallback { get; } = new(Processor.Fallback, options, lease, metrics, clock, log);
 
     public ProcessorLane Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
+
+    /// <summary>
+    /// A client for reconciliation. Its connection, time limit and breaker are its own, so its calls cannot affect
+    /// charges.
+    /// </summary>
+    public ProcessorClient NewAdminClient(Processor processor) => new(
+        processor, options, ProcessorClient.Connect(options.Settling, connectionsMax: 1), lease, metrics, clock, log);
 
     public void Dispose()
     {
@@ -171,8 +164,8 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    /// <param name="latency">How long the call took when it went well, else null.</param>
-    /// <param name="overloaded">The processor said 429, or did not answer in time.</param>
+    /// <param name="latency">Null when the call failed.</param>
+    /// <param name="overloaded">The processor answered 429, or not in time.</param>
     public void Release(TimeSpan? latency, bool overloaded)
     {
         lock (_gate)
@@ -188,7 +181,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    // Not whether all permits are taken at this moment: charges begin together, and most answers find some left.
+    // The permits of this moment do not count: charges begin together, and most answers find some left.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 

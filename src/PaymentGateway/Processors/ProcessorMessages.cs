@@ -10,7 +10,6 @@ internal sealed record ProcessorPayment(
     [property: JsonRequired] decimal Amount,
     [property: JsonRequired] DateTime RequestedAt);
 
-/// <summary>A processor's answer to a charge; the text is for people.</summary>
 internal sealed record ChargeAnswer
 {
     // Set, not constructed: a constructor called by the serializer allocates for each answer.
@@ -18,15 +17,14 @@ internal sealed record ChargeAnswer
     public string? Message { get; set; }
 }
 
-/// <summary>A processor's answer to GET /payments/service-health.</summary>
+/// <summary>GET /payments/service-health.</summary>
 internal sealed record HealthAnswer(
     [property: JsonRequired] bool Failing, [property: JsonRequired] int MinResponseTime);
 
-/// <summary>A processor's answer to GET /admin/payments-summary, as far as it is compared.</summary>
+/// <summary>GET /admin/payments-summary.</summary>
 internal sealed record AdminSummary(
     [property: JsonRequired] long TotalRequests, [property: JsonRequired] decimal TotalAmount);
 
-/// <summary>The messages to and from a processor, for the serializer.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(ProcessorPayment))]
 [JsonSerializable(typeof(ChargeAnswer))]
@@ -34,8 +32,7 @@ internal sealed record AdminSummary(
 [JsonSerializable(typeof(AdminSummary))]
 internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 
-/// <summary>An answer of a processor, read whole.</summary>
-/// <param name="RetryAfter">How long it asked to be left alone, in an answer that is no 200.</param>
+/// <param name="RetryAfter">The pause that it asked for; null in a 200.</param>
 internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
 {
     /// <returns>Null when it is not JSON of this type.</returns>
@@ -52,7 +49,7 @@ internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, Ti
     }
 }
 
-/// <summary>The result of a charge; the contract tells the answers apart in the same way.</summary>
+/// <summary>The contract tells the answers apart in the same way.</summary>
 internal enum ChargeResult
 {
     /// <summary>200: the processor has stored the payment.</summary>
@@ -74,12 +71,9 @@ internal enum ChargeResult
     InDoubt,
 }
 
-/// <summary>A charge's result.</summary>
-/// <param name="RetryAfter">How long the processor asked to be left alone, or null.</param>
-/// <param name="Reason">For people: what was answered, where it was not 200.</param>
+/// <param name="Reason">For the log: the answer, where it was not 200.</param>
 internal readonly record struct ChargeOutcome(ChargeResult Result, TimeSpan? RetryAfter = null, string? Reason = null);
 
-/// <summary>The result of a look-up.</summary>
 internal enum LookupResult
 {
     /// <summary>200: stored there.</summary>
@@ -92,11 +86,25 @@ internal enum LookupResult
     Unknown,
 }
 
-/// <summary>A look-up's result; amount and UTC requestedAt are the processor's own.</summary>
+/// <summary>Amount and UTC requestedAt are the processor's own.</summary>
 internal readonly record struct LookupOutcome(
     LookupResult Result, long AmountCents = 0, DateTime RequestedAt = default, TimeSpan? RetryAfter = null);
 
-/// <summary>The tags of calls: their kind, and what came of them.</summary>
+internal enum SummaryResult
+{
+    /// <summary>200: the sums are the processor's.</summary>
+    Reported,
+
+    /// <summary>401 or 403: the token is wrong.</summary>
+    Refused,
+
+    /// <summary>No answer that says anything.</summary>
+    Unknown,
+}
+
+internal readonly record struct SummaryOutcome(SummaryResult Result, long Payments = 0, decimal Cents = 0);
+
+/// <summary>The tags of calls: kind and outcome.</summary>
 internal static class Calls
 {
     public static readonly KeyValuePair<string, object?> Charge = new("call", "charge");

@@ -23,10 +23,10 @@ internal sealed class PaymentQueue(IntakeOptions options)
 
     public int RemainingCapacity => options.QueueCapacity - Count;
 
-    /// <summary>Adds a payment, or says no when the queue is full or latched.</summary>
+    /// <returns>False when the queue is full or latched.</returns>
     public bool TryAdd(Payment payment) => _channel.Writer.TryWrite(payment);
 
-    /// <summary>Adds all of them; what finds the queue full is taken all the same.</summary>
+    /// <summary>Takes all of them, also those that find the queue full.</summary>
     public void AddAll(List<Payment> payments)
     {
         foreach (var payment in payments)
@@ -60,7 +60,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
             _channel.Writer.TryWrite(null);
     }
 
-    /// <summary>Takes the oldest payment that is here; a refused one waits for its turn.</summary>
+    /// <summary>Takes the oldest payment; a refused one waits for its turn.</summary>
     public bool TryTake(out Payment payment)
     {
         if (_returnedCount > 0 && TryTakeReturned(_turn, out payment))
@@ -82,7 +82,6 @@ internal sealed class PaymentQueue(IntakeOptions options)
         return TryTakeReturned(long.MaxValue, out payment);
     }
 
-    /// <summary>Takes the oldest payment, waiting for one.</summary>
     /// <returns>Null when the queue is latched and empty.</returns>
     public async ValueTask<Payment?> TakeAsync()
     {
@@ -99,7 +98,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
         }
     }
 
-    /// <summary>Takes no more; what is inside can still be taken.</summary>
+    /// <summary>Payments inside can still be taken.</summary>
     public void Latch() => _channel.Writer.TryComplete();
 
     private bool TryTakeReturned(long turn, out Payment payment)

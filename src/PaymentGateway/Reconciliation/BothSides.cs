@@ -11,7 +11,7 @@ namespace PaymentGateway.Reconciliation;
 /// notice. A processor has three tries for an answer.
 /// </summary>
 internal sealed class BothSides(
-    ReconciliationStore ledger, ProcessorAdminClient atDefault, ProcessorAdminClient atFallback,
+    ReconciliationStore ledger, ProcessorClient atDefault, ProcessorClient atFallback,
     int callsPerSecond, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
 {
     private const int Tries = 3;
@@ -74,7 +74,7 @@ internal sealed class BothSides(
     };
 
     private async Task<T> AskAsync<T>(
-        Processor processor, Func<ProcessorAdminClient, Task<T>> ask,
+        Processor processor, Func<ProcessorClient, Task<T>> ask,
         Func<T, (bool IsKnown, TimeSpan? RetryAfter)> judge, string question)
     {
         var client = processor == Processor.Default ? atDefault : atFallback;

@@ -13,7 +13,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal sealed partial class ReconciliationRun(
     GatewayOptions options, Lease lease, ProcessorLanes lanes, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<ReconciliationRun> log, ILogger<ProcessorClient> calls)
+    ILogger<ReconciliationRun> log)
 {
     private const int DifferencesMax = 1_000;
 
@@ -99,8 +99,8 @@ internal sealed partial class ReconciliationRun(
 
         var all = TimeWindow.Outward(begin, to);
         report.Window = all;
-        using var atDefault = Client(Processor.Default);
-        using var atFallback = Client(Processor.Fallback);
+        using var atDefault = lanes.NewAdminClient(Processor.Default);
+        using var atFallback = lanes.NewAdminClient(Processor.Fallback);
         var sides = new BothSides(
             ledger, atDefault, atFallback, options.ReconciliationRate, progress, clock, cancellation);
         var found = new List<DifferingWindow>();
@@ -134,8 +134,6 @@ internal sealed partial class ReconciliationRun(
             found.AddRange(await search.FindAsync(all, compared, DifferencesMax - found.Count));
         }
     }
-
-    private ProcessorAdminClient Client(Processor processor) => new(processor, options, lease, metrics, clock, calls);
 
     // Asked for a second time, some seconds later.
     private static async Task ConfirmAsync(BothSides sides, Difference difference, ReconciliationReport report)

@@ -5,16 +5,14 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Recording;
 
-/// <summary>
-/// Writes outcomes into the ledger in batches, again and again until they are in. Any thread may add.
-/// </summary>
+/// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
 internal sealed partial class SettlementWriter(
     SettlementLedger ledger, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
     GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
-    // Summaries wait for what is unwritten: when the database is back they must not wait out their own limit.
+    // Summaries wait for unwritten outcomes: when the database is back they must not wait out their own limit.
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     private readonly OutageLog _outage = new();
@@ -75,27 +73,32 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // What entered is not told apart from what a first try of ours, or an adopter, had entered before.
+    // Counts outcomes that an adopter or a first try of ours had entered before, too: the ledger does not tell which.
     private void Count(List<Settlement> batch, TimeSpan took)
     {
         metrics.RecordBatchSize.Record(batch.Count);
         metrics.RecordDuration.Record(took.TotalSeconds);
-        var (atDefault, atFallback) = (default(Sum), default(Sum));
+        foreach (var settlement in batch)
+            settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
+        Count(batch, Processor.Default);
+        Count(batch, Processor.Fallback);
+    }
+
+    private void Count(List<Settlement> batch, Processor processor)
+    {
+        var (payments, cents, waitedCents) = (0, 0L, 0L);
         foreach (var settlement in batch)
         {
-            settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
-            if (settlement.Payment.Purged)
+            if (settlement.Processor != processor || settlement.Payment.Purged)
                 continue;
 
-            ref var sum = ref settlement.Processor == Processor.Default ? ref atDefault : ref atFallback;
-            sum.Payments++;
-            sum.Cents += settlement.AmountCents;
-            if (settlement.Processor == Processor.Default && settlement.Payment.WaitedForDefault)
-                sum.WaitedCents += settlement.AmountCents;
+            payments++;
+            cents += settlement.AmountCents;
+            if (processor == Processor.Default && settlement.Payment.WaitedForDefault)
+                waitedCents += settlement.AmountCents;
         }
 
-        metrics.AddSettled(Processor.Default, atDefault.Payments, atDefault.Cents, atDefault.WaitedCents);
-        metrics.AddSettled(Processor.Fallback, atFallback.Payments, atFallback.Cents, 0);
+        metrics.AddSettled(processor, payments, cents, waitedCents);
     }
 
     private RecordArgs ToArgs(List<Settlement> batch)
@@ -114,13 +117,6 @@ internal sealed partial class SettlementWriter(
         }
 
         return args;
-    }
-
-    private struct Sum
-    {
-        public int Payments;
-        public long Cents;
-        public long WaitedCents;
     }
 
     private static partial class Log

@@ -7,16 +7,16 @@ namespace PaymentGateway.Recording;
 /// <summary>
 /// The outcomes that this instance knows and the ledger does not have yet. Any thread may add and wait; one takes.
 /// </summary>
-internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider clock) : IDisposable
+internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider clock)
 {
-    // The audit closes its windows after 1.5 s: what is older than this has no time left to linger.
+    // The audit closes its windows after 1.5 s: an older outcome has no time left to linger.
     private static readonly TimeSpan LateAfter = TimeSpan.FromSeconds(1);
 
-    // Whoever adds an outcome begins the wait for more: a hop to another thread costs more.
+    // The adding thread begins the lingering: a hop to another thread costs more.
     private readonly Channel<Settlement> _added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    private readonly BatchTimer _batchTimer = new(options.Linger, "outcomes");
+    private readonly AsyncAutoResetEvent _lingeringEnds = new(clock);
     private readonly object _gate = new();
     private readonly HashSet<Settlement> _unwritten = new(ReferenceEqualityComparer.Instance);
     private TaskCompletionSource? _batchWritten;
@@ -33,24 +33,24 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>Keeps an outcome until it is written; each summary that is answered from now on has it.</summary>
+    /// <summary>Each summary that is answered from now on has it.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)
             _unwritten.Add(settlement);
         _added.Writer.TryWrite(settlement);
         if (clock.GetUtcNow().UtcDateTime - settlement.RequestedAt >= LateAfter)
-            _batchTimer.FireNow();
+            _lingeringEnds.Set();
     }
 
-    /// <summary>Nothing is added any more, and what is here need not wait.</summary>
+    /// <summary>Nothing is added any more, and the rest need not linger.</summary>
     public void Complete()
     {
         _added.Writer.TryComplete();
-        _batchTimer.FireNow();
+        _lingeringEnds.Set();
     }
 
-    /// <summary>Waits for outcomes, and for more to come, and fills an empty batch with them.</summary>
+    /// <summary>Waits for outcomes, lets them linger, and fills an empty batch.</summary>
     /// <returns>False when there will be none any more.</returns>
     public async ValueTask<bool> TakeAsync(List<Settlement> batch, CancellationToken cancellation)
     {
@@ -58,7 +58,8 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             return false;
 
         // One statement for many costs less than many.
-        await _batchTimer.NextAsync();
+        if (options.Linger > TimeSpan.Zero)
+            await _lingeringEnds.WaitAsync(options.Linger, cancellation);
         while (batch.Count < options.MaxBatch && _added.Reader.TryRead(out var settlement))
             batch.Add(settlement);
         return true;
@@ -97,12 +98,10 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
                 written = _batchWritten.Task;
             }
 
-            _batchTimer.FireNow();
+            _lingeringEnds.Set();
             await written;
         }
     }
-
-    public void Dispose() => _batchTimer.Dispose();
 }
 
 /// <summary>A payment as a processor has stored it: its amount and UTC requestedAt are the processor's.</summary>

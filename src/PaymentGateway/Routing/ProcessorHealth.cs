@@ -4,11 +4,11 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Routing;
 
 /// <summary>
-/// What live calls, the circuit breaker and the shared health record say about one processor. Safe from any thread.
+/// One processor's state by live calls, the circuit breaker and the shared health record. Safe from any thread.
 /// </summary>
 internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options)
 {
-    // How much the newest call weighs: about the last ten calls count.
+    // The newest call's weight: about the last ten calls count.
     private const double Weight = 0.2;
 
     // Without newer calls a measured latency says nothing any more.
@@ -33,7 +33,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private bool _failed;
     private long _changedAt = long.MinValue;   // When it last began or ceased to fail; at the start it never failed.
 
-    /// <summary>The circuit breaker's state; the breaker connects itself to it.</summary>
+    /// <summary>The breaker connects itself to it.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
 
     public ProcessorState Read()
@@ -52,11 +52,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 
     /// <summary>
     /// Whether the processor answers, for display and alerts. Routing learns it by the charge that fails; an idle
-    /// processor gets no charge.
+    /// processor gets no charge. While the shared record cannot be read nobody makes a health call: unknown.
     /// </summary>
-    /// <remarks>
-    /// While the shared record cannot be read nobody makes a health call, so the processor stays unknown.
-    /// </remarks>
     public Liveness ReadLiveness()
     {
         lock (_gate)
@@ -71,7 +68,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     }
 
     /// <summary>A charge is about to be sent; while the processor is not usable it is the one probe.</summary>
-    /// <returns>Whether it is a probe, to be given back to <see cref="End"/>.</returns>
+    /// <returns>Whether it is a probe; <see cref="End"/> needs it.</returns>
     public bool Begin()
     {
         lock (_gate)
@@ -84,10 +81,9 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    /// <summary>A charge ended.</summary>
-    /// <param name="probe">What <see cref="Begin"/> said.</param>
-    /// <param name="latency">How long it took when the processor answered it, else null.</param>
-    /// <param name="retryAfter">How long the processor asked to be left alone.</param>
+    /// <param name="probe">The result of <see cref="Begin"/>.</param>
+    /// <param name="latency">Null when the processor did not answer.</param>
+    /// <param name="retryAfter">The pause that the processor asked for.</param>
     public void End(bool probe, TimeSpan? latency, TimeSpan? retryAfter)
     {
         lock (_gate)
@@ -119,7 +115,6 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    /// <summary>Takes in the shared record.</summary>
     public void Observe(HealthReport newest)
     {
         lock (_gate)
@@ -173,13 +168,11 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
 }
 
 /// <summary>A processor's report of its own health, shared between the instances.</summary>
-/// <param name="Age">How long ago it was made.</param>
 internal readonly record struct HealthReport(bool Failing, TimeSpan MinResponse, TimeSpan Age);
 
-/// <summary>Whether a processor answers, by the age of its last answer to a charge or a health call.</summary>
+/// <summary>By the age of the processor's last answer to a charge or a health call.</summary>
 internal enum Liveness
 {
-    /// <summary>It answered lately.</summary>
     Alive,
 
     /// <summary>Its health report is overdue.</summary>

@@ -42,37 +42,33 @@ internal static class ProcessorRouter
             || (atDefault.Fails && atDefault.For <= fallbackAfter));
 }
 
-/// <summary>Whether a processor may be sent to.</summary>
 internal enum Availability
 {
-    /// <summary>It answers.</summary>
     Usable,
 
-    /// <summary>It failed or was slow, and one payment may try it now.</summary>
+    /// <summary>The processor failed or was slow, and one payment may try it now.</summary>
     Probe,
 
-    /// <summary>It answers, and as many charges are in flight as may be.</summary>
+    /// <summary>The processor answers, and no permit is left.</summary>
     Full,
 
-    /// <summary>It fails or is too slow; the next probe is not due, or is in flight.</summary>
+    /// <summary>The processor fails or is too slow; the next probe is not due, or is in flight.</summary>
     Unusable,
 }
 
 /// <summary>The state of one processor as routing sees it at one moment.</summary>
-/// <param name="ExpectedLatency">How long a charge is expected to take.</param>
-/// <param name="Fails">It failed, or asked to be left alone; false of one that is slow but works.</param>
-/// <param name="For">How long it has failed or, otherwise, not failed.</param>
+/// <param name="Fails">It failed, or asked to be left alone; false while it is slow but works.</param>
+/// <param name="For">Since when Fails has this value.</param>
 internal readonly record struct ProcessorState(
     Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For)
 {
-    /// <summary>The same while as many charges are in flight as may be: a probe that is due cannot be sent.</summary>
+    /// <summary>The state while no permit is left: a probe that is due cannot be sent.</summary>
     public ProcessorState WithoutPermit() => this with
     {
         Availability = Availability == Availability.Usable ? Availability.Full : Availability.Unusable,
     };
 }
 
-/// <summary>Where a payment goes now.</summary>
 internal enum RouteChoice
 {
     Wait,

@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Publishes in the database which payments are in doubt, so that each instance can show them. Nothing waits for it or
-/// decides by it: it may fail, or come late.
+/// Writes into the database which payments are in doubt, so that each instance can show them. Nothing decides by it: it
+/// may come late, and a settlement or a sweep corrects it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
     DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
@@ -28,19 +28,24 @@ internal sealed partial class DoubtPublisher(
             await doubts.Changed.WaitAsync(SweepInterval, stoppingToken);
             await Task.Delay(Linger, clock, stoppingToken);
             var changes = doubts.TakeChanges();
-            try
-            {
-                await PublishAsync(changes);
-                _outage.Succeed();
-            }
-            catch (Exception failed)
-            {
-                doubts.ReturnChanges(changes);
-                var level = _outage.Fail(LogLevel.Warning);
-                Log.PublishingFailed(log, level, failed.Message);
+            while (!await TryPublishAsync(changes))
                 await Task.Delay(RetryAfter, clock, stoppingToken);
-                doubts.Changed.Set();
-            }
+        }
+    }
+
+    private async Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes)
+    {
+        try
+        {
+            await PublishAsync(changes);
+            _outage.Succeed();
+            return true;
+        }
+        catch (Exception failed)
+        {
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.PublishingFailed(log, level, failed.Message);
+            return false;
         }
     }
 

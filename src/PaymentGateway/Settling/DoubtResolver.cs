@@ -21,7 +21,6 @@ internal sealed partial class DoubtResolver(
     private CancellationToken _stopping;
     private long _loggedAt;
 
-    /// <summary>Resolves all of them beside each other. After a stop the rest is handed over in doubt.</summary>
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         _stopping = stoppingToken;
@@ -69,13 +68,13 @@ internal sealed partial class DoubtResolver(
         }
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
-            // Whatever it was, the doubt is left; a payment that nobody tries again would stay so for ever.
+            // No failure ends the doubt, and a payment that nobody tries again would stay in doubt for ever.
             Log.ResolvingFailed(log, payment, failed.Message);
             return ResolvingStep.Again(null);
         }
     }
 
-    // Wherever it may have been charged: at both processors when a terminated owner knew at which.
+    // At both processors when only a terminated owner knew where it was charged.
     private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
         // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
@@ -100,7 +99,7 @@ internal sealed partial class DoubtResolver(
             : ResolvingStep.Again(retryAfter);
     }
 
-    // The same id and requestedAt at the same processor: whichever call comes first is stored, the other gets 422.
+    // Id, requestedAt and processor stay the same: the call that comes first is stored, the other one gets 422.
     private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane, long began)
     {
         // Each of these charges begins the horizon anew. They end after one horizon, otherwise a processor that breaks
@@ -181,7 +180,7 @@ internal sealed partial class DoubtResolver(
     }
 }
 
-/// <summary>The result of a try: the doubt ended, or the pause that the processor asked for.</summary>
+/// <summary>RetryAfter is the pause that the processor asked for.</summary>
 internal readonly record struct ResolvingStep(bool Done, TimeSpan RetryAfter)
 {
     public static readonly ResolvingStep Ended = new(true, TimeSpan.Zero);
@@ -198,12 +197,11 @@ internal sealed class ResolvingWait
 
     private readonly Random _jitter = new(Environment.ProcessId);
 
-    /// <summary>So long that all together ask a processor 500 times a second; the jitter takes half of it.</summary>
+    /// <summary>All together ask a processor 500 times a second, because the jitter takes half of it.</summary>
     public static TimeSpan Longest(int count) =>
         BetweenAny * 2 * count is var wait && wait > Maximum ? wait : Maximum;
 
     /// <summary>The first look-up past the horizon may resolve it, so no wait goes far beyond.</summary>
-    /// <param name="delay">The longest wait.</param>
     /// <param name="untilHorizon">Zero or less when it has passed.</param>
     public TimeSpan Next(TimeSpan delay, TimeSpan untilHorizon)
     {
@@ -211,7 +209,7 @@ internal sealed class ResolvingWait
         return untilHorizon > TimeSpan.Zero && wait > untilHorizon ? untilHorizon + Jittered(HorizonSpread) : wait;
     }
 
-    // Full jitter: those that fell into doubt together must not come back together.
+    // Full jitter: payments that fell into doubt together must not come back together.
     private TimeSpan Jittered(TimeSpan delay)
     {
         lock (_jitter)

@@ -6,8 +6,7 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Which payments this instance owns, whether it may charge them now, and how each leaves it: settled, parked or
-/// dropped. Any thread.
+/// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
 /// </summary>
 internal sealed partial class OwnedPayments(
     Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, GatewayMetrics metrics,
@@ -23,15 +22,15 @@ internal sealed partial class OwnedPayments(
     /// <summary>False for good: it was purged, or its epoch was lost and others adopt it.</summary>
     public bool Contains(Payment payment) => !payment.Purged && lease.Owns(payment);
 
-    /// <summary>A processor has stored it; amount and UTC requestedAt are the processor's.</summary>
+    /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
         outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
 
-    /// <summary>Forgets a payment that is not owned any more.</summary>
+    /// <summary>The payment is not owned any more.</summary>
     public void Drop(Payment payment) => unsettled.Remove(payment);
 
     /// <summary>
-    /// Sets a payment aside that trying again cannot settle: again and again until it is written, unsettled until then.
+    /// Sets aside a payment that no retry can settle. Retries until it is written; it is unsettled until then.
     /// </summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
@@ -69,36 +68,28 @@ internal sealed partial class OwnedPayments(
 /// <summary>How many payments are parked, for a gauge that may not wait for the database. Any thread.</summary>
 internal sealed class ParkedCount(ParkedStore store)
 {
-    /// <summary>It counts no further, however many there are.</summary>
     public const int CountMax = 10_000;
 
-    private const long NotAsked = -1;
+    private readonly object _gate = new();
+    private Task _asking = Task.CompletedTask;
+    private long? _latest;
 
-    private long _latest = NotAsked;
-    private int _asking;
-
-    /// <summary>As the database last said, and has it asked again; null until its first answer.</summary>
+    /// <summary>The database's last answer, null until the first one; asks again meanwhile.</summary>
     public long? Read()
     {
-        if (Interlocked.Exchange(ref _asking, 1) == 0)
-            _ = AskAsync();
-        return Interlocked.Read(ref _latest) is >= 0 and var latest ? latest : null;
+        lock (_gate)
+        {
+            if (_asking.IsCompleted)
+                _asking = AskAsync();
+            return _latest;
+        }
     }
 
+    // A failure is nobody's: the next call asks again.
     private async Task AskAsync()
     {
-        try
-        {
-            var reasons = await store.CountAsync(CountMax);
-            Interlocked.Exchange(ref _latest, reasons.Sum(reason => reason.Payments));
-        }
-        catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
-        {
-            // It is asked again at the next call.
-        }
-        finally
-        {
-            Volatile.Write(ref _asking, 0);
-        }
+        var reasons = await store.CountAsync(CountMax);
+        lock (_gate)
+            _latest = reasons.Sum(reason => reason.Payments);
     }
 }

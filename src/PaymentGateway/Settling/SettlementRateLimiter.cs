@@ -14,7 +14,7 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private long _sliceSince;
     private int _left;
 
-    /// <summary>Ends when the next charge may begin: at once while the slice has permits left.</summary>
+    /// <summary>Ends at once while the slice has permits left.</summary>
     public ValueTask AcquireAsync(CancellationToken cancellation)
     {
         var elapsed = clock.GetElapsedTime(_sliceSince);
@@ -30,7 +30,7 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
     {
         await Task.Delay(rest, clock, cancellation);
-        // Where this slice ends, and not now: a delay is cut to whole milliseconds, and each would end early.
+        // The end of the last slice, not now: a delay is cut to whole milliseconds, and each slice would end early.
         _sliceSince += clock.TicksOf(Slice);
         _left = _perSlice - 1;
     }

@@ -17,20 +17,18 @@ internal sealed partial class SettlementWorker(
     // takes memory and repeats its look-up.
     private const int DoubtsMax = 8_000;
 
-    // What depends on time alone (a probe that falls due, a fallback delay that ends) is checked again this often.
+    // Time alone may change the route: a probe falls due, a fallback delay ends.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
     private readonly AsyncAutoResetEvent _progress = new(clock);
     private readonly SettlementRateLimiter _rateLimiter = new(clock, options.Settling.MaxRate);
     private int _inFlight;
 
-    // The last time that a payment had to wait though fallback could be used; what was accepted before waited too.
+    // The last time that a payment had to wait though fallback could be used; payments accepted before waited too.
     private DateTime _fallbackPassedAt;
     private volatile bool _draining;
 
-    /// <summary>
-    /// Latches the queue, drains what can be drained within the limit, and leaves the rest to be released.
-    /// </summary>
+    /// <summary>Latches the queue and drains it within the limit; the rest is released.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         _draining = true;
@@ -54,11 +52,11 @@ internal sealed partial class SettlementWorker(
                     return;
 
                 payment = first;
-                // Nobody waits for a charge, and those that begin together share their wake-ups.
+                // Nobody waits for a charge, and charges that begin together share their wake-ups.
                 await Task.Delay(options.Settling.Linger, clock, stoppingToken);
             }
 
-            // What is dropped costs nothing, and must not keep others waiting.
+            // A dropped payment costs nothing, and must not keep others waiting.
             if (owned.Contains(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
@@ -66,9 +64,7 @@ internal sealed partial class SettlementWorker(
         }
     }
 
-    /// <summary>
-    /// Waits for a lane with a permit left, or gives null when the payment is another instance's or the resolver's.
-    /// </summary>
+    // Waits for a lane with a permit left; null when the payment is another instance's or the resolver's.
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
         while (owned.Contains(payment))
@@ -99,7 +95,7 @@ internal sealed partial class SettlementWorker(
                 }
             }
 
-            // Nobody takes it, and no charge in flight will change that soon: another instance may have more luck.
+            // No processor takes it, and no charge in flight will change that soon: another instance may settle it.
             if (_draining && Volatile.Read(ref _inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
@@ -148,7 +144,7 @@ internal sealed partial class SettlementWorker(
                     queue.ReturnRefused(payment);
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
-                    // It would be so again, and it must not be in the way of others.
+                    // Another charge would be rejected too, and it must not delay other payments.
                     _ = owned.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
                     break;
                 default:

@@ -13,8 +13,7 @@ internal static class AuditEndpoints
 
     private static readonly TimeSpan HangUpNoticed = TimeSpan.FromMilliseconds(100);
 
-    /// <param name="routes">For everybody.</param>
-    /// <param name="purgers">The group of those who may purge.</param>
+    /// <param name="purgers">The group of callers who may purge.</param>
     public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder purgers)
     {
         var summaries = routes.ServiceProvider.GetRequiredService<SummaryQueries>();
@@ -72,22 +71,20 @@ internal static class AuditEndpoints
         // Kestrel notices a caller that has gone when it reads the socket again, after the request.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(context.RequestAborted);
-        // What waits in memory is looked up in the new ledger at once; other instances find out within a renewal.
+        // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;
         context.Response.ContentLength = 0;
     }
 }
 
-/// <summary>The auditor's answer in the contract's format: only settled payments count.</summary>
+/// <summary>The contract's format: only settled payments count.</summary>
 internal sealed record PaymentsSummary(
     [property: JsonPropertyName("default")] ProcessorTotals Default,
     [property: JsonPropertyName("fallback")] ProcessorTotals Fallback);
 
-/// <summary>Count and exact sum, two places.</summary>
 internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
 
-/// <summary>The answer to the auditor, for the serializer.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(PaymentsSummary))]
 internal sealed partial class SummaryJsonContext : JsonSerializerContext;

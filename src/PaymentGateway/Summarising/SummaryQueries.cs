@@ -4,19 +4,15 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Summarising;
 
-/// <summary>
-/// Asks for summaries: one query in flight for a window, and few in all. Safe from any thread.
-/// </summary>
+/// <summary>One query in flight for a window, and few in all. Safe from any thread.</summary>
 /// <remarks>
-/// Callers share the answer of a query only when it began after each of them came: what was recorded before a caller
-/// asked is counted, and what was purged before is not. So who asks while a query is in flight shares the next one.
+/// Callers share the answer of a query only when it began after each of them came: settlements recorded before a caller
+/// asked are counted, and payments purged before are not. A caller that comes during a query shares the next one.
 /// </remarks>
-/// <param name="summarise">Runs one query.</param>
-/// <param name="clock">Counts the time limit.</param>
 internal sealed class SummaryQueries(
     Func<SummaryWindow, Task<PaymentsSummary>> summarise, TimeProvider clock) : IDisposable
 {
-    /// <summary>How long a caller waits at most: the audit takes no answer after 1.5 s (contract.md).</summary>
+    /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
 
     // Of the five shared connections of an instance as shipped; health, adoption and purges use them too.
@@ -36,7 +32,7 @@ internal sealed class SummaryQueries(
     private readonly Dictionary<SummaryWindow, Query> _newest = [];
 
     /// <summary>Sums a window up, as of now or a moment later.</summary>
-    /// <returns>Null at once when too many windows wait.</returns>
+    /// <returns>Null at once when too many queries wait.</returns>
     /// <exception cref="System.Data.Common.DbException">The query's.</exception>
     /// <exception cref="TimeoutException">No answer within the limit.</exception>
     public Task<PaymentsSummary?> AskAsync(SummaryWindow window)
@@ -61,7 +57,7 @@ internal sealed class SummaryQueries(
     {
         try
         {
-            // Whatever comes of the one before: its callers hear of it.
+            // A failure of the query before is its own callers'.
             if (before is not null)
                 await Task.WhenAny(before.Answer.Task);
             var permit = await _permits.AcquireAsync();
@@ -89,7 +85,7 @@ internal sealed class SummaryQueries(
             return await summarise(window);
     }
 
-    /// <summary>One query, waiting or in flight.</summary>
+    /// <summary>Waiting or in flight.</summary>
     private sealed class Query
     {
         public TaskCompletionSource<PaymentsSummary?> Answer { get; } =
@@ -99,15 +95,14 @@ internal sealed class SummaryQueries(
     }
 }
 
-/// <summary>What a summary is asked for: whole microseconds, UTC, both bounds inclusive; absent is unbounded.</summary>
+/// <summary>Whole microseconds, UTC, both bounds inclusive; absent is unbounded.</summary>
 internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 
-/// <summary>Sums a window up as the auditor sees it. Safe from any thread.</summary>
+/// <summary>
+/// Sums a window on one snapshot, with every outcome that this instance knew when it was asked. Safe from any thread.
+/// </summary>
 internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten)
 {
-    /// <summary>
-    /// Sums a window on one snapshot, with every outcome that this instance knew when it was asked.
-    /// </summary>
     public async Task<PaymentsSummary> SummariseAsync(SummaryWindow window)
     {
         await unwritten.WrittenAsync(window.To);

@@ -24,79 +24,79 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
 
     public Meter Meter => meter;
 
-    public SafeCounter<long> Accepted { get; } =
-        new(meter, "payments.accepted", "{payment}", "New payments that were stored.");
+    public Counter<long> Accepted { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.accepted", "{payment}", "New payments that were stored.");
 
-    public SafeCounter<long> Duplicates { get; } =
-        new(meter, "payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
+    public Counter<long> Duplicates { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
 
     /// <summary>With a <see cref="Reasons"/>.</summary>
-    public SafeCounter<long> Refused { get; } =
-        new(meter, "payments.refused", "{payment}", "Payments that were not taken, by reason.");
+    public Counter<long> Refused { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.refused", "{payment}", "Payments that were not taken, by reason.");
 
     /// <summary>Seconds, as all durations.</summary>
-    public SafeHistogram AcceptDuration { get; } =
-        new(meter, "accept.duration", "s", "From a payment's body to its answer, but for overload.");
+    public Histogram<double> AcceptDuration { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.accept.duration", "s", "From a payment's body to its answer, but for overload.");
 
-    public SafeHistogram StoreDuration { get; } =
-        new(meter, "store.duration", "s", "One INSERT of a batch, whatever came of it.");
+    public Histogram<double> StoreDuration { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.store.duration", "s", "One INSERT of a batch, whatever came of it.");
 
-    public SafeHistogram StoreBatchSize { get; } =
-        new(meter, "store.batch.size", "{payment}", "Payments in one INSERT.");
+    public Histogram<double> StoreBatchSize { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.store.batch.size", "{payment}", "Payments in one INSERT.");
 
     /// <summary>With a processor, and a kind of call with its outcome.</summary>
-    public SafeCounter<long> Calls { get; } =
-        new(meter, "processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
+    public Counter<long> Calls { get; } = meter.CreateCounter<long>(
+        "payment_gateway.processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
 
     /// <summary>With a processor.</summary>
-    public SafeHistogram CallDuration { get; } =
-        new(meter, "processor.call.duration", "s", "A charge that was sent, until its answer.");
+    public Histogram<double> CallDuration { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.processor.call.duration", "s", "A charge that was sent, until its answer.");
 
     /// <summary>With a <see cref="Resolutions"/>.</summary>
-    public SafeCounter<long> Resolved { get; } =
-        new(meter, "doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
+    public Counter<long> Resolved { get; } = meter.CreateCounter<long>(
+        "payment_gateway.doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
 
-    public SafeCounter<long> Parked { get; } =
-        new(meter, "payments.parked", "{payment}", "Payments set aside for an operator.");
+    public Counter<long> Parked { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.parked", "{payment}", "Payments set aside for an operator.");
 
-    public SafeHistogram RecordDuration { get; } =
-        new(meter, "record.duration", "s", "A batch of outcomes until it is in the ledger, repeats included.");
+    public Histogram<double> RecordDuration { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.record.duration", "s", "A batch of outcomes until it is in the ledger, repeats included.");
 
-    public SafeHistogram RecordBatchSize { get; } =
-        new(meter, "record.batch.size", "{payment}", "Outcomes in one batch.");
+    public Histogram<double> RecordBatchSize { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.record.batch.size", "{payment}", "Outcomes in one batch.");
 
-    public SafeHistogram SummaryDuration { get; } =
-        new(meter, "summarise.duration", "s", "A summary, from the question to its answer.");
+    public Histogram<double> SummaryDuration { get; } = meter.CreateHistogram<double>(
+        "payment_gateway.summarise.duration", "s", "A summary, from the question to its answer.");
 
-    public SafeCounter<long> Adopted { get; } =
-        new(meter, "payments.adopted", "{payment}", "Payments taken over from instances that ended.");
+    public Counter<long> Adopted { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.adopted", "{payment}", "Payments taken over from instances that ended.");
 
-    public SafeCounter<long> Removed { get; } =
-        new(meter, "payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
+    public Counter<long> Removed { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.removed", "{payment}", "Settled payments that left the tables, as they were old.");
 
-    public SafeCounter<long> LeasesLost { get; } =
-        new(meter, "lease.lost", "{lease}", "Leases that another instance closed.");
+    public Counter<long> LeasesLost { get; } = meter.CreateCounter<long>(
+        "payment_gateway.lease.lost", "{lease}", "Leases that another instance closed.");
 
     /// <summary>With an outcome.</summary>
-    public SafeCounter<long> Reconciliations { get; } =
-        new(meter, "reconciliations", "{run}", "Reconciliations that ended, by outcome.");
+    public Counter<long> Reconciliations { get; } = meter.CreateCounter<long>(
+        "payment_gateway.reconciliations", "{run}", "Reconciliations that ended, by outcome.");
 
     /// <summary>With <see cref="DifferenceTags"/>.</summary>
-    public SafeCounter<long> Differences { get; } =
-        new(meter, "reconciliation.differences", "{difference}", "Differences that were named, by kind.");
+    public Counter<long> Differences { get; } = meter.CreateCounter<long>(
+        "payment_gateway.reconciliation.differences", "{difference}", "Differences that were named, by kind.");
 
     /// <summary>With a processor, as the amount and the fee.</summary>
-    public SafeCounter<long> Settled { get; } =
-        new(meter, "payments.settled", "{payment}", "Outcomes in the ledger.");
+    public Counter<long> Settled { get; } = meter.CreateCounter<long>(
+        "payment_gateway.payments.settled", "{payment}", "Outcomes in the ledger.");
 
-    private SafeCounter<double> SettledAmount { get; } =
-        new(meter, "settled.amount", "{currency}", "Money settled, in units of the currency.");
+    private Counter<double> SettledAmount { get; } = meter.CreateCounter<double>(
+        "payment_gateway.settled.amount", "{currency}", "Money settled, in units of the currency.");
 
-    private SafeCounter<double> FeePaid { get; } =
-        new(meter, "fee.paid", "{currency}", "Fees of what was settled.");
+    private Counter<double> FeePaid { get; } = meter.CreateCounter<double>(
+        "payment_gateway.fee.paid", "{currency}", "Fees of what was settled.");
 
-    private SafeCounter<double> FeeAvoided { get; } =
-        new(meter, "fee.avoided", "{currency}", "Fees saved by waiting for default while fallback could be used.");
+    private Counter<double> FeeAvoided { get; } = meter.CreateCounter<double>(
+        "payment_gateway.fee.avoided", "{currency}", "Fees saved by waiting for default while fallback could be used.");
 
     /// <summary>Adds what has entered the ledger with one batch.</summary>
     /// <param name="waitedCents">The part of them that waited for default while fallback could be used.</param>

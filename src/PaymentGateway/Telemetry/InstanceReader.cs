@@ -15,10 +15,10 @@ internal sealed class InstanceReader(
     // A percentile of one second would jump.
     private const double WindowSeconds = 10;
 
-    private readonly MeasuredInstrument _accepted = listener.Of(metrics.Accepted.Instrument);
-    private readonly MeasuredInstrument _settled = listener.Of(metrics.Settled.Instrument);
-    private readonly MeasuredInstrument _accepts = listener.Of(metrics.AcceptDuration.Instrument);
-    private readonly MeasuredInstrument _calls = listener.Of(metrics.CallDuration.Instrument);
+    private readonly MeasuredInstrument _accepted = listener.Of(metrics.Accepted);
+    private readonly MeasuredInstrument _settled = listener.Of(metrics.Settled);
+    private readonly MeasuredInstrument _accepts = listener.Of(metrics.AcceptDuration);
+    private readonly MeasuredInstrument _calls = listener.Of(metrics.CallDuration);
     private readonly List<Counts> _past = [];
 
     /// <summary>The upper bounds of the durations' buckets, seconds.</summary>

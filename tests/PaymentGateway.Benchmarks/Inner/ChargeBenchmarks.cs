@@ -4,7 +4,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
-using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
@@ -31,8 +30,8 @@ public class ChargeBenchmarks : IDisposable
         var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
         lease.Confirm(_payment.Epoch, clock.GetTimestamp());
         _client = new ProcessorClient(
-            Processor.Default, options, new AnswerFromMemory(), new ProcessorHealth(clock, options.Routing), lease,
-            new GatewayMetrics(options), clock, NullLogger<ProcessorClient>.Instance);
+            Processor.Default, options, new AnswerFromMemory(), lease, new GatewayMetrics(options), clock,
+            NullLogger<ProcessorClient>.Instance);
         _payment.RequestedAt = _payment.AcceptedAt;
     }
 

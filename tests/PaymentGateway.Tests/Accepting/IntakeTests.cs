@@ -2,7 +2,7 @@ using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The group commit, on a real table; the clock is frozen; only lingering takes real time.</summary>
+/// <summary>The group commit, on a real table; the clock is frozen.</summary>
 public sealed class IntakeTests : OwnDatabase
 {
     private readonly WatchedClock _clock = new();
@@ -57,12 +57,17 @@ public sealed class IntakeTests : OwnDatabase
     [PostgresFact]
     public async Task After_a_burst_payments_linger_and_after_a_few_each_is_stored_at_once_again()
     {
+        var linger = TimeSpan.FromMilliseconds(50);
         await using var rig = await StartAsync(("Gateway:Intake:Linger", "50ms"));
         await AcceptTogetherAsync(rig, Batches.SortedIds(9));
         Assert.Equal(2, await StatementsAsync());
 
         await IdleAsync(rig);
-        await Task.WhenAll(Batches.SortedIds(3).Select(id => AcceptAsync(rig, id)));
+        var lingering = Batches.SortedIds(3).Select(id => AcceptAsync(rig, id)).ToList();
+        Assert.True(_clock.WakesIn(linger));
+        Assert.Equal(2, await StatementsAsync());
+        _clock.Advance(linger);
+        await Task.WhenAll(lingering);
         Assert.Equal(3, await StatementsAsync());
 
         await IdleAsync(rig);
@@ -306,13 +311,15 @@ public sealed class IntakeTests : OwnDatabase
     private async Task<Stages> StartAsync(
         TimeProvider clock, string more = "", params (string Key, string? Value)[] settings)
     {
-        var stages = Stages.Build($"{Database.ConnectionString};{more}", clock, urls: null, settings);
+        // A frozen clock would never end the lingering.
+        var stages = Stages.Build(
+            $"{Database.ConnectionString};{more}", clock, urls: null, [("Gateway:Intake:Linger", "0s"), .. settings]);
         stages.HoldLease(await Database.OpenEpochAsync());
         return stages;
     }
 
     private static Task<AcceptResult> AcceptAsync(Stages rig, Guid id, long cents = 1990) =>
-        rig.Part<Intake>().AcceptAsync(id, cents).AsTask();
+        rig.Part<Intake>().AcceptAsync(id, cents);
 
     private static List<Guid> TakeAll(Stages rig)
     {

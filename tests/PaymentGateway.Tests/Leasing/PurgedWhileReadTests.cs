@@ -77,18 +77,18 @@ public sealed class PurgedWhileReadTests : OwnDatabase
         var writer = new IntakeWriter(
             _relayed, _lease, _acceptances, _backlog, _queue, _unsettled, metrics, TimeProvider.System,
             NullLogger<IntakeWriter>.Instance);
-        await writer.StoreAsync([new PendingAcceptance(Guid.NewGuid(), 1990, 0)]);
+        await writer.StoreAsync([new PendingAcceptance(new Payment(Guid.NewGuid(), 1990))]);
         Assert.Equal((1, 1), (_queue.Count, _unsettled.Count));
 
         _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
-        var stored = new PendingAcceptance(Guid.NewGuid(), 1990, 0);
+        var stored = new PendingAcceptance(new Payment(Guid.NewGuid(), 1990));
         var storing = writer.StoreAsync([stored]);
         await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
         await PurgeAsync();
         _release.SetResult();
         await storing;
 
-        Assert.Equal(AcceptResult.Accepted, await stored.Result);
+        Assert.Equal(AcceptResult.Accepted, await stored.Task);
         Assert.Equal((1, 1), (_queue.Count, _unsettled.Count));
         Assert.True(Assert.Single(_unsettled.Snapshot()).Purged);
         Assert.True(_backlog.HasOverflow);

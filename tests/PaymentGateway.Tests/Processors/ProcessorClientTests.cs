@@ -166,8 +166,8 @@ public sealed class ProcessorClientTests : OneLane
             : new InvalidOperationException("whatever");
         using var metrics = new GatewayMetrics(options);
         using var client = new ProcessorClient(
-            Processor.Default, options, new Failing(failure), new ProcessorHealth(Clock, options.Routing),
-            Lanes.Lease, metrics, Clock, NullLogger<ProcessorClient>.Instance);
+            Processor.Default, options, new Failing(failure), Lanes.Lease, metrics, Clock,
+            NullLogger<ProcessorClient>.Instance);
 
         Assert.Equal(LookupResult.Unknown, (await client.LookUpAsync(Guid.NewGuid())).Result);
         Assert.Null(await client.AskHealthAsync());

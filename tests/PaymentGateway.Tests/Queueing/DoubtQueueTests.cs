@@ -26,19 +26,4 @@ public sealed class DoubtQueueTests
 
         Assert.Empty(_doubts.TakeChanges());
     }
-
-    [Fact]
-    public void Changes_that_were_not_published_are_taken_again_except_where_a_newer_one_exists()
-    {
-        var other = new Payment(_payment.Id, 1990, Batches.Noon, 1);
-        _doubts.Add(_payment);
-        _doubts.Add(other);
-        var unpublished = _doubts.TakeChanges();
-        _doubts.End(_payment);
-
-        _doubts.ReturnChanges(unpublished);
-
-        var taken = _doubts.TakeChanges();
-        Assert.Equal((false, true), (taken[_payment], taken[other]));
-    }
 }

@@ -80,7 +80,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
 
     private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null, Lease? lease = null) => new(
         options ?? Gateway.Part<GatewayOptions>(), lease ?? Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),
-        Gateway.Part<GatewayMetrics>(), clock, _log, Gateway.Part<ILogger<ProcessorClient>>());
+        Gateway.Part<GatewayMetrics>(), clock, _log);
 
     private sealed class BrokenClock : TimeProvider
     {

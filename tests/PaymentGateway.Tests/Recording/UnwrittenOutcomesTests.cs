@@ -2,7 +2,7 @@
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>Summaries wait for outcomes to enter the ledger, and batches wait for more outcomes.</summary>
-public sealed class UnwrittenOutcomesTests : IDisposable
+public sealed class UnwrittenOutcomesTests
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
@@ -14,8 +14,6 @@ public sealed class UnwrittenOutcomesTests : IDisposable
     // An hour: what ends the lingering in these tests is never the time.
     public UnwrittenOutcomesTests() => _outcomes = new UnwrittenOutcomes(
         new RecordingOptions(TimeSpan.FromHours(1), 3, 4), _clock);
-
-    public void Dispose() => _outcomes.Dispose();
 
     [Fact]
     public async Task An_outcome_a_second_after_its_request_ends_the_lingering_for_the_whole_batch()
