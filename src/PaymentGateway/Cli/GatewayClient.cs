@@ -66,7 +66,7 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
     public void Dispose() => _http.Dispose();
 
     /// <summary>A client of an address in Kestrel's notation.</summary>
-    /// <exception cref="UriFormatException">It is none.</exception>
+    /// <exception cref="UriFormatException">The address is malformed.</exception>
     public static HttpClient Open(string url, TimeSpan limit)
     {
         // A redirection would take the token elsewhere.

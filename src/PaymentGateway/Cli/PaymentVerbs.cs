@@ -21,7 +21,13 @@ internal static class PaymentVerbs
 
     private static readonly Option<bool> All = new("--all") { Description = "Replay all of them." };
 
-    private static readonly Option<bool> Yes = new("--yes") { Description = "Really: every payment is deleted." };
+    // A flag without a value, because `--yes false` would be given too.
+    private static readonly Option<bool> Yes = new("--yes")
+    {
+        Description = "Really: every payment is deleted.",
+        Required = true,
+        Arity = ArgumentArity.Zero,
+    };
 
     private static readonly Option<string> Reason =
         GatewayVerb.Text("--reason", "Only those parked for this reason, the whole text.", "text");
@@ -95,25 +101,16 @@ internal static class PaymentVerbs
         return new Command("parked", "Replays the payments that a processor refused for good.") { replay };
     }
 
-    public static Command CreatePurge()
+    public static Command CreatePurge() => new GatewayVerb(
+        "purge", "Empties the ledger: every payment is deleted, settled or not.",
+        static async (gateway, _) =>
+        {
+            await gateway.AskAsync(HttpMethod.Post, AuditEndpoints.PurgePath, []);
+            return new Report(new JsonObject { ["purged"] = true });
+        })
     {
-        var purge = new GatewayVerb(
-            "purge", "Empties the ledger: every payment is deleted, settled or not.",
-            static async (gateway, _) =>
-            {
-                await gateway.AskAsync(HttpMethod.Post, AuditEndpoints.PurgePath, []);
-                return new Report(new JsonObject { ["purged"] = true });
-            })
-        {
-            Yes,
-        };
-        purge.Validators.Add(static given =>
-        {
-            if (!given.GetValue(Yes))
-                given.AddError("purge deletes every payment: say --yes");
-        });
-        return purge;
-    }
+        Yes,
+    };
 
     public static Command CreateActions() => new GatewayVerb(
         "actions", "Lists what operators did, the newest first.",

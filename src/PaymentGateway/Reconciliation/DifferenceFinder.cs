@@ -16,7 +16,7 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
     // Beside the payments of the window that is being read.
     private const int SuspectsMax = 1_000;
 
-    // Of the search for an excess.
+    // In the search for excesses.
     private const int LookUpsMax = 10_000;
 
     private readonly Dictionary<Guid, PaymentSides> _suspects = [];

@@ -94,7 +94,7 @@ internal sealed partial class ReconciliationRun(
                 Problems.InvalidWindow, field);
 
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // The oldest may be unsettled, which does not leave. An hour later, or the next one to leave would stop it.
+        // The oldest may be unsettled, which does not leave. An hour later, otherwise the next to leave would stop it.
         if (query.From is null && from < state.KeptFrom + Hour)
             from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.

@@ -16,7 +16,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     // A generated message has its template among its values.
     private const string Template = "{OriginalFormat}";
 
-    // Of each level, from Trace up.
+    // From Trace up.
     private static readonly string[] LevelNames = ["trce", "dbug", "info", "warn", "fail", "crit"];
 
     // The native compiler makes a copy for each type of message, so it is short.

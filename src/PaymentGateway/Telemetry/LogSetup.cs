@@ -13,7 +13,7 @@ internal static class LogSetup
         ["Logging:LogLevel:System"] = "Warning",
         // Program logs the failure that ends it; the host would add a trace.
         ["Logging:LogLevel:Microsoft.Extensions.Hosting.Internal.Host"] = "None",
-        // It logs nothing above Information, and while it has a listener it makes an Activity and a scope per request.
+        // They log nothing above Information; with a listener they would make an Activity and a scope per request.
         ["Logging:LogLevel:Microsoft.AspNetCore.Hosting.Diagnostics"] = "None",
     };
 

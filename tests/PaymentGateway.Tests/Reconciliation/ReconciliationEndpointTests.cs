@@ -5,12 +5,14 @@ namespace PaymentGateway.Tests.Reconciliation;
 /// <summary>The call and the verb: when they refuse, what stops them, and that one runs at a time.</summary>
 public sealed class ReconciliationEndpointTests : PlantedGateway
 {
+    // Gateway has the tokens, and nobody asks it.
     [PostgresFact]
-    public async Task Without_the_processors_tokens_no_call_of_an_administrator_is_made()
+    public async Task No_call_of_an_administrator_is_made_without_the_tokens_nor_before_an_operator_asks()
     {
         var gateway = await Rig.StartGatewayAsync();
         await gateway.PayAsync();
-        await Rig.LedgersReachAsync(byDefault: 1);
+        await Gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 2);
 
         var verb = await Verb.RunAsync("reconcile", "--repair", "--url", gateway.Url);
 
@@ -18,16 +20,8 @@ public sealed class ReconciliationEndpointTests : PlantedGateway
         using var refused = await gateway.PostAsync(ReconciliationRuns.Path);
         Assert.Empty(OpenApiDocument.Present["reconcile"].FaultsOf(await ReadAnswer.OfAsync(refused)));
         verb.AssertFailed(78, "Gateway__Processors__Default__AdminToken");
-        Assert.Equal((0, 0), await SummariesAsync());
-    }
-
-    [PostgresFact]
-    public async Task With_the_tokens_nothing_is_asked_until_an_operator_asks()
-    {
-        await Gateway.PayAsync();
-        await Rig.LedgersReachAsync(byDefault: 1);
-
-        Assert.Equal((0, 0), await SummariesAsync());
+        Assert.Equal(
+            (0, 0), ((await Rig.Default.CallsAsync()).Summaries, (await Rig.Fallback.CallsAsync()).Summaries));
     }
 
     [PostgresTheory]
@@ -175,9 +169,6 @@ public sealed class ReconciliationEndpointTests : PlantedGateway
         for (var at = 0; at < 4; at++)
             planted.Unrecorded(Processor.Default);
     });
-
-    private async Task<(long, long)> SummariesAsync() =>
-        ((await Rig.Default.CallsAsync()).Summaries, (await Rig.Fallback.CallsAsync()).Summaries);
 
     // What stops it later than its first beat is in the report, of a 200; then it is asked for again.
     private static async Task AssertRefusedAsync(
