@@ -4,14 +4,13 @@ using Microsoft.AspNetCore.WebUtilities;
 namespace PaymentGateway.Cli;
 
 /// <summary>A verb that asks a running gateway by HTTP, with the options that all of these have.</summary>
-internal static class GatewayVerb
+internal sealed class GatewayVerb : Command
 {
     private const string UrlVariable = "PAYMENT_GATEWAY_URL";
     private const string TokenVariable = "Gateway__Admin__Token";
     // Both instances of `make run` and of compose.
     private const string DefaultUrl = "http://localhost:9101;http://localhost:9102";
 
-    /// <summary>Prints JSON instead of text, on every verb that prints a report.</summary>
     public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };
 
     private static readonly Option<string> Url = Text(
@@ -20,56 +19,46 @@ internal static class GatewayVerb
 
     private static readonly Option<string> Token = Text("--token", $"The admin token; {TokenVariable}.", "token");
 
+    /// <param name="asksNext">Asks the next URL when one is unavailable; only for a verb that changes nothing.</param>
+    public GatewayVerb(
+        string name, string description, Func<GatewayClient, ParseResult, Task<Report>> ask, bool asksNext = false)
+        : base(name, description)
+    {
+        Add(Url);
+        Add(Token);
+        Add(Json);
+        SetAction(async (ParseResult parsed, CancellationToken cancellation) =>
+        {
+            var urls = (parsed.GetValue(Url) ?? Variable(UrlVariable) ?? DefaultUrl).Split(';');
+            var token = parsed.GetValue(Token) ?? Variable(TokenVariable);
+            var faults = new List<string>();
+            foreach (var url in asksNext ? urls : urls[..1])
+                try
+                {
+                    using var gateway = new GatewayClient(url, token, cancellation);
+                    return await (await ask(gateway, parsed)).WriteAsync(parsed);
+                }
+                catch (VerbException unavailable) when (unavailable.ExitCode == ExitCodes.Unavailable)
+                {
+                    faults.Add(unavailable.Message);
+                }
+
+            throw new VerbException(ExitCodes.Unavailable, string.Join("; ", faults));
+        });
+    }
+
     /// <summary>An option with a text, which the help calls <paramref name="value"/>.</summary>
     public static Option<string> Text(string name, string description, string value) =>
         new(name) { Description = description, HelpName = value };
 
     /// <summary>A path with the options that were given as parameters of its query.</summary>
-    public static string Query(this ParseResult parsed, string path, params Option<string>[] options)
+    public static string Query(ParseResult parsed, string path, params Option<string>[] options)
     {
         foreach (var option in options)
             if (parsed.GetValue(option) is { } value)
                 path = QueryHelpers.AddQueryString(path, option.Name.TrimStart('-'), value);
 
         return path;
-    }
-
-    /// <param name="name">The verb.</param>
-    /// <param name="description">One sentence.</param>
-    /// <param name="ask">Asks the gateway.</param>
-    /// <param name="asksNext">Asks the next URL when one is unavailable; only for a verb that changes nothing.</param>
-    public static Command Create(
-        string name, string description, Func<GatewayClient, ParseResult, Task<Report>> ask, bool asksNext = false)
-    {
-        var verb = new Command(name, description) { Url, Token, Json };
-        verb.SetAction(async (ParseResult parsed, CancellationToken cancellation) =>
-        {
-            var urls = (parsed.GetValue(Url) ?? Variable(UrlVariable) ?? DefaultUrl).Split(';');
-            var token = parsed.GetValue(Token) ?? Variable(TokenVariable);
-            var report = await AskAsync(asksNext ? urls : urls[..1], async url =>
-            {
-                using var gateway = new GatewayClient(url, token, cancellation);
-                return await ask(gateway, parsed);
-            });
-            return await report.WriteAsync(parsed);
-        });
-        return verb;
-    }
-
-    private static async Task<Report> AskAsync(string[] urls, Func<string, Task<Report>> ask)
-    {
-        var faults = new List<string>();
-        foreach (var url in urls)
-            try
-            {
-                return await ask(url);
-            }
-            catch (VerbException unavailable) when (unavailable.ExitCode == ExitCodes.Unavailable)
-            {
-                faults.Add(unavailable.Message);
-            }
-
-        throw new VerbException(ExitCodes.Unavailable, string.Join("; ", faults));
     }
 
     private static string? Variable(string name) =>

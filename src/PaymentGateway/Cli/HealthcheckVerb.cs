@@ -4,8 +4,8 @@ using PaymentGateway.Hosting;
 namespace PaymentGateway.Cli;
 
 /// <summary>
-/// `PaymentGateway healthcheck`: asks the instance that runs on ASPNETCORE_URLS whether it can take payments, for an
-/// image without a shell. Readiness, because nginx may open only then; Docker restarts nobody for being unhealthy.
+/// `healthcheck`, for an image without a shell. It asks for readiness, because nginx may open only then, and Docker
+/// does not restart an unhealthy container.
 /// </summary>
 internal static class HealthcheckVerb
 {
@@ -23,8 +23,7 @@ internal static class HealthcheckVerb
         return verb;
     }
 
-    /// <summary>Writes one line.</summary>
-    /// <returns>0 when the instance is ready, 1 otherwise: what HEALTHCHECK knows.</returns>
+    /// <returns>0 or 1, because HEALTHCHECK knows no other codes.</returns>
     public static async Task<int> RunAsync()
     {
         var fault = await FindFaultAsync(Environment.GetEnvironmentVariable(UrlsVariable)?.Split(';')[0]);

@@ -6,12 +6,10 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>
-/// `migrate`: brings the tables to this binary's version without starting it. A start does the same, in less time.
-/// </summary>
+/// <summary>`migrate`: brings the tables to this version, as a start does, without starting.</summary>
 internal static class MigrateVerb
 {
-    // Nobody waits for it, as for a start, and a large table may need it.
+    // A start has 5 s, because clients wait for it; a large table may need more.
     private const int CommandSeconds = 3_600;
 
     private static readonly Option<string> Ledger = GatewayVerb.Text(
@@ -26,7 +24,7 @@ internal static class MigrateVerb
         {
             Ledger, Profile, GatewayVerb.Json,
         };
-        migrate.SetAction(async (ParseResult parsed, CancellationToken _) =>
+        migrate.SetAction(static async (ParseResult parsed, CancellationToken _) =>
             await (await RunAsync(parsed)).WriteAsync(parsed));
         return migrate;
     }

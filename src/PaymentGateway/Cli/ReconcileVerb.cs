@@ -3,7 +3,7 @@ using PaymentGateway.Reconciliation;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>`reconcile`: compares the ledger with what the processors hold, and repairs it where told to.</summary>
+/// <summary>`reconcile`: compares the ledger with the processors, and repairs it on request.</summary>
 internal static class ReconcileVerb
 {
     private static readonly Option<string> From = GatewayVerb.Text(
@@ -17,23 +17,21 @@ internal static class ReconcileVerb
         Description = "Record what a processor holds, and put back in doubt what none holds.",
     };
 
-    public static Command Create()
+    public static Command Create() => new GatewayVerb(
+        "reconcile", "Compares the ledger with the processors; exit code 65 when they differ.", AskAsync)
     {
-        var verb = GatewayVerb.Create(
-            "reconcile", "Compares the ledger with the processors; exit code 65 when they differ.", AskAsync);
-        verb.Add(From);
-        verb.Add(To);
-        verb.Add(Repair);
-        return verb;
-    }
+        From, To, Repair,
+    };
 
     private static async Task<Report> AskAsync(GatewayClient gateway, ParseResult parsed)
     {
-        var path = parsed.Query(
-            $"{ReconciliationEndpoint.Path}?repair={(parsed.GetValue(Repair) ? "true" : "false")}", From, To);
+        var path = GatewayVerb.Query(
+            parsed, $"{ReconciliationEndpoint.Path}?repair={(parsed.GetValue(Repair) ? "true" : "false")}", From, To);
         var error = parsed.InvocationConfiguration.Error;
-        var answer = await gateway.PostLongAsync(path, line => TellAsync(error, line));
-        if (answer?["report"] is not JsonObject report || (string?)report["outcome"] is not { } outcome)
+        var answer = await gateway.AskAsync(
+            HttpMethod.Post, path, ["report"],
+            line => error.WriteLine($"{line["phase"]}, {line["calls"]} calls, at {line["at"]}"));
+        if (answer["report"] is not JsonObject report || (string?)report["outcome"] is not { } outcome)
             throw new VerbException(ExitCodes.Failed, "the answer is no report; is this the gateway?");
 
         var exitCode = outcome switch
@@ -73,8 +71,4 @@ internal static class ReconcileVerb
 
         return table;
     }
-
-    private static async Task TellAsync(TextWriter error, JsonNode progress) =>
-        await error.WriteLineAsync(string.Create(
-            CultureInfo.InvariantCulture, $"{progress["phase"]}, {progress["calls"]} calls, at {progress["at"]}"));
 }

@@ -3,32 +3,24 @@ using System.Text.Encodings.Web;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>What a verb has found: an object is a line for each member, an array a table with a row for each.</summary>
-/// <param name="Content">As the gateway said it, so that whatever it adds later is shown too.</param>
-/// <param name="ExitCode">One of <see cref="ExitCodes"/>.</param>
+/// <summary>The findings of a verb: an object has a line for each member, an array a row for each.</summary>
+/// <param name="Content">As the gateway answered it, so that members that it adds later are shown too.</param>
 /// <param name="Note">A line for standard error.</param>
 internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, string? Note = null)
 {
     // Characters as they are: it is no HTML.
-    private static readonly JsonWriterOptions Plain = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+    private static readonly JsonSerializerOptions Plain =
+        new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
     /// <summary>Writes it as text, or as JSON when that is asked for.</summary>
-    /// <returns>Its exit code.</returns>
+    /// <returns>The exit code.</returns>
     public async Task<int> WriteAsync(ParseResult parsed)
     {
         var (output, error) = (parsed.InvocationConfiguration.Output, parsed.InvocationConfiguration.Error);
-        await output.WriteLineAsync(parsed.GetValue(GatewayVerb.Json) ? ToJson() : ToText());
+        await output.WriteLineAsync(parsed.GetValue(GatewayVerb.Json) ? Content.ToJsonString(Plain) : ToText());
         if (Note is not null)
             await error.WriteLineAsync(Note);
         return ExitCode;
-    }
-
-    private string ToJson()
-    {
-        using var buffer = new MemoryStream();
-        using (var writer = new Utf8JsonWriter(buffer, Plain))
-            Content.WriteTo(writer);
-        return Encoding.UTF8.GetString(buffer.ToArray());
     }
 
     private string ToText() => Content switch
@@ -49,16 +41,12 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
 
     private static string Aligned(List<string[]> lines)
     {
-        var widths = new int[lines[0].Length];
-        foreach (var line in lines)
-            for (var at = 0; at < widths.Length; at++)
-                widths[at] = Math.Max(widths[at], line[at].Length);
-
+        var widths = lines[0].Select((_, at) => lines.Max(line => line[at].Length)).ToArray();
         return string.Join(Environment.NewLine, lines.ConvertAll(line =>
             string.Concat(line.Select((cell, at) => cell.PadRight(widths[at] + 2))).TrimEnd()));
     }
 
-    // The members of inner objects too, as outer.inner, in their order.
+    // Members of inner objects are outer.inner.
     private static Dictionary<string, string> Flat(JsonNode? node)
     {
         var members = new Dictionary<string, string>();
@@ -67,15 +55,10 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
                 foreach (var (inner, text) in Flat(value))
                     members[$"{name}.{inner}"] = text;
             else
-                members[name] = TextOf(value);
+                members[name] = value is JsonArray items
+                    ? string.Join(" ", (IEnumerable<JsonNode?>)items)
+                    : value?.ToString() ?? "-";
 
         return members;
     }
-
-    private static string TextOf(JsonNode? value) => value switch
-    {
-        null => "-",
-        JsonArray items => string.Join(" ", (IEnumerable<JsonNode?>)items),
-        _ => value.ToString(),
-    };
 }

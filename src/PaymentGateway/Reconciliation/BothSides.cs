@@ -7,41 +7,47 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Asks the ledger and both processors, one question at a time and so many in a second, so that those who charge hardly
-/// notice. A processor has three tries for an answer.
+/// Asks the ledger and all processors, one question at a time and at a limited rate, because charges share their CPU. A
+/// processor has three tries for an answer.
 /// </summary>
+/// <exception cref="StoppedException">A processor does not answer, or does not take the token.</exception>
 internal sealed class BothSides(
-    ReconciliationStore ledger, ProcessorClient atDefault, ProcessorClient atFallback,
-    int callsPerSecond, ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation)
+    ReconciliationStore ledger, Func<Processor, ProcessorClient> connect, int callsPerSecond,
+    ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation) : IDisposable
 {
     private const int Tries = 3;
+
+    public static readonly Processor[] Processors = Enum.GetValues<Processor>();
+
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromSeconds(2);
 
-    // Of what is outside, no window could be made.
+    // No window can be made of an instant outside.
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+
+    private readonly Dictionary<Processor, ProcessorAdminClient> _clients =
+        Processors.ToDictionary(processor => processor, connect);
 
     private readonly SettlementRateLimiter _rate = new(clock, callsPerSecond);
 
     /// <summary>Sums a window at one processor and in the ledger.</summary>
-    /// <exception cref="StoppedException">The processor does not answer, or does not take the token.</exception>
     public async Task<Comparison> CompareAsync(Processor processor, TimeWindow window)
     {
-        var outcome = await AskAsync(
+        var held = await AskAsync(
             processor, client => client.SumAsync(window.From, window.Last),
             answer => (answer.Result != SummaryResult.Unknown, null), "how much it holds");
-        if (outcome.Result == SummaryResult.Refused)
+        if (held.Result == SummaryResult.Refused)
             throw new StoppedException(
                 $"{processor} refused the token: see Gateway__Processors__{processor}__AdminToken.",
                 Problems.ProcessorTokenWrong);
 
         var rows = await ledger.SumAsync(window.From, window.Last);
-        progress.Now = progress.Now with { At = window.From };
+        progress.At = window.From;
         var totals = rows.Find(row => row.Processor == (short)processor);
         return new Comparison(
             totals is null ? default : new Sums(totals.Requests, totals.AmountCents),
-            new Sums(outcome.Payments, outcome.Cents));
+            new Sums(held.Payments, held.Cents));
     }
 
     /// <summary>Waits until one more question may be asked, a statement in place of a call.</summary>
@@ -52,38 +58,39 @@ internal sealed class BothSides(
     }
 
     /// <summary>Whether a processor holds a payment, and how; found or not found.</summary>
-    /// <exception cref="StoppedException">The processor does not answer.</exception>
     public Task<LookupOutcome> LookUpAsync(Processor processor, Guid id) => AskAsync(
         processor, client => client.LookUpAsync(id),
-        answer => (SaysAnything(answer), answer.RetryAfter), $"whether it holds {id}");
+        answer => (IsPossible(answer), answer.RetryAfter), $"whether it holds {id}");
 
     /// <summary>A payment on all sides; null when the ledger has none with this id.</summary>
-    /// <exception cref="StoppedException">A processor does not answer.</exception>
     public async Task<PaymentSides?> FindAsync(Guid id)
     {
-        // The ledger last: what is settled meanwhile is seen there, as a processor has it first.
-        var (first, second) = (await LookUpAsync(Processor.Default, id), await LookUpAsync(Processor.Fallback, id));
-        return await ledger.FindAsync(id) is { } row ? new PaymentSides(row, first, second) : null;
+        var held = new Dictionary<Processor, LookupOutcome>();
+        foreach (var processor in Processors)
+            held[processor] = await LookUpAsync(processor, id);
+        // The ledger last: a payment that is settled meanwhile is seen there, because a processor has it first.
+        return await ledger.FindAsync(id) is { } row ? new PaymentSides(row, held) : null;
     }
 
-    private static bool SaysAnything(LookupOutcome answer) => answer.Result switch
+    public void Dispose()
     {
-        LookupResult.Found => answer.RequestedAt >= Earliest && answer.RequestedAt < Latest,
-        LookupResult.NotFound => true,
-        _ => false,
-    };
+        foreach (var client in _clients.Values)
+            client.Dispose();
+    }
+
+    private static bool IsPossible(LookupOutcome answer) => answer.Result == LookupResult.NotFound
+        || (answer.Result == LookupResult.Found && answer.RequestedAt >= Earliest && answer.RequestedAt < Latest);
 
     private async Task<T> AskAsync<T>(
         Processor processor, Func<ProcessorClient, Task<T>> ask,
         Func<T, (bool IsKnown, TimeSpan? RetryAfter)> judge, string question)
     {
-        var client = processor == Processor.Default ? atDefault : atFallback;
         var backoff = new Backoff(RetryInitial);
         for (var attempt = 1; ; attempt++)
         {
             await _rate.AcquireAsync(cancellation);
-            var answer = await ask(client).WaitAsync(cancellation);
-            progress.Now = progress.Now with { Calls = progress.Now.Calls + 1 };
+            var answer = await ask(_clients[processor]).WaitAsync(cancellation);
+            progress.Calls++;
             var (isKnown, retryAfter) = judge(answer);
             if (isKnown)
                 return answer;

@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Names the payments behind windows that differ. Those that the ledger has there are looked up; for what a processor
-/// holds beyond them, payments are looked for that the ledger has elsewhere, or not settled.
+/// Names the payments behind windows that differ. Payments that the ledger has there are looked up; the excess of a
+/// processor is sought among payments that the ledger has elsewhere, or not settled.
 /// </summary>
 internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sides)
 {
@@ -13,21 +13,23 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
     private const int PagesMax = 5;
     private const int UnsettledMax = 2_000;
 
-    // Beside those of the window that is being read.
+    // Beside the payments of the window that is being read.
     private const int SuspectsMax = 1_000;
 
-    // For what a processor holds beyond the ledger.
+    // In the search for excesses.
     private const int LookUpsMax = 10_000;
 
     private readonly Dictionary<Guid, PaymentSides> _suspects = [];
-    private readonly Dictionary<(Processor, TimeWindow), Sums> _explained = [];
     private readonly HashSet<(Processor, Guid)> _lookedUp = [];
-    private readonly List<(DifferingWindow Window, Sums Excess)> _excesses = [];
+    private readonly List<DifferingWindow> _read = [];
+
+    // The payments that a processor holds in a window beyond those that the ledger has there, or that are suspects.
+    private readonly Dictionary<(Processor, TimeWindow), Sums> _excesses = [];
     private readonly List<Difference> _differences = [];
     private int _lookUps;
     private bool _hasPassedBy;
 
-    /// <summary>There may be more than is named, or what is unknown may be known after all.</summary>
+    /// <summary>There may be more differences than are named, or an unknown payment may be in the ledger.</summary>
     public bool IsCutShort => _hasPassedBy || _lookUps >= LookUpsMax || _suspects.Count >= SuspectsMax;
 
     /// <summary>Names all differences of these windows.</summary>
@@ -41,18 +43,14 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
 
         foreach (var payment in _suspects.Values)
             if (payment.Compare() is { } kind)
-                _differences.Add(new Difference(kind, payment, null));
-        foreach (var (window, excess) in _excesses)
-            if (Left(window, excess) is { AreZero: false } left)
-                _differences.Add(new Difference(
-                    left.Payments > 0 ? DifferenceKind.Unknown : DifferenceKind.Sums, null, window)
-                {
-                    Excess = left,
-                });
+                _differences.Add(new Difference(kind, payment));
+        foreach (var window in _read)
+            if (ExcessOf(window) != default)
+                Add(IsExplained(window) ? DifferenceKind.Sums : DifferenceKind.Unknown, window, ExcessOf(window));
         return _differences;
     }
 
-    // What the ledger has in the window, one by one; the rest of what the processor holds there is its excess.
+    // Looks up the ledger's payments in the window, one by one; the rest that the processor holds is its excess.
     private async Task ReadAsync(DifferingWindow differing)
     {
         var (processor, window, compared) = differing;
@@ -60,10 +58,7 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
         var rows = window.IsSmallest ? await ledger.SettledAsync(window.From, window.Last, processor) : [];
         if (!window.IsSmallest || rows.Count > ReconciliationStore.WindowRowsMax)
         {
-            _differences.Add(new Difference(DifferenceKind.Sums, null, differing)
-            {
-                Excess = compared.Held - compared.Ledger,
-            });
+            Add(DifferenceKind.Sums, differing, compared.Held - compared.Ledger);
             return;
         }
 
@@ -73,18 +68,22 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
         {
             var held = await sides.LookUpAsync(processor, row.CorrelationId);
             _lookedUp.Add((processor, row.CorrelationId));
-            if (held.Result == LookupResult.Found
-                && (held.AmountCents, held.RequestedAt) == (row.AmountCents, row.RequestedAt))
-                excess -= Sums.One(row.AmountCents);
+            if ((held.Result, held.AmountCents, held.RequestedAt)
+                == (LookupResult.Found, row.AmountCents, row.RequestedAt))
+                excess -= new Sums(1, row.AmountCents);
             else if (!await SuspectAsync(row.CorrelationId))
-                orphans += Sums.One(row.AmountCents);
+                orphans -= new Sums(1, row.AmountCents);
         }
 
         // Settlements without a payment: no statement of ours leaves such rows.
-        if (!orphans.AreZero)
-            _differences.Add(new Difference(DifferenceKind.Sums, null, differing) { Excess = default(Sums) - orphans });
-        _excesses.Add((differing, excess));
+        if (orphans != default)
+            Add(DifferenceKind.Sums, differing, orphans);
+        AddExcess(processor, window, excess);
+        _read.Add(differing);
     }
+
+    private void Add(DifferenceKind kind, DifferingWindow window, Sums excess) =>
+        _differences.Add(new Difference(kind, null, window, excess));
 
     /// <returns>False: the ledger has no such payment.</returns>
     private async Task<bool> SuspectAsync(Guid id)
@@ -95,36 +94,38 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
             return false;
 
         _suspects.Add(id, payment);
-        foreach (var processor in Enum.GetValues<Processor>())
-            if (payment.At(processor) is { Result: LookupResult.Found } held && !payment.IsAsSettled(processor))
-            {
-                var place = (processor, TimeWindow.Around(held.RequestedAt));
-                _explained[place] = _explained.GetValueOrDefault(place) + Sums.One(held.AmountCents);
-            }
-
+        foreach (var (processor, held) in payment.At)
+            if (held.Result == LookupResult.Found
+                && (processor, held.AmountCents, held.RequestedAt)
+                    != (payment.SettledAt, payment.Row.AmountCents, payment.Row.RequestedAt))
+                AddExcess(
+                    processor, TimeWindow.Outward(held.RequestedAt, held.RequestedAt), new Sums(-1, -held.AmountCents));
         return true;
     }
 
+    private void AddExcess(Processor processor, TimeWindow window, Sums sums) =>
+        _excesses[(processor, window)] = _excesses.GetValueOrDefault((processor, window)) + sums;
+
     private async Task ExplainAsync()
     {
-        if (_excesses.TrueForAll(one => IsExplained(one.Window, one.Excess)))
+        if (_read.TrueForAll(IsExplained))
             return;
 
         // A payment is charged after its acceptance.
-        var unsettled = await ledger.UnsettledAsync(_excesses.Max(one => one.Window.Window.Last), UnsettledMax);
+        var unsettled = await ledger.UnsettledAsync(_read.Max(one => one.Window.Last), UnsettledMax);
         _hasPassedBy = unsettled is null;
-        foreach (var (window, excess) in _excesses)
+        foreach (var window in _read)
         {
             if (_lookUps >= LookUpsMax)
                 break;
 
-            await TryAsync(unsettled ?? [], window, excess);
+            await TryAsync(unsettled ?? [], window);
             var (position, others) = (new PaymentCursor(window.Window.Before, Guid.Empty), new List<CandidateRow>());
-            for (var pages = 0; pages < PagesMax && !IsExplained(window, excess); pages++)
+            for (var pages = 0; pages < PagesMax && !IsExplained(window); pages++)
             {
                 await sides.PaceAsync();
                 var page = await ledger.AcceptedBeforeAsync(position, PageMax);
-                await TryAsync(page.FindAll(row => row.Processor is null), window, excess);
+                await TryAsync(page.FindAll(row => row.Processor is null), window);
                 others.AddRange(page.Where(
                     row => row.Processor is not null && row.Processor != (short)window.Processor));
                 if (page.Count < PageMax)
@@ -134,15 +135,15 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
             }
 
             // Settled at the other processor: held by both.
-            await TryAsync(others.FindAll(row => MayBe(row, Left(window, excess))), window, excess);
+            await TryAsync(others.FindAll(row => MayBe(row, ExcessOf(window))), window);
         }
     }
 
-    private async Task TryAsync(List<CandidateRow> candidates, DifferingWindow window, Sums excess)
+    private async Task TryAsync(List<CandidateRow> candidates, DifferingWindow window)
     {
         foreach (var candidate in candidates)
         {
-            if (IsExplained(window, excess) || _lookUps >= LookUpsMax)
+            if (IsExplained(window) || _lookUps >= LookUpsMax)
                 return;
 
             if (!_lookedUp.Add((window.Processor, candidate.CorrelationId)))
@@ -154,11 +155,10 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
         }
     }
 
-    private static bool MayBe(CandidateRow row, Sums left) =>
-        left.Payments == 1 ? row.AmountCents == left.Cents : row.AmountCents < left.Cents;
+    private static bool MayBe(CandidateRow row, Sums excess) =>
+        excess.Payments == 1 ? row.AmountCents == excess.Cents : row.AmountCents < excess.Cents;
 
-    private Sums Left(DifferingWindow window, Sums excess) =>
-        excess - _explained.GetValueOrDefault((window.Processor, window.Window));
+    private Sums ExcessOf(DifferingWindow window) => _excesses[(window.Processor, window.Window)];
 
-    private bool IsExplained(DifferingWindow window, Sums excess) => Left(window, excess).Payments <= 0;
+    private bool IsExplained(DifferingWindow window) => ExcessOf(window).Payments <= 0;
 }

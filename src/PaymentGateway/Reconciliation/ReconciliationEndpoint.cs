@@ -6,18 +6,16 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// POST /admin/reconciliations, an operator's call. It may take minutes, so the answer begins before the end: one JSON
-/// object whose member progress grows by an entry each second, and whose member report comes last. Who hangs up ends
-/// it.
+/// POST /admin/reconciliations, an operator's call. It may take minutes, so the answer is one JSON object whose member
+/// progress grows by an entry each second, and whose member report comes last. Hanging up ends the run.
 /// </summary>
 internal static class ReconciliationEndpoint
 {
     public const string Path = "/admin/reconciliations";
 
-    // nginx waits 3 s for the next byte, and asks the other instance where it has none.
+    // nginx waits 3 s for the next byte, and asks the other instance when there was none.
     private static readonly TimeSpan Beat = TimeSpan.FromSeconds(1);
 
-    /// <param name="admin">The group of an operator's calls.</param>
     public static void MapReconciliations(this IEndpointRouteBuilder admin)
     {
         var reconciliation = admin.ServiceProvider.GetRequiredService<ReconciliationRun>();
@@ -79,7 +77,7 @@ internal static class ReconciliationEndpoint
         {
             await WriteAsync(
                 context, separator + JsonSerializer.Serialize(
-                    progress.Now, ReconciliationJsonContext.Default.ProgressAnswer));
+                    progress, ReconciliationJsonContext.Default.ReconciliationProgress));
             await context.Response.Body.FlushAsync(CancellationToken.None);
             await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
         }
@@ -97,25 +95,16 @@ internal static class ReconciliationEndpoint
         context.Response.WriteAsync(text, CancellationToken.None);
 }
 
-/// <summary>
-/// What is reconciled: a window of requestedAt, both bounds inclusive, UTC; absent is as far as possible.
-/// </summary>
+/// <summary>A window of requestedAt, both bounds inclusive, UTC; absent is as far as possible.</summary>
 internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Repair)
 {
-    /// <summary>Reads the parameters from, to and repair; a wrong one is answered 400.</summary>
-    /// <param name="context">The request.</param>
-    /// <param name="closedUntil">A later `to` is refused.</param>
-    /// <returns>Null when it is answered.</returns>
+    /// <returns>Null when a parameter is wrong, which is answered with 400.</returns>
     public static async Task<ReconciliationQuery?> ReadAsync(HttpContext context, DateTime closedUntil)
     {
         var reader = new QueryReader(context);
         var (from, to) = (reader.Time("from"), reader.Time("to"));
-        var repair = reader.Value("repair", "true or false", static text => text switch
-        {
-            "true" => true,
-            "false" => false,
-            _ => (bool?)null,
-        });
+        var repair = reader.Value(
+            "repair", "true or false", static text => text is "true" or "false" ? text == "true" : (bool?)null);
         var closed = $"{closedUntil:yyyy-MM-dd'T'HH:mm:ss.fff'Z'}";
         if (to > closedUntil)
             reader.Refuse(

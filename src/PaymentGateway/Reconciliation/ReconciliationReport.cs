@@ -1,6 +1,4 @@
-using PaymentGateway.Admin;
 using PaymentGateway.Http;
-using PaymentGateway.Processors;
 
 namespace PaymentGateway.Reconciliation;
 
@@ -10,7 +8,6 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal sealed class ReconciliationReport(bool repair)
 {
-    /// <summary>stopped; or agrees, repaired or differs.</summary>
     public string Outcome =>
         Stop is not null ? "stopped"
         : Differences.Count == Repaired && !Truncated ? Repaired > 0 ? "repaired" : "agrees"
@@ -23,11 +20,11 @@ internal sealed class ReconciliationReport(bool repair)
 
     public DateTime? To => Window?.Last;
 
-    public Comparison? Default { get; set; }
+    public Comparison? Default => ComparedAt(Processor.Default);
 
-    public Comparison? Fallback { get; set; }
+    public Comparison? Fallback => ComparedAt(Processor.Fallback);
 
-    /// <summary>To both processors.</summary>
+    /// <summary>To all processors.</summary>
     public int Calls { get; set; }
 
     public bool Repair => repair;
@@ -42,48 +39,32 @@ internal sealed class ReconciliationReport(bool repair)
     [JsonIgnore]
     public TimeWindow? Window { get; set; }
 
+    /// <summary>The sums of the whole window.</summary>
+    [JsonIgnore]
+    public Dictionary<Processor, Comparison> Compared { get; } = [];
+
     [JsonIgnore]
     public StoppedException? Stop { get; set; }
+
+    private Comparison? ComparedAt(Processor processor) =>
+        Compared.TryGetValue(processor, out var compared) ? compared : null;
 }
 
-/// <summary>A payment in the ledger; processor and requestedAt (UTC) where it is settled.</summary>
-internal sealed record LedgerSide(PaymentState State, decimal Amount, Processor? Processor, DateTime? RequestedAt)
-{
-    public static LedgerSide Of(PaymentSides payment) => new(
-        PaymentAnswer.StateOf(payment.Row), Money.FromCents(payment.Row.AmountCents), payment.SettledAt,
-        payment.Row.RequestedAt);
-}
-
-/// <summary>A payment that a processor holds; requestedAt is UTC.</summary>
-internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt)
-{
-    public static ProcessorSide? Of(LookupOutcome? held) => held is { Result: LookupResult.Found } found
-        ? new ProcessorSide(Money.FromCents(found.AmountCents), found.RequestedAt)
-        : null;
-}
-
-/// <summary>
-/// How far a reconciliation has come: comparing, naming, confirming or repairing; its calls to processors; and where
-/// the comparison is, UTC.
-/// </summary>
-internal sealed record ProgressAnswer(string Phase, int Calls, DateTime At);
-
-/// <summary>Keeps how far a reconciliation has come. One thread writes, any may read.</summary>
+/// <summary>How far a reconciliation has come. One thread writes, any may read.</summary>
 internal sealed class ReconciliationProgress
 {
-    private volatile ProgressAnswer _now = new("comparing", 0, DateTime.MinValue);
+    /// <summary>comparing, naming, confirming or repairing.</summary>
+    public string Phase { get; set; } = "comparing";
 
-    public ProgressAnswer Now
-    {
-        get => _now;
-        set => _now = value;
-    }
+    public int Calls { get; set; }
+
+    /// <summary>Where the comparison is, UTC.</summary>
+    public DateTime At { get; set; }
 }
 
-/// <summary>The answers of a reconciliation, for the serializer.</summary>
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
     Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
 [JsonSerializable(typeof(ReconciliationReport))]
-[JsonSerializable(typeof(ProgressAnswer))]
+[JsonSerializable(typeof(ReconciliationProgress))]
 internal sealed partial class ReconciliationJsonContext : JsonSerializerContext;

@@ -8,7 +8,7 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Compares the ledger with what the processors hold, names each difference, and repairs them where asked to
+/// Compares the ledger with the processors, names each difference, and repairs them on request
 /// (docs/decisions/0027-reconciliation.md). One at a time over all instances. Any thread may begin one.
 /// </summary>
 internal sealed partial class ReconciliationRun(
@@ -22,19 +22,19 @@ internal sealed partial class ReconciliationRun(
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
-    // An outcome that was on its way into the ledger when it was asked is there by then.
+    // An outcome that was on its way into the ledger at the first look is there by then.
     private static readonly TimeSpan ConfirmAfter = TimeSpan.FromSeconds(2);
 
     /// <summary>
-    /// UTC; a call that began then has ended, it was stored by then or never, and an adopter knows it: what was
-    /// requested earlier does not change any more by itself, but for what is in doubt.
+    /// UTC. A payment that was requested earlier does not change by itself unless it is in doubt: its call has ended,
+    /// it was stored by then or never, and an adopter knows it.
     /// </summary>
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
         - options.Settling.CallTimeout - options.Settling.InDoubtHorizon - options.Leasing.LeaseDuration);
 
     /// <summary>
-    /// Reconciles, then ends the lock of the ledger: whoever has the report may ask for the next one. Whatever stops it
-    /// is in the report, beside what was confirmed until then.
+    /// Reconciles, then ends the lock of the ledger, because a client with its report may ask for the next one. The
+    /// report has the failure that stopped it, beside the differences that were confirmed until then.
     /// </summary>
     public async Task<ReconciliationReport> RunAsync(
         ReconciliationStore ledger, ReconciliationQuery query, ReconciliationProgress progress,
@@ -50,12 +50,11 @@ internal sealed partial class ReconciliationRun(
         }
         catch (Exception failed)
         {
-            // Whatever it was: differences that were confirmed and repaired until then are reported.
             report.Stop = Reason(failed, cancellation.IsCancellationRequested);
             report.Truncated = true;
         }
 
-        report.Calls = progress.Now.Calls;
+        report.Calls = progress.Calls;
         Count(report);
         Log.Ended(log, report.Outcome, report.Differences.Count, report.Repaired);
         return report;
@@ -88,9 +87,14 @@ internal sealed partial class ReconciliationRun(
     {
         var state = await ledger.StateAsync();
         var to = query.To ?? ClosedUntil;
-        RefuseWhatLeft(query.From is null ? "to" : "from", query.From ?? query.To, state.KeptFrom);
+        var field = query.From is null ? "to" : "from";
+        if ((query.From ?? query.To) < state.KeptFrom)
+            throw new StoppedException(
+                $"{field} may be {state.KeptFrom:yyyy-MM-dd'T'HH:mm:ss'Z'} at the earliest: older payments have left.",
+                Problems.InvalidWindow, field);
+
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // The oldest may be unsettled, and those stay. An hour more, so that the next one to leave does not stop it.
+        // The oldest may be unsettled, which does not leave. An hour later, otherwise the next to leave would stop it.
         if (query.From is null && from < state.KeptFrom + Hour)
             from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.
@@ -99,21 +103,21 @@ internal sealed partial class ReconciliationRun(
 
         var all = TimeWindow.Outward(begin, to);
         report.Window = all;
-        using var atDefault = lanes.NewAdminClient(Processor.Default);
-        using var atFallback = lanes.NewAdminClient(Processor.Fallback);
-        var sides = new BothSides(
-            ledger, atDefault, atFallback, options.ReconciliationRate, progress, clock, cancellation);
+        using var sides = new BothSides(
+            ledger, lanes.NewAdminClient, options.ReconciliationRate, progress, clock, cancellation);
+        foreach (var processor in BothSides.Processors)
+            report.Compared[processor] = await sides.CompareAsync(processor, all);
         var found = new List<DifferingWindow>();
-        report.Default = await sides.CompareAsync(Processor.Default, all);
-        report.Fallback = await sides.CompareAsync(Processor.Fallback, all);
-        await SearchAsync(Processor.Default, report.Default.Value);
-        await SearchAsync(Processor.Fallback, report.Fallback.Value);
+        foreach (var (processor, compared) in report.Compared)
+            found.AddRange(await WindowSearch.FindAsync(
+                processor, all, compared, DifferencesMax - found.Count,
+                window => sides.CompareAsync(processor, window)));
 
-        progress.Now = progress.Now with { Phase = "naming" };
+        progress.Phase = "naming";
         var naming = new DifferenceFinder(ledger, sides);
         var named = found.Count > 0 ? await naming.NameAsync(found) : [];
         report.Truncated = found.Count >= DifferencesMax || naming.IsCutShort;
-        progress.Now = progress.Now with { Phase = "confirming" };
+        progress.Phase = "confirming";
         if (named.Count > 0)
             await Task.Delay(ConfirmAfter, clock, cancellation);
         await CheckAsync(ledger, state, all);
@@ -121,21 +125,14 @@ internal sealed partial class ReconciliationRun(
             await ConfirmAsync(sides, difference, report);
         if (query.Repair)
         {
-            progress.Now = progress.Now with { Phase = "repairing" };
+            progress.Phase = "repairing";
             var repair = new DifferenceRepair(ledger, sides, lanes, lease, state.Generation, report, log);
             await repair.RepairAllAsync(cancellation);
         }
 
         await CheckAsync(ledger, state, all);
-
-        async Task SearchAsync(Processor processor, Comparison compared)
-        {
-            var search = new WindowSearch(processor, window => sides.CompareAsync(processor, window));
-            found.AddRange(await search.FindAsync(all, compared, DifferencesMax - found.Count));
-        }
     }
 
-    // Asked for a second time, some seconds later.
     private static async Task ConfirmAsync(BothSides sides, Difference difference, ReconciliationReport report)
     {
         if (difference.Window is { } differing)
@@ -144,7 +141,7 @@ internal sealed partial class ReconciliationRun(
             if (again.Agrees)
                 return;
 
-            // It differs in another way by now, and nobody has looked into that.
+            // Nobody has looked into the new difference.
             report.Truncated |= again != differing.Compared;
             Add(difference);
         }
@@ -154,14 +151,6 @@ internal sealed partial class ReconciliationRun(
 
         void Add(Difference confirmed) =>
             report.Differences.Add(confirmed with { Repair = report.Repair ? RepairResult.Left : null });
-    }
-
-    private static void RefuseWhatLeft(string field, DateTime? bound, DateTime keptFrom)
-    {
-        if (bound < keptFrom)
-            throw new StoppedException(
-                $"{field} may be {keptFrom:yyyy-MM-dd'T'HH:mm:ss'Z'} at the earliest: older payments have left.",
-                Problems.InvalidWindow, field);
     }
 
     private static async Task CheckAsync(ReconciliationStore ledger, LedgerState before, TimeWindow window)
@@ -201,7 +190,6 @@ internal sealed class StoppedException(
     /// <summary>The answer, where nothing was compared before; null: a report says it in any case.</summary>
     public Problem? Problem => problem;
 
-    /// <summary>The parameter that is wrong, where one is.</summary>
     public string? Parameter => parameter;
 
     public int? RetryAfterSeconds => retryAfterSeconds;

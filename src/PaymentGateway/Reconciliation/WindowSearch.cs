@@ -5,36 +5,35 @@ namespace PaymentGateway.Reconciliation;
 /// is halved. Long windows are halved though they agree, because two differences may cancel each other out in their
 /// sums.
 /// </summary>
-/// <param name="processor">Whose payments are compared.</param>
-/// <param name="compare">Asks both sides for a window.</param>
-internal sealed class WindowSearch(Processor processor, Func<TimeWindow, Task<Comparison>> compare)
+internal static class WindowSearch
 {
-    // So the questions of a search that finds nothing are few however long the window is: about twice as many.
+    // Limits the questions about a window that agrees to about twice as many, however long it is.
     private const int PartsMax = 1_024;
 
     private static readonly TimeSpan PartMin = TimeSpan.FromSeconds(1);
 
-    /// <summary>Differences within so long a part of a window may cancel each other out unseen.</summary>
-    public static TimeSpan PartOf(TimeWindow all) =>
-        all.Length / PartsMax is var part && part > PartMin ? part : PartMin;
-
     /// <summary>Searches a window from its beginning.</summary>
-    /// <param name="all">The whole window.</param>
-    /// <param name="compared">What was said of it.</param>
+    /// <param name="compared">The comparison of the whole window.</param>
     /// <param name="most">How many are found at most.</param>
+    /// <param name="compare">Asks both sides for a window.</param>
     /// <returns>
     /// Milliseconds; or a longer window whose halves agree, because one side's sums are not those of their parts.
     /// </returns>
-    public async Task<List<DifferingWindow>> FindAsync(TimeWindow all, Comparison compared, int most)
+    public static async Task<List<DifferingWindow>> FindAsync(
+        Processor processor, TimeWindow all, Comparison compared, int most,
+        Func<TimeWindow, Task<Comparison>> compare)
     {
-        var part = PartOf(all);
+        // Differences within a part may cancel each other out unseen.
+        var part = all.Length / PartsMax;
+        if (part < PartMin)
+            part = PartMin;
         var found = new List<DifferingWindow>();
         var open = new Stack<(TimeWindow Window, Comparison Compared)>();
         open.Push((all, compared));
         while (found.Count < most && open.TryPop(out var next))
         {
             var (window, whole) = next;
-            if (whole.Agrees && (whole.IsEmpty || window.Length <= part || window.IsSmallest))
+            if (whole.Agrees && (whole == default || window.Length <= part))
                 continue;
 
             if (window.IsSmallest)
@@ -69,14 +68,11 @@ internal readonly record struct TimeWindow(DateTime From, DateTime Before)
     /// <summary>The last instant in it: ledger and processors count in microseconds and take both bounds in.</summary>
     public DateTime Last => Before.AddTicks(-TimeSpan.TicksPerMicrosecond);
 
-    /// <summary>The smallest window that an instant is in.</summary>
-    public static TimeWindow Around(DateTime instant) => Outward(instant, instant);
-
     /// <summary>The smallest window with both instants in it.</summary>
     public static TimeWindow Outward(DateTime from, DateTime to) =>
         new(Floor(from), Floor(to) + Smallest);
 
-    /// <summary>The last window that ends before an instant, or at it, begins here.</summary>
+    /// <summary>Rounds down to a whole millisecond.</summary>
     public static DateTime Floor(DateTime instant) => instant.AddTicks(-(instant.Ticks % Smallest.Ticks));
 
     /// <summary>Both halves; no instant is in neither or in both.</summary>
@@ -92,27 +88,18 @@ internal readonly record struct Sums(long Payments, [property: JsonIgnore] decim
 {
     public decimal Amount => Money.FromCents(Cents);
 
-    [JsonIgnore]
-    public bool AreZero => Payments == 0 && Cents == 0;
-
     public static Sums operator +(Sums one, Sums other) =>
         new(one.Payments + other.Payments, one.Cents + other.Cents);
 
     public static Sums operator -(Sums one, Sums other) =>
         new(one.Payments - other.Payments, one.Cents - other.Cents);
-
-    /// <summary>Of one payment.</summary>
-    public static Sums One(decimal cents) => new(1, cents);
 }
 
-/// <summary>A window at one processor: what the ledger has of it, and what the processor holds.</summary>
+/// <summary>A window at one processor: the sums of the ledger, and those that the processor holds.</summary>
 internal readonly record struct Comparison(Sums Ledger, [property: JsonPropertyName("processor")] Sums Held)
 {
     [JsonIgnore]
     public bool Agrees => Ledger == Held;
-
-    [JsonIgnore]
-    public bool IsEmpty => Ledger.AreZero && Held.AreZero;
 }
 
 /// <summary>A window that differs and cannot be halved any further.</summary>

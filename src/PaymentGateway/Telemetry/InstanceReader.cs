@@ -2,14 +2,11 @@ using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;
 
-/// <summary>
-/// Reads how this instance does out of its metrics: rates of the last second, durations of the last ten. Safe from any
-/// thread.
-/// </summary>
+/// <summary>Sums up this instance's metrics: rates of the last second, durations of the last ten. Any thread.</summary>
 internal sealed class InstanceReader(
     GatewayMetrics metrics, MetricListener listener, GatewayOptions options, TimeProvider clock)
 {
-    // Rates of a moment would be zero or absurd, and a renewal may follow another one at once.
+    // A renewal may follow another one at once: the rates of a moment would be zero or absurd.
     private const double RateSecondsMin = 0.9;
 
     // A percentile of one second would jump.
@@ -24,7 +21,7 @@ internal sealed class InstanceReader(
     /// <summary>The upper bounds of the durations' buckets, seconds.</summary>
     public double[] Bounds => _accepts.Bounds;
 
-    /// <summary>How the instance does now; rates and durations of the first reading are zero.</summary>
+    /// <summary>Rates and durations of the first reading are zero.</summary>
     public InstanceReading Read()
     {
         lock (_past)
@@ -59,7 +56,7 @@ internal sealed class InstanceReader(
 
     private static long SumOf(MeasuredInstrument counter) => (long)counter.Series.Sum(series => series.Read().Sum);
 
-    // A series is there from its first measurement on.
+    // A series exists from its first measurement on.
     private static long[] BucketsOf(MeasuredInstrument histogram, params KeyValuePair<string, object?>[] tags) =>
         histogram.Series.FirstOrDefault(series => series.Has(tags))?.Read().Counts
             ?? new long[histogram.Bounds.Length + 1];
@@ -72,12 +69,11 @@ internal sealed class InstanceReader(
         long At, long Accepted, long Settled, long[] Accepts, long[] DefaultCalls, long[] FallbackCalls);
 }
 
-/// <summary>How one instance does, in one second; its lease row has it as JSON.</summary>
+/// <summary>The state of one instance; its lease row has it as JSON.</summary>
 /// <param name="OldestSeconds">The age of its oldest unsettled payment, also in the table.</param>
-/// <param name="HasOverflow">Further payments wait in the table.</param>
-/// <param name="WindowSeconds">How long the durations were measured for; some ten seconds.</param>
-/// <param name="Accepts">Acceptances of the last seconds by how long they took, in the buckets of the metrics.</param>
-/// <param name="Lanes">What it knows of each processor, default first.</param>
+/// <param name="WindowSeconds">How long Accepts and the calls of Lanes were counted.</param>
+/// <param name="Accepts">Acceptances by how long they took, in the buckets of the metrics.</param>
+/// <param name="Lanes">A reading of each processor, default first.</param>
 internal sealed record InstanceReading(
     string Name, bool LeaseHeld, double AcceptedPerSecond, double SettledPerSecond, int Unsettled,
     double OldestSeconds, bool HasOverflow, int InDoubt, long MemoryBytes, double WindowSeconds, long[] Accepts,
@@ -105,9 +101,8 @@ internal sealed record InstanceReading(
     }
 }
 
-/// <summary>What one instance knows of one processor.</summary>
-/// <param name="Limit">How many charges may be in flight.</param>
-/// <param name="Calls">Charges of the last seconds by how long they took, in the buckets of the metrics.</param>
+/// <summary>The state of one processor at one instance.</summary>
+/// <param name="Calls">Charges by how long they took, in the buckets of the metrics.</param>
 internal sealed record LaneReading(
     string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
 {
@@ -122,7 +117,6 @@ internal sealed record LaneReading(
         Circuit is not null && Availability is not null && Calls is not null && double.IsFinite(ExpectedSeconds);
 }
 
-/// <summary>A reading in a lease row.</summary>
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(InstanceReading))]
 internal sealed partial class ReadingJsonContext : JsonSerializerContext;

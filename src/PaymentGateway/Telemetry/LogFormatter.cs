@@ -6,10 +6,9 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Telemetry;
 
 /// <summary>
-/// Writes a log entry as one line that nobody forges: text of visible characters, or JSON in ASCII
-/// (docs/operations.md). Any thread.
+/// Writes a log entry as one line that no value can forge: text of visible characters, or JSON in ASCII. Any thread.
 /// </summary>
-/// <remarks>The framework's formatters lack what docs/decisions/smaller.md#where-ours-stays names.</remarks>
+/// <remarks>The framework's formatters cannot (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : ConsoleFormatter(FormatterName)
 {
     public const string FormatterName = "lines";
@@ -17,10 +16,10 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     // A generated message has its template among its values.
     private const string Template = "{OriginalFormat}";
 
-    // Of each level, from Trace up.
+    // From Trace up.
     private static readonly string[] LevelNames = ["trce", "dbug", "info", "warn", "fail", "crit"];
 
-    // The native compiler makes one of these for each type of message, so it does nothing itself.
+    // The native compiler makes a copy for each type of message, so it is short.
     public override void Write<TState>(
         in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter)
     {
@@ -43,8 +42,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
         return line.ToString();
     }
 
-    // One space for a run of invisible characters, such as an exception's line ends: they would forge a line, or move a
-    // terminal's cursor.
+    // A space for a run of invisible characters, which would forge a line or move a terminal's cursor.
     private static void AppendVisible(StringBuilder line, string text)
     {
         foreach (var letter in text)
@@ -83,7 +81,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
         return line.ToJsonString();
     }
 
-    // The trace of the payment among the values outlives its request; otherwise that of what runs here.
+    // A payment's trace outlives its request.
     private static ActivityContext? TraceOf(IEnumerable<KeyValuePair<string, object?>> values) =>
         values.Select(value => value.Value).OfType<Payment>().FirstOrDefault()?.Trace?.Request
         ?? (Activity.Current is { IdFormat: ActivityIdFormat.W3C } activity ? activity.Context : null);

@@ -11,9 +11,9 @@ internal static class LogSetup
     {
         ["Logging:LogLevel:Microsoft"] = "Warning",
         ["Logging:LogLevel:System"] = "Warning",
-        // Program says what ends it; the host would add traces of its own.
+        // Program logs the failure that ends it; the host would add a trace.
         ["Logging:LogLevel:Microsoft.Extensions.Hosting.Internal.Host"] = "None",
-        // It says nothing above Information, and while anything listens it makes an Activity and a scope per request.
+        // They log nothing above Information; with a listener they would make an Activity and a scope per request.
         ["Logging:LogLevel:Microsoft.AspNetCore.Hosting.Diagnostics"] = "None",
     };
 
@@ -29,8 +29,7 @@ internal static class LogSetup
         builder.Logging.AddConsole(static console =>
         {
             console.FormatterName = LogFormatter.FormatterName;
-            // Where nobody reads the lines, a socket's thread that writes one must not wait: it says how many it
-            // dropped.
+            // A socket's thread must not wait for a reader of the log, which shows how many lines were dropped.
             console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
         });
     }

@@ -1,9 +1,9 @@
 namespace PaymentGateway.Telemetry;
 
-/// <summary>An instrument and what it has measured, a series for each set of tags. Safe from any thread.</summary>
+/// <summary>An instrument and its measurements, a series for each set of tags. Safe from any thread.</summary>
 internal sealed class MeasuredInstrument
 {
-    // Upper bounds: seconds, from half a millisecond up; and numbers, for the sizes of batches.
+    // Upper bounds of buckets: of durations in seconds, and of the sizes of batches.
     private static readonly double[] Seconds =
         [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -28,15 +28,14 @@ internal sealed class MeasuredInstrument
 
     public Instrument Instrument { get; }
 
-    /// <summary>Prometheus' type: counter, gauge or histogram.</summary>
+    /// <summary>In Prometheus' words: counter, gauge or histogram.</summary>
     public string Type { get; }
 
-    /// <summary>The upper bounds of a histogram's buckets, inclusive.</summary>
     public double[] Bounds { get; }
 
     public IReadOnlyList<MeasuredSeries> Series => _series;
 
-    /// <summary>The upper bounds of an instrument's buckets; none but for a histogram.</summary>
+    /// <summary>The upper bounds of a histogram's buckets, inclusive; other instruments have none.</summary>
     public static double[] BoundsOf(Instrument instrument) =>
         instrument is not Histogram<double> ? [] : instrument.Unit == "s" ? Seconds : Numbers;
 
@@ -48,6 +47,7 @@ internal sealed class MeasuredInstrument
         foreach (var series in all)
             if (series.Has(tags))
                 return series;
+
         return null;
     }
 
@@ -65,7 +65,7 @@ internal sealed class MeasuredInstrument
     }
 }
 
-/// <summary>What was measured with one set of tags. Safe from any thread.</summary>
+/// <summary>The measurements with one set of tags. Safe from any thread.</summary>
 internal sealed class MeasuredSeries(KeyValuePair<string, object?>[] tags, int buckets)
 {
     private readonly long[] _counts = new long[buckets];
@@ -97,8 +97,7 @@ internal sealed class MeasuredSeries(KeyValuePair<string, object?>[] tags, int b
         while (!Interlocked.CompareExchange(ref _sum, next, known).Equals(known)); // NaN differs from itself by !=
     }
 
-    /// <summary>The sum or last value, and how many there were in each bucket.</summary>
-    /// <remarks>What is recorded meanwhile may be in one of them alone.</remarks>
+    /// <summary>The sum or last value, and the count of each bucket; a new measurement may be in one alone.</summary>
     public (double Sum, long[] Counts) Read() =>
         (Volatile.Read(ref _sum), Array.ConvertAll(_counts, static count => count));
 }

@@ -2,12 +2,12 @@ using System.Collections.Concurrent;
 
 namespace PaymentGateway.Telemetry;
 
-/// <summary>Listens to instruments from here on, and keeps what they measure. Safe from any thread.</summary>
+/// <summary>Keeps the measurements of this instance's meter, and of Npgsql's pools. Safe from any thread.</summary>
 internal sealed class MetricListener : IDisposable
 {
     public const string Npgsql = "Npgsql";
 
-    // One connection is one of these pools'; the meter's other instruments cost on every statement.
+    // The meter's other instruments cost on every statement.
     private static readonly string[] OfNpgsql =
     [
         "db.client.connections.usage", "db.client.connections.max", "db.client.connections.pending_requests",
@@ -17,7 +17,6 @@ internal sealed class MetricListener : IDisposable
     private readonly object _writing = new();
     private readonly MeterListener _listener = new();
 
-    /// <param name="metrics">Its meter is read, and of Npgsql's what tells of the pools.</param>
     public MetricListener(GatewayMetrics metrics)
     {
         _listener.InstrumentPublished = (instrument, listener) =>
@@ -39,18 +38,16 @@ internal sealed class MetricListener : IDisposable
         metrics.BeginAtZero();
     }
 
-    /// <summary>Whether an instrument of Npgsql's tells of the pools.</summary>
     public static bool IsOfPools(Instrument instrument) =>
         instrument.Meter.Name == Npgsql && OfNpgsql.Contains(instrument.Name);
 
-    /// <summary>What is read, as far as it is there by now.</summary>
+    /// <summary>Those that exist by now; Npgsql's appear with its first connection.</summary>
     public ConcurrentQueue<MeasuredInstrument> Instruments { get; } = new();
 
-    /// <summary>What has been measured by an instrument that is read.</summary>
     public MeasuredInstrument Of(Instrument instrument) =>
         Instruments.Single(measured => measured.Instrument == instrument);
 
-    /// <summary>Has the observable instruments measured, and writes everything in Prometheus' text format.</summary>
+    /// <summary>Reads the observable instruments, and writes all in Prometheus' text format.</summary>
     public string Write()
     {
         // One at a time: two that collect at once would mix their measurements.

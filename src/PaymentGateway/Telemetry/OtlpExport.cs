@@ -5,9 +5,7 @@ using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;
 
-/// <summary>
-/// Metrics and traces by OTLP, where OTEL_EXPORTER_OTLP_ENDPOINT is set (docs/metrics.md); else nothing of it runs.
-/// </summary>
+/// <summary>Metrics and traces by OTLP; nothing of it runs without an endpoint (docs/metrics.md).</summary>
 internal static class OtlpExport
 {
     private const string Endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -29,7 +27,7 @@ internal static class OtlpExport
             .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
     }
 
-    // The same instruments and buckets as in Prometheus' format.
+    // Prometheus' format has these instruments and buckets too.
     private static MetricStreamConfiguration? ViewOf(Instrument instrument)
     {
         if (instrument.Meter.Name == MetricListener.Npgsql && !MetricListener.IsOfPools(instrument))

@@ -1,15 +1,11 @@
 namespace PaymentGateway.Telemetry;
 
-/// <summary>
-/// Has an outage logged once: its first failure at a level of its own, the others at Debug, because clients and
-/// retries would repeat it. Any thread.
-/// </summary>
+/// <summary>Logs an outage once, because clients and retries would repeat it. Any thread.</summary>
 internal sealed class OutageLog
 {
     private volatile bool _lasts;
 
-    /// <param name="first">The level of an outage's first failure.</param>
-    /// <returns>The level of this failure.</returns>
+    /// <returns>The level of this failure: the given one for the first of an outage, Debug for the others.</returns>
     public LogLevel Fail(LogLevel first)
     {
         var level = _lasts ? LogLevel.Debug : first;
@@ -17,7 +13,7 @@ internal sealed class OutageLog
         return level;
     }
 
-    /// <returns>Whether an outage has ended with this success.</returns>
+    /// <returns>Whether an outage has ended.</returns>
     public bool Succeed()
     {
         var ended = _lasts;

@@ -9,12 +9,19 @@ internal static class PrometheusText
     public static string Write(IEnumerable<MeasuredInstrument> instruments)
     {
         var text = new StringBuilder(16 * 1024);
-        foreach (var instrument in instruments)
-            Write(text, instrument);
+        foreach (var instrument in instruments.Where(one => one.Series.Count > 0))
+        {
+            var name = NameOf(instrument);
+            text.Append(CultureInfo.InvariantCulture, $"# HELP {name} {instrument.Instrument.Description}\n");
+            text.Append(CultureInfo.InvariantCulture, $"# TYPE {name} {instrument.Type}\n");
+            foreach (var series in instrument.Series)
+                WriteSeries(text, name, instrument.Bounds, series);
+        }
+
         return text.ToString();
     }
 
-    /// <summary>The name of an instrument here: payment_gateway_store_duration_seconds, say.</summary>
+    // Such as payment_gateway_store_duration_seconds.
     private static string NameOf(MeasuredInstrument instrument)
     {
         var name = Plain(instrument.Instrument.Name) + instrument.Instrument.Unit switch
@@ -26,50 +33,32 @@ internal static class PrometheusText
         return instrument.Type == "counter" ? name + "_total" : name;
     }
 
-    private static void Write(StringBuilder text, MeasuredInstrument instrument)
+    private static void WriteSeries(StringBuilder text, string name, double[] bounds, MeasuredSeries series)
     {
-        var series = instrument.Series;
-        if (series.Count == 0)
-            return;
-
-        var name = NameOf(instrument);
-        text.Append(CultureInfo.InvariantCulture, $"# HELP {name} {instrument.Instrument.Description}\n");
-        text.Append(CultureInfo.InvariantCulture, $"# TYPE {name} {instrument.Type}\n");
-        foreach (var one in series)
+        var (sum, counts) = series.Read();
+        // No value needs an escape: all are words or numbers of our own and Npgsql's code.
+        var labels = Array.ConvertAll(series.Tags, tag => $"{Plain(tag.Key)}=\"{tag.Value}\"");
+        if (bounds.Length == 0)
         {
-            var (sum, counts) = one.Read();
-            var labels = Labels(one.Tags);
-            if (instrument.Bounds.Length > 0)
-                WriteBuckets(text, name, labels, instrument.Bounds, sum, counts);
-            else
-                WriteLine(text, name, labels, sum);
+            WriteLine(text, name, labels, sum);
+            return;
         }
-    }
 
-    private static void WriteBuckets(
-        StringBuilder text, string name, string labels, double[] bounds, double sum, long[] counts)
-    {
         long all = 0;
-        var others = labels.Length > 0 ? labels + "," : "";
         for (var i = 0; i < counts.Length; i++)
         {
             all += counts[i];
             var bound = i < bounds.Length ? bounds[i].ToString(CultureInfo.InvariantCulture) : "+Inf";
-            WriteLine(text, name + "_bucket", $"{others}le=\"{bound}\"", all);
+            WriteLine(text, name + "_bucket", [.. labels, $"le=\"{bound}\""], all);
         }
 
         WriteLine(text, name + "_sum", labels, sum);
         WriteLine(text, name + "_count", labels, all);
     }
 
-    private static void WriteLine(StringBuilder text, string name, string labels, double value) =>
-        text.Append(name).Append(labels.Length > 0 ? $"{{{labels}}} " : " ")
-            .Append(value.ToString(CultureInfo.InvariantCulture)).Append('\n');
-
-    // No value needs an escape: all are words or numbers of our own and Npgsql's code.
-    private static string Labels(KeyValuePair<string, object?>[] tags) =>
-        string.Join(',', tags.Select(tag => string.Create(
-            CultureInfo.InvariantCulture, $"{Plain(tag.Key)}=\"{tag.Value}\"")));
+    private static void WriteLine(StringBuilder text, string name, string[] labels, double value) => text.Append(
+        CultureInfo.InvariantCulture,
+        $"{name}{(labels.Length > 0 ? $"{{{string.Join(',', labels)}}}" : "")} {value}\n");
 
     private static string Plain(string name) => name.Replace('.', '_');
 }

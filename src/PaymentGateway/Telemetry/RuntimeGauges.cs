@@ -1,8 +1,8 @@
 namespace PaymentGateway.Telemetry;
 
 /// <summary>
-/// The essentials of the runtime, under the names that .NET 9 gives them in its own meter, which .NET 8 does not have;
-/// but for the threads, as in Prometheus a name that ends in count is a histogram's.
+/// The runtime's instruments under the names of .NET 9's own meter, which .NET 8 does not have; threads have another
+/// name, because in Prometheus a name that ends in count is a histogram's.
 /// </summary>
 internal static class RuntimeGauges
 {
@@ -19,8 +19,7 @@ internal static class RuntimeGauges
             "The heap after the last collection.");
         meter.CreateObservableUpDownCounter(
             "dotnet.process.memory.working_set", () => Environment.WorkingSet, "By", "Resident memory.");
-        meter.CreateObservableCounter(
-            "dotnet.process.cpu.time", CpuTime, "s", "CPU time used.");
+        meter.CreateObservableCounter("dotnet.process.cpu.time", CpuTime, "s", "CPU time used.");
         meter.CreateObservableUpDownCounter(
             "dotnet.thread_pool.threads", () => ThreadPool.ThreadCount, "{thread}", "Threads of the pool.");
         meter.CreateObservableUpDownCounter(

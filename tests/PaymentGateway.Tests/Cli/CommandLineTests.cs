@@ -44,51 +44,14 @@ public sealed partial class CommandLineTests
     [InlineData("parked replay --all 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3", "an id, or --all")]
     [InlineData("parked replay 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3 --reason x", "--reason goes with --all")]
     [InlineData("parked replay --all --limit 5", "'5'")]
-    [InlineData("completion fish", "fish")]
+    [InlineData("purge", "--yes")]
+    [InlineData("purge --yes false", "false")]
     public async Task Wrong_usage_ends_with_64_and_says_what_is_wrong(string arguments, string why)
     {
         var run = await Verb.RunAsync(arguments.Split(' '));
 
         run.AssertFailed(64, why);
         Assert.DoesNotContain("System.", run.Error, StringComparison.Ordinal);
-    }
-
-    [Fact]
-    public async Task Help_names_every_verb_and_every_verb_has_its_own()
-    {
-        var all = await Verb.RunAsync("--help");
-
-        Assert.Equal(0, all.ExitCode);
-        foreach (var (name, verb) in Verbs())
-        {
-            Assert.Contains(name.Split(' ')[0], all.Output, StringComparison.Ordinal);
-            var help = await Verb.RunAsync([.. name.Split(' '), "--help"]);
-            Assert.Equal(0, help.ExitCode);
-            Assert.All(verb.Options, option => Assert.Contains(option.Name, help.Output, StringComparison.Ordinal));
-        }
-    }
-
-    [Fact]
-    public async Task A_shell_is_told_what_may_follow()
-    {
-        const string Line = "PaymentGateway payments ";
-
-        var suggested = await Verb.RunAsync($"[suggest:{Line.Length}]", Line);
-
-        Assert.Equal(["list", "show"], suggested.Output.Split(Environment.NewLine).Intersect(["list", "show"]));
-    }
-
-    [Fact]
-    public async Task The_script_for_bash_parses()
-    {
-        var file = Path.GetTempFileName();
-        await File.WriteAllTextAsync(file, (await Verb.RunAsync("completion", "bash")).Output);
-
-        var run = await ProgramRun.RunAsync(["bash", "-n", file]);
-
-        File.Delete(file);
-        Assert.Equal((0, ""), (run.ExitCode, run.Errors));
-        Assert.Contains("#compdef", (await Verb.RunAsync("completion", "zsh")).Output, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -79,21 +79,6 @@ public sealed class GatewayVerbTests() : OneGateway(
         await Rig.LedgersReachAsync(byDefault: 1_202);
     }
 
-    [PostgresFact]
-    public async Task A_purge_empties_the_ledger_and_only_when_it_is_meant()
-    {
-        await Gateway.PayAsync();
-        await Rig.LedgersReachAsync(byDefault: 1);
-
-        var unsure = await AskAsync("purge");
-        Assert.Equal(1, await Rig.CountSettledAsync());
-        var sure = await AskAsync("purge", "--yes", "--json");
-
-        unsure.AssertFailed(64, "--yes");
-        Assert.Equal(new Verb(0, """{"purged":true}""", ""), sure);
-        Assert.Equal(0, await Rig.CountStoredAsync());
-    }
-
     [PostgresTheory]
     [InlineData("payments list")]
     [InlineData("parked replay --all")]

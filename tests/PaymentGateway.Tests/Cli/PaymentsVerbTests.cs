@@ -70,17 +70,20 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal("19.90", json.ReadJson().GetProperty("amount").GetRawText());
     }
 
-    [Fact]
-    public async Task An_unknown_payment_ends_with_1() =>
-        (await AskAsync("payments", "show", Unknown)).AssertFailed(1, "No accepted payment");
-
-    [Fact]
-    public async Task An_operators_verb_at_a_listener_of_payments_ends_with_64_and_names_the_setting() =>
-        (await AskAsync("reconcile")).AssertFailed(64, "Gateway__Admin__Urls");
-
-    [Fact]
-    public async Task A_token_of_two_lines_is_a_wrong_argument() =>
-        (await AskAsync("payments", "list", "--token", "a\nb")).AssertFailed(64, "--token");
+    [Theory]
+    [InlineData($"payments show {Unknown}", 1, "No accepted payment")]
+    [InlineData("reconcile", 64, "Gateway__Admin__Urls")] // A listener of payments.
+    [InlineData("payments list --token a\nb", 64, "--token")]
+    [InlineData($"parked replay {Foreign}", 69, "Come back later.")] // A proxy before the gateway.
+    [InlineData("status", 70, "is this the gateway?")]
+    [InlineData("purge --yes", 70, "is this the gateway?")] // A 404 without a problem.
+    [InlineData($"payments show {Foreign}", 70, "is this the gateway?")] // An order, perhaps.
+    [InlineData("actions", 70, "is this the gateway?")]
+    [InlineData("parked replay --all", 70, "is this the gateway?")]
+    [InlineData($"parked replay {Known}", 70, "is this the gateway?")] // A problem that is not ours.
+    [InlineData($"parked replay {Unknown}", 70, "is this the gateway?")]
+    public async Task An_answer_that_is_no_success_ends_a_verb_with_its_code(string verb, int exitCode, string why) =>
+        (await AskAsync(verb.Split(' '))).AssertFailed(exitCode, why);
 
     [Fact]
     public async Task The_list_follows_its_cursors_up_to_the_limit_and_keeps_its_filters()
@@ -107,17 +110,6 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal(["at  state     processor", "0   settled   default", "1   accepted  -"], lines);
     }
 
-    [Theory]
-    [InlineData("status")]
-    [InlineData("purge --yes")] // A 404 without a problem.
-    [InlineData($"payments show {Foreign}")] // An order, perhaps.
-    [InlineData("actions")]
-    [InlineData("parked replay --all")]
-    [InlineData($"parked replay {Known}")] // A problem that is not ours.
-    [InlineData($"parked replay {Unknown}")]
-    public async Task An_answer_of_something_else_than_the_gateway_ends_with_70(string verb) =>
-        (await AskAsync(verb.Split(' '))).AssertFailed(70, "is this the gateway?");
-
     [Fact]
     public async Task Redirections_are_not_followed_because_the_token_would_go_with_them()
     {
@@ -125,10 +117,6 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
 
         Assert.Equal(0, _redirected);
     }
-
-    [Fact]
-    public async Task A_503_of_a_proxy_before_the_gateway_ends_with_69_and_its_detail() =>
-        (await AskAsync("parked", "replay", Foreign)).AssertFailed(69, "Come back later.");
 
     [Theory]
     [InlineData("status")]

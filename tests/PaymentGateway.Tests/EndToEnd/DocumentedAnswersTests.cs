@@ -25,7 +25,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         ["draining"] = nameof(
             HealthEndpointsTests.From_the_signal_on_a_stopping_instance_is_not_ready_although_it_holds_the_lease),
         ["reconciliation-off"] = nameof(
-            ReconciliationEndpointTests.Without_the_processors_tokens_no_call_of_an_administrator_is_made),
+            ReconciliationEndpointTests
+                .No_call_of_an_administrator_is_made_without_the_tokens_nor_before_an_operator_asks),
     };
 
     // A window that closed long ago.

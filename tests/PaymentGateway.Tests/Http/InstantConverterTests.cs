@@ -26,7 +26,7 @@ public sealed class InstantConverterTests
                         Guid.NewGuid(), 1, PaymentState.Settled, Processor.Default, at, at, null, null, null, 1),
                     QueryJsonContext.Default.PaymentAnswer),
                 Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
-                Write(new ProgressAnswer("comparing", 1, at), ReconciliationJsonContext.Default.ProgressAnswer),
+                Write(new ReconciliationProgress { At = at }, ReconciliationJsonContext.Default.ReconciliationProgress),
             },
             json => Assert.Contains($"\"{expected}\"", json, StringComparison.Ordinal));
     }

@@ -33,12 +33,12 @@ public sealed class PaymentSidesTests
         var sides = new PaymentSides(
             new PaymentRow(
                 Guid.NewGuid(), At, 1990, 7, (short?)settledAt, settledAt is null ? null : At, null, null, null, null),
-            Held(atDefault), Held(atFallback));
+            new() { [Processor.Default] = Held(atDefault), [Processor.Fallback] = Held(atFallback) });
 
         var kind = sides.Compare();
 
         Assert.Equal(expected, kind is { } one
-            ? $"{Words.Of(one)} {new Difference(one, sides, null).Lacks}".TrimEnd()
+            ? $"{Words.Of(one)} {new Difference(one, sides).Lacks}".TrimEnd()
             : null);
     }
 

@@ -4,26 +4,21 @@ using PaymentGateway.Reconciliation;
 namespace PaymentGateway.Tests.Reconciliation;
 
 /// <summary>A reconciliation on a clock of its own: what comes too late, and what nobody has foreseen.</summary>
-public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.Settings)
+public sealed class ReconciliationClockTests : PlantedGateway
 {
-    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
     private static readonly ReconciliationQuery Everything = new(null, null, Repair: true);
 
-    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
     private readonly FakeTimeProvider _clock = new(DateTimeOffset.UtcNow);
     private readonly LogLines<ReconciliationRun> _log = new();
 
     [PostgresFact]
     public async Task It_ends_after_ten_minutes_and_repairs_nothing()
     {
-        _planted.Agreeing(20);
-        _planted.Unrecorded(Processor.Default);
-        await _planted.WriteAsync(Rig);
-        var (reconciliation, progress) = (New(_clock), new ReconciliationProgress());
-        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
+        await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
+        var progress = new ReconciliationProgress();
 
-        var running = reconciliation.RunAsync(ledger!, Everything, progress, CancellationToken.None);
-        await Eventually.HoldsAsync(() => progress.Now.Phase == "confirming", "it waits for its second look");
+        var running = RunAsync(New(_clock), progress);
+        await Eventually.HoldsAsync(() => progress.Phase == "confirming", "it waits for its second look");
         _clock.Advance(TimeSpan.FromMinutes(10));
         var report = await running;
 
@@ -34,11 +29,7 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
     [PostgresFact]
     public async Task A_fault_of_the_gateway_itself_is_in_the_report_and_in_the_log()
     {
-        var reconciliation = New(new BrokenClock());
-        await using var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
-
-        var report = await reconciliation.RunAsync(
-            ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
+        var report = await RunAsync(New(new BrokenClock()));
 
         Assert.Equal("stopped", report.Outcome);
         Assert.StartsWith("It failed", report.Stopped, StringComparison.Ordinal);
@@ -64,19 +55,20 @@ public sealed class ReconciliationClockTests() : OneGateway(ReconciliationRuns.S
     [PostgresFact]
     public async Task An_instance_without_a_lease_records_nothing()
     {
-        _planted.Agreeing(20);
-        _planted.Unrecorded(Processor.Default);
-        await _planted.WriteAsync(Rig);
+        await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
         var unheld = new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing);
-        var ledger = await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>());
 
-        var report = await New(TimeProvider.System, lease: unheld).RunAsync(
-            ledger!, Everything, new ReconciliationProgress(), CancellationToken.None);
+        var report = await RunAsync(New(TimeProvider.System, lease: unheld));
 
         var left = Assert.Single(report.Differences);
         Assert.Equal((RepairResult.Left, "This instance has no lease now."), (left.Repair, left.Why));
         Assert.Equal(20, await Rig.CountSettledAsync());
     }
+
+    private async Task<ReconciliationReport> RunAsync(ReconciliationRun run, ReconciliationProgress? progress = null) =>
+        await run.RunAsync(
+            (await ReconciliationStore.OpenAsync(Gateway.Part<GatewayOptions>()))!, Everything,
+            progress ?? new ReconciliationProgress(), CancellationToken.None);
 
     private ReconciliationRun New(TimeProvider clock, GatewayOptions? options = null, Lease? lease = null) => new(
         options ?? Gateway.Part<GatewayOptions>(), lease ?? Gateway.Part<Lease>(), Gateway.Part<ProcessorLanes>(),

@@ -1,25 +1,16 @@
 namespace PaymentGateway.Tests.Reconciliation;
 
 /// <summary>What a repair leaves, and why: above all what changes between the first look and the repair.</summary>
-public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.Settings)
+public sealed class ReconciliationRepairTests : PlantedGateway
 {
-    private static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
-
-    private readonly PlantedLedgers _planted = new(Start, TimeSpan.FromMilliseconds(37.001));
-    private readonly HeldClock _clock = new();
-
-    private protected override TimeProvider Clock => _clock;
-
     [PostgresTheory]
     [InlineData(0, "less than half")]
     [InlineData(29, "less than it did")]
     public async Task Nothing_is_put_back_where_a_processor_is_emptied_meanwhile(int kept, string why)
     {
-        _planted.Agreeing(40);
-        _planted.Absent(Processor.Fallback);
-        await _planted.WriteAsync(Rig);
+        await PlantAsync(40, planted => planted.Absent(Processor.Fallback));
 
-        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(repair: true), async () =>
+        var report = await Held.MeanwhileAsync(() => Gateway.ReconcileAsync(repair: true), async () =>
         {
             var held = (await Rig.Default.PaymentsAsync()).Values;
             Assert.Equal(30, held.Count());
@@ -39,10 +30,11 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     public async Task Nothing_is_put_back_that_a_processor_may_count_and_not_find(
         bool isDefault, long cents, bool atLast)
     {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Default);
-        _planted.NotInLedger(isDefault ? Processor.Default : Processor.Fallback, cents, atLast);
-        await _planted.WriteAsync(Rig);
+        await PlantAsync(20, planted =>
+        {
+            planted.Absent(Processor.Default);
+            planted.NotInLedger(isDefault ? Processor.Default : Processor.Fallback, cents, atLast);
+        });
 
         var report = await Gateway.ReconcileAsync(repair: true);
 
@@ -54,14 +46,12 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task What_is_another_difference_by_the_second_look_is_that_one_and_left()
     {
-        _planted.Agreeing(20);
-        var id = _planted.Unrecorded(Processor.Default);
-        await _planted.WriteAsync(Rig);
+        var planted = await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
 
-        var report = await _clock.MeanwhileAsync(
+        var report = await Held.MeanwhileAsync(
             () => Gateway.ReconcileAsync(repair: true),
             async () => await Rig.Fallback.PlantAsync((await Rig.Default.PaymentsAsync()).Values.Where(
-                payment => payment.CorrelationId == id)));
+                payment => planted.Kinds.ContainsKey(payment.CorrelationId))));
 
         Assert.Equal("differs", report.Text("outcome"));
         AssertLeft(report, "charged_twice", "changed meanwhile");
@@ -70,15 +60,16 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task A_window_that_differs_in_another_way_by_the_second_look_is_kept_and_nothing_is_put_back()
     {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Default);
-        _planted.NotInLedger(Processor.Default);
-        await _planted.WriteAsync(Rig);
+        var planted = await PlantAsync(20, planted =>
+        {
+            planted.Absent(Processor.Default);
+            planted.NotInLedger(Processor.Default);
+        });
 
-        var report = await _clock.MeanwhileAsync(
+        var report = await Held.MeanwhileAsync(
             () => Gateway.ReconcileAsync(repair: true),
             () => Rig.Default.PlantAsync(
-                [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(_planted.Last, TimeSpan.Zero))]));
+                [new ProcessorPayment(Guid.NewGuid(), 0.01m, new DateTimeOffset(planted.Last, TimeSpan.Zero))]));
 
         Assert.True(report.GetProperty("truncated").GetBoolean());
         AssertLeft(report, "unknown", "Only the processor");
@@ -88,16 +79,18 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task A_window_that_agrees_by_the_second_look_is_no_difference()
     {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Default);
-        _planted.NotInLedger(Processor.Fallback);
-        await _planted.WriteAsync(Rig);
-
-        var report = await _clock.MeanwhileAsync(() => Gateway.ReconcileAsync(), async () =>
+        await PlantAsync(20, planted =>
         {
-            var known = await KnownAtFallbackAsync();
+            planted.Absent(Processor.Default);
+            planted.NotInLedger(Processor.Fallback);
+        });
+
+        var report = await Held.MeanwhileAsync(() => Gateway.ReconcileAsync(), async () =>
+        {
+            var known = await Rig.Database.ScalarAsync<Guid[]>("SELECT array_agg(correlation_id) FROM payments");
+            var held = (await Rig.Fallback.PaymentsAsync()).Values.Where(one => known.Contains(one.CorrelationId));
             await Rig.Fallback.PurgeAsync();
-            await Rig.Fallback.PlantAsync(known);
+            await Rig.Fallback.PlantAsync(held);
         });
 
         Assert.Equal("absent", Assert.Single(report.Differences()).Text("kind"));
@@ -106,11 +99,13 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task What_PostgreSQL_refuses_is_left_and_the_others_are_repaired()
     {
-        _planted.Agreeing(20);
-        var refused = _planted.Unrecorded(Processor.Default);
-        _planted.Unrecorded(Processor.Default);
-        _planted.Unrecorded(Processor.Fallback);
-        await _planted.WriteAsync(Rig);
+        var refused = Guid.Empty;
+        await PlantAsync(20, planted =>
+        {
+            refused = planted.Unrecorded(Processor.Default);
+            planted.Unrecorded(Processor.Default);
+            planted.Unrecorded(Processor.Fallback);
+        });
         await Rig.Database.ExecuteAsync(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$; "
             + "CREATE TRIGGER refuse BEFORE INSERT ON settlements FOR EACH ROW "
@@ -128,10 +123,7 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task A_look_up_that_cannot_be_true_says_nothing_and_the_report_comes()
     {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Default);
-        await _planted.WriteAsync(Rig);
-        var id = _planted.Kinds.Keys.Single();
+        var id = (await PlantAsync(20, planted => planted.Absent(Processor.Default))).Kinds.Keys.Single();
         await Rig.Default.PlantAsync([new ProcessorPayment(id, 1m, DateTimeOffset.MaxValue)]);
 
         var report = await Gateway.ReconcileAsync(repair: true);
@@ -145,31 +137,40 @@ public sealed class ReconciliationRepairTests() : OneGateway(ReconciliationRuns.
     [PostgresFact]
     public async Task A_processor_that_does_not_answer_once_is_asked_again()
     {
-        _planted.Agreeing(20);
-        _planted.Absent(Processor.Default);
-        await _planted.WriteAsync(Rig);
+        await PlantAsync(20, planted => planted.Absent(Processor.Default));
         await Rig.Default.SetFaultsAsync(new { lookUp = "tooMany" });
 
-        _clock.Hold(TimeSpan.FromSeconds(1));
+        Held.Hold(TimeSpan.FromSeconds(1));
         var running = Gateway.ReconcileAsync();
         await Eventually.HoldsAsync(
             async () => (await Rig.Default.CallsAsync()).Lookups > 0, "the reconciliation names payments");
         await Rig.Default.ClearFaultsAsync();
-        _clock.LetGo();
+        Held.LetGo();
 
         Assert.Equal("absent", Assert.Single((await running).Differences()).Text("kind"));
     }
 
-    private static void AssertLeft(JsonElement report, string kind, string why)
+    [PostgresFact]
+    public async Task A_payment_that_an_instance_may_have_in_memory_is_not_put_back()
     {
-        var left = Assert.Single(report.Differences(), one => one.Text("kind") == kind);
-        Assert.Equal("left", left.Text("repair"));
-        Assert.Contains(why, left.Text("why"), StringComparison.Ordinal);
+        await PlantAsync(20, planted => planted.Absent(Processor.Default));
+        await Rig.Database.ExecuteAsync(
+            "UPDATE leases SET closed_at = NULL, low_water_mark = '-infinity', expires_at = 'infinity' "
+            + "WHERE instance = 'planted'");
+
+        AssertLeft(
+            await Gateway.ReconcileAsync(repair: true), "absent", "its instance has older payments unsettled");
+        Assert.Equal(21, await Rig.CountSettledAsync());
     }
 
-    private async Task<List<ProcessorPayment>> KnownAtFallbackAsync()
+    [PostgresFact]
+    public async Task Nothing_is_put_back_while_a_processor_fails()
     {
-        var known = await Rig.Database.ScalarAsync<Guid[]>("SELECT array_agg(correlation_id) FROM payments");
-        return (await Rig.Fallback.PaymentsAsync()).Values.Where(one => known.Contains(one.CorrelationId)).ToList();
+        await PlantAsync(10, planted => planted.Absent(Processor.Fallback));
+        await Rig.Default.SetFailureAsync(true);
+        await Gateway.PayAsync();
+        await Eventually.HoldsAsync(async () => (await Rig.PostsAsync()).Default >= 5, "its circuit has opened");
+
+        AssertLeft(await Gateway.ReconcileAsync(repair: true), "absent", "not healthy");
     }
 }

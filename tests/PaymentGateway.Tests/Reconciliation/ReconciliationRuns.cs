@@ -5,7 +5,7 @@ internal static class ReconciliationRuns
 {
     public const string Path = "admin/reconciliations";
 
-    // Its own ConfirmAfter.
+    // The program's ConfirmAfter.
     private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(2);
 
     /// <summary>Reconciliation is on, and asks as fast as it is answered.</summary>
@@ -13,14 +13,10 @@ internal static class ReconciliationRuns
     [
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
-        "Settling:CallTimeout=2s",
-        "Settling:InDoubtHorizon=2s",
+        "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s",
     ];
 
     /// <summary>Runs one; between its two looks something happens, however long that takes.</summary>
-    /// <param name="clock">The gateway's.</param>
-    /// <param name="run">Asks for it.</param>
-    /// <param name="meanwhile">What happens when it has named what differs.</param>
     public static async Task<T> MeanwhileAsync<T>(this HeldClock clock, Func<Task<T>> run, Func<Task> meanwhile)
     {
         clock.Hold(BetweenLooks);
@@ -31,18 +27,14 @@ internal static class ReconciliationRuns
         return await running;
     }
 
-    /// <summary>Runs one to its end.</summary>
     /// <returns>The report.</returns>
     public static async Task<JsonElement> ReconcileAsync(
         this GatewayHost gateway, bool repair = false, string window = "")
     {
         using var answer = await gateway.PostAsync($"{Path}?repair={(repair ? "true" : "false")}{window}");
         Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
-        return Read(await answer.Content.ReadAsStringAsync());
+        return JsonSerializer.Deserialize<JsonElement>(await answer.Content.ReadAsStringAsync()).GetProperty("report");
     }
-
-    public static JsonElement Read(string answer) =>
-        JsonSerializer.Deserialize<JsonElement>(answer).GetProperty("report");
 
     public static List<JsonElement> Differences(this JsonElement report) =>
         report.GetProperty("differences").EnumerateArray().ToList();
@@ -51,6 +43,34 @@ internal static class ReconciliationRuns
     public static Dictionary<Guid, string> Kinds(this JsonElement report) => report.Differences()
         .Where(one => one.Text("correlationId") is not null)
         .ToDictionary(one => one.GetProperty("correlationId").GetGuid(), one => one.Text("kind")!);
+}
+
+/// <summary>Tests of one gateway with differences planted on all sides, on a clock whose waits they can hold.</summary>
+public abstract class PlantedGateway() : OneGateway(ReconciliationRuns.Settings)
+{
+    private protected static readonly DateTime Start = DateTime.UtcNow.Date.AddDays(-2);
+
+    private protected HeldClock Held { get; } = new();
+
+    private protected override TimeProvider Clock => Held;
+
+    /// <summary>Plants payments that agree, and then some that do not.</summary>
+    private protected async Task<PlantedLedgers> PlantAsync(
+        int agreeing, Action<PlantedLedgers>? differing = null, double apartMs = 37.001)
+    {
+        var planted = new PlantedLedgers(Start, TimeSpan.FromMilliseconds(apartMs));
+        planted.Agreeing(agreeing);
+        differing?.Invoke(planted);
+        await planted.WriteAsync(Rig);
+        return planted;
+    }
+
+    private protected static void AssertLeft(JsonElement report, string kind, string why)
+    {
+        var left = Assert.Single(report.Differences(), one => one.Text("kind") == kind);
+        Assert.Equal("left", left.Text("repair"));
+        Assert.Contains(why, left.Text("why"), StringComparison.Ordinal);
+    }
 }
 
 /// <summary>

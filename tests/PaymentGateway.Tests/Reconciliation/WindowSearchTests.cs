@@ -30,54 +30,29 @@ public sealed class WindowSearchTests
         });
 
         Assert.Equal(
-            lacking.Concat(unknown).Select(at => TimeWindow.Around(At(all, at))).Distinct().OrderBy(at => at.From),
+            lacking.Concat(unknown).Select(at => TimeWindow.Outward(At(all, at), At(all, at))).Distinct()
+                .OrderBy(at => at.From),
             found.Select(one => one.Window));
         var levels = BitOperations.Log2((uint)all.Length.TotalMilliseconds) + 1;
         Assert.InRange(calls, 1, 1 + 2 * 2_048 + 2 * levels * (lacking.Length + unknown.Length));
     }
 
-    [Property]
-    public void The_halves_are_the_whole_and_share_no_instant(PositiveInt milliseconds)
-    {
-        var whole = new TimeWindow(Start, Start.AddMilliseconds(milliseconds.Get + 1));
-
-        var (earlier, later) = whole.Halves();
-
-        Assert.Equal((whole.From, whole.Before), (earlier.From, later.Before));
-        Assert.Equal(earlier.Before, later.From);
-        Assert.Equal(earlier.Last.AddTicks(TimeSpan.TicksPerMicrosecond), later.From);
-        Assert.InRange(earlier.Length, TimeSpan.FromMilliseconds(1), whole.Length);
-        Assert.InRange(later.Length, TimeSpan.FromMilliseconds(1), whole.Length);
-    }
-
-    [Fact]
-    public void A_window_that_agrees_is_halved_down_to_parts_of_a_second_and_no_further()
-    {
-        var all = new TimeWindow(Start, Start.AddSeconds(8));
-        var calls = new List<TimeWindow>();
-
-        var found = Find(all, window =>
-        {
-            calls.Add(window);
-            return new Comparison(Sums.One(1), Sums.One(1));
-        });
-
-        Assert.Empty(found);
-        Assert.Equal(1 + 2 + 4 + 8, calls.Count);
-    }
-
-    [Fact]
-    public void An_empty_window_costs_one_question_however_long_it_is()
+    [Theory]
+    [InlineData(8, 1, 1 + 2 + 4 + 8)]
+    [InlineData(100_000_000, 0, 1)]
+    public void A_window_that_agrees_is_halved_down_to_parts_of_a_second_unless_it_is_empty(
+        int seconds, int payments, int expected)
     {
         var calls = 0;
 
-        Find(new TimeWindow(Start, Start.AddYears(3)), _ =>
+        var found = Find(new TimeWindow(Start, Start.AddSeconds(seconds)), _ =>
         {
             calls++;
-            return default;
+            return new Comparison(new Sums(payments, payments), new Sums(payments, payments));
         });
 
-        Assert.Equal(1, calls);
+        Assert.Empty(found);
+        Assert.Equal(expected, calls);
     }
 
     // One is lacking and another one is beyond the ledger, with the same amount.
@@ -100,7 +75,7 @@ public sealed class WindowSearchTests
         var all = new TimeWindow(Start, Start.AddSeconds(1));
 
         var found = Find(all, window => window == all
-            ? new Comparison(new Sums(2, 2), Sums.One(1))
+            ? new Comparison(new Sums(2, 2), new Sums(1, 1))
             : new Comparison(default, default));
 
         Assert.Equal(all, Assert.Single(found).Window);
@@ -117,8 +92,8 @@ public sealed class WindowSearchTests
 
     private static List<DifferingWindow> Find(
         TimeWindow all, Func<TimeWindow, Comparison> compare, int most = int.MaxValue) =>
-        new WindowSearch(Processor.Default, window => Task.FromResult(compare(window)))
-            .FindAsync(all, compare(all), most).Result;
+        WindowSearch.FindAsync(
+            Processor.Default, all, compare(all), most, window => Task.FromResult(compare(window))).Result;
 
     // As ledger and processors sum up: both bounds inclusive.
     private static Sums Of(IReadOnlyList<DateTime> instants, TimeWindow window, int shared, int cents)
@@ -126,7 +101,7 @@ public sealed class WindowSearchTests
         var sums = default(Sums);
         for (var at = 0; at < instants.Count; at++)
             if (instants[at] >= window.From && instants[at] <= window.Last)
-                sums += Sums.One(at < shared ? 1 : cents);
+                sums += new Sums(1, at < shared ? 1 : cents);
         return sums;
     }
 

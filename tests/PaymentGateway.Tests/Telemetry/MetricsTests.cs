@@ -70,20 +70,6 @@ public sealed class MetricsTests : OwnRig
     }
 
     [PostgresFact]
-    public async Task A_doubt_that_ends_shows_how_it_ended()
-    {
-        var gateway = await Rig.StartGatewayAsync();
-        await Rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
-        await gateway.PayAsync();
-
-        await Rig.LedgersReachAsync(byDefault: 1);
-        var samples = await ReadUntilAsync(gateway, "doubts_resolved_total{resolution=\"found\"}", 1);
-
-        Assert.Equal(1, samples[Call("default", "charge", "in_doubt")]);
-        Assert.Equal(0, samples["payments_in_doubt"]);
-    }
-
-    [PostgresFact]
     public async Task What_is_adopted_parked_or_lost_is_counted()
     {
         await Rig.Default.SetFailureAsync(true);
