@@ -17,7 +17,7 @@ internal sealed class ProcessorAdminClient(
         processor, options, ProcessorClient.Connect(options.Settling, most: 1),
         new ProcessorHealth(clock, options.Routing), lease, metrics, clock, log);
 
-    private readonly Uri _summary = new(options.Of(processor).Url, "admin/payments-summary");
+    private readonly Uri _summary = new(options.Processors.Of(processor).Url, "admin/payments-summary");
 
     public Processor Processor => processor;
 
@@ -27,7 +27,7 @@ internal sealed class ProcessorAdminClient(
         var window = string.Create(
             CultureInfo.InvariantCulture,
             $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
-        var answer = await _client.GetAsync(new Uri(_summary, window), options.Of(processor).AdminToken);
+        var answer = await _client.GetAsync(new Uri(_summary, window), options.Processors.Of(processor).AdminToken);
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
         metrics.Calls.Add(1, Tags.Of(processor), Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
         if (summary is not null)

@@ -44,7 +44,7 @@ internal sealed partial class ProcessorClient : IDisposable
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
         Processor = processor;
-        _baseUrl = options.Of(processor).Url;
+        _baseUrl = options.Processors.Of(processor).Url;
         _payments = new Uri(_baseUrl, "payments");
         _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }

@@ -102,7 +102,7 @@ internal sealed partial class ReconciliationRun(
         using var atDefault = Client(Processor.Default);
         using var atFallback = Client(Processor.Fallback);
         var sides = new BothSides(
-            ledger, atDefault, atFallback, options.ReconciliationRate, progress, clock, cancellation);
+            ledger, atDefault, atFallback, options.Processors.ReconciliationRate, progress, clock, cancellation);
         var found = new List<DifferingWindow>();
         report.Default = await sides.CompareAsync(Processor.Default, all);
         report.Fallback = await sides.CompareAsync(Processor.Fallback, all);

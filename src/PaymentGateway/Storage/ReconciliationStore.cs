@@ -150,7 +150,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         // One whose client was let go is broken off at once: nobody waits for its end. Kept alive, it could break
         // between two statements.
         var pool = LedgerSetup.DataSource(
-            $"{options.Ledger};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
+            $"{options.Ledger.ConnectionString};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
             "reconciliation");
         var store = new ReconciliationStore(pool, pool.CreateConnection());
         try

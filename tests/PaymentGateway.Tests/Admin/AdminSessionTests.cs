@@ -98,7 +98,7 @@ public sealed class AdminSessionTests
     private static GatewayOptions Options(string token = Token) =>
         TestSettings.Read(("Gateway:Admin:Token", token));
 
-    private static string Sign(string text) => AdminTokens.Sign(Options().Tokens.Single(), text);
+    private static string Sign(string text) => AdminTokens.Sign(Options().Operators.Tokens.Single(), text);
 
     private AdminSession Session(string token = Token) => Session(Options(token));
 

@@ -23,10 +23,10 @@ public sealed class ComposeSettingsTests
             {
                 var options = GatewayOptions.Read(Configuration(instance));
 
-                Assert.Equal(instance.Name, options.InstanceName);
-                Assert.Equal(project == ComposeProject.Durable, options.Durable);
+                Assert.Equal(instance.Name, options.Instance.Name);
+                Assert.Equal(project == ComposeProject.Durable, options.Ledger.Durable);
                 // The challenge purges by the same way, and nothing else of an operator's is answered there.
-                Assert.Equal((Purger.Everyone, 1), (options.Purger, options.Urls.AdminOnly.Count));
+                Assert.Equal((Purger.Everyone, 1), (options.Operators.Purger, options.Instance.Urls.AdminOnly.Count));
                 Assert.All(instance.Environment.Keys, name => Assert.True(
                     name is Urls or Ledger or Processors or YoungMax
                     || name.StartsWith("Gateway__", StringComparison.Ordinal), name));
@@ -52,11 +52,12 @@ public sealed class ComposeSettingsTests
     public void The_processors_addresses_are_the_official_ones_and_the_simulators_listen_there()
     {
         var options = GatewayOptions.Read(Configuration(ComposeProject.Challenge["api1"]));
-        Assert.Equal("http://payment-processor-default:8080/", options.Default.Url.AbsoluteUri);
-        Assert.Equal("http://payment-processor-fallback:8080/", options.Fallback.Url.AbsoluteUri);
+        Assert.Equal("http://payment-processor-default:8080/", options.Processors.Default.Url.AbsoluteUri);
+        Assert.Equal("http://payment-processor-fallback:8080/", options.Processors.Fallback.Url.AbsoluteUri);
 
-        Assert.Contains(options.Default.Url.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
-        Assert.Contains(options.Fallback.Url.Host, ComposeProject.WithSimulators.Services.Select(one => one.Name));
+        var services = ComposeProject.WithSimulators.Services.Select(one => one.Name).ToList();
+        Assert.Contains(options.Processors.Default.Url.Host, services);
+        Assert.Contains(options.Processors.Fallback.Url.Host, services);
         Assert.Equal(
             "ASPNETCORE_URLS=http://0.0.0.0:8080", DockerfileText.OfRepository["simulator"].All("ENV").Single());
     }
