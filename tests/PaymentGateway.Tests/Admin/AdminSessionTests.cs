@@ -36,7 +36,7 @@ public sealed class AdminSessionTests
     }
 
     [Fact]
-    public void Nothing_else_admits()
+    public void Forged_session_cookies_are_rejected()
     {
         var cookie = CookieOf(Begin("http"));
         var (until, signature) = (cookie.Split('.')[0], cookie.Split('.')[1]);

@@ -78,7 +78,10 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Recording:Linger", "2s")]
     [InlineData("Gateway:Leasing:LeaseDuration", "100ms")]
     [InlineData("Gateway:Leasing:RenewInterval", "2s")]
-    public void A_wrong_value_is_refused_in_one_line_that_names_the_setting(string key, string value)
+    [InlineData("Gateway:FallbackAfter", "1")]
+    [InlineData("Gateway:Routing:FallbackAfte", "1")]
+    [InlineData("Gateway:Processors:Third:BaseUrl", "1")]
+    public void A_wrong_value_or_name_is_refused_in_one_line_that_names_the_setting(string key, string value)
     {
         var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read((key, value)));
 
@@ -96,17 +99,6 @@ public sealed class GatewayOptionsTests
             () => TestSettings.Read(($"Gateway:Processors:{given}:AdminToken", "x")));
 
         Assert.StartsWith($"Gateway__Processors__{lacking}__AdminToken: is", wrong.Message, StringComparison.Ordinal);
-    }
-
-    [Theory]
-    [InlineData("Gateway:FallbackAfter")]
-    [InlineData("Gateway:Routing:FallbackAfte")]
-    [InlineData("Gateway:Processors:Third:BaseUrl")]
-    public void An_unknown_setting_is_refused_by_name(string key)
-    {
-        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read((key, "1")));
-
-        Assert.StartsWith(InEnvironment(key) + ": ", wrong.Message, StringComparison.Ordinal);
     }
 
     [Theory]
