@@ -2,9 +2,7 @@ namespace PaymentGateway.Http;
 
 /// <summary>An error as RFC 9457 problem details; Field names the wrong member or parameter.</summary>
 /// <remarks>IProblemDetailsService allocates four times as much (docs/decisions/smaller.md#where-ours-stays).</remarks>
-internal sealed record ProblemAnswer(
-    string Type, string Title, int Status, string Detail,
-    [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)
+internal sealed record ProblemAnswer(string Type, string Title, int Status, string Detail, string? Field)
 {
     public static Task WriteAsync(
         HttpContext context, Problem problem, string detail, string? field = null, int? retryAfterSeconds = null)
@@ -27,6 +25,7 @@ internal sealed record ProblemAnswer(
 }
 
 [JsonSourceGenerationOptions(
-    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase,
+    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
 [JsonSerializable(typeof(ProblemAnswer))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;
