@@ -37,7 +37,7 @@ public sealed class LastingDoubtTests
         var lease = new Lease(_clock, new LeasingOptions(TimeSpan.FromDays(9), TimeSpan.FromSeconds(1)));
         lease.Confirm(1, _clock.GetTimestamp());
         var unsettled = new UnsettledPayments(_clock);
-        using var outcomes = new UnwrittenOutcomes(options.Recording, _clock);
+        using var outcomes = new UnwrittenOutcomes(options.Ledger.Recording, _clock);
         var owned = new OwnedPayments(
             lease, outcomes, unsettled, null!, metrics, _clock, NullLogger<OwnedPayments>.Instance);
         var doubts = new DoubtQueue(_clock);
