@@ -3,20 +3,20 @@ using PaymentGateway.Http;
 
 namespace PaymentGateway.Admin;
 
-/// <summary>What every call of an operator has, and what every call has that asks the database itself.</summary>
+/// <summary>Groups of endpoints by their callers; each answers 503 while PostgreSQL is unavailable.</summary>
 /// <remarks>
-/// Conventions and not endpoint filters: a filter has ASP.NET build the endpoint by reflection, or makes each handler a
-/// generated one; a convention puts one delegate around another when the endpoints are made.
+/// A convention puts one delegate around another when the endpoints are made. An endpoint filter would make ASP.NET
+/// build them by reflection, or each handler a generated one.
 /// </remarks>
 internal static class AdminGroup
 {
-    /// <summary>Where an operator's calls are mapped: as below, and on the admin listener only.</summary>
+    /// <summary>For a token, on the admin listener only.</summary>
     public static RouteGroupBuilder MapAdminGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
         routes.MapTokenGroup(role).WithMetadata(AdminListener.Only);
 
     /// <summary>
-    /// The same for paths that everybody calls by another method: the call itself looks at its listener, because
-    /// routing would do so for those others too.
+    /// For a token, on the admin listener only, at paths that everybody calls by another method: the call itself checks
+    /// its listener, because routing would check it for the other methods too.
     /// </summary>
     public static RouteGroupBuilder MapSharedAdminGroup(this IEndpointRouteBuilder routes)
     {
@@ -26,31 +26,23 @@ internal static class AdminGroup
     }
 
     /// <summary>
-    /// Where calls are mapped that need a token, on every listener: 401 without it, 503 while PostgreSQL is
-    /// unavailable. Pages of other hosts may not post, and by an operator's port not read, also where no token is set.
+    /// For a token, on every listener. Pages of other hosts may not post, and by an operator's port not read, also
+    /// where no token is set.
     /// </summary>
-    /// <param name="routes">The gateway's.</param>
     /// <param name="role">Of the token; null: Read for GET and HEAD, Operate for the others.</param>
-    public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null)
-    {
-        var tokens = routes.ServiceProvider.GetRequiredService<AdminTokens>();
-        return routes.MapGroup("").Passes(tokens.Find, role);
-    }
+    public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
+        routes.MapGroup("").Passes(routes.ServiceProvider.GetRequiredService<AdminTokens>().Find, role);
 
-    /// <summary>The same for everybody.</summary>
+    /// <summary>For everybody, on every listener.</summary>
     public static RouteGroupBuilder MapOpenGroup(this IEndpointRouteBuilder routes) =>
         routes.MapGroup("").Passes(static _ => AdminToken.Anyone, null);
 
-    /// <summary>
-    /// Where the calls of an operator's page are mapped: as in the admin group, and a session is as good as its token.
-    /// </summary>
-    public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path)
-    {
-        var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
-        return routes.MapGroup(path).WithMetadata(AdminListener.Only).Passes(session.Find, null);
-    }
+    /// <summary>For a token or its session, on the admin listener only: the calls of an operator's page.</summary>
+    public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path) =>
+        routes.MapGroup(path).WithMetadata(AdminListener.Only)
+            .Passes(routes.ServiceProvider.GetRequiredService<AdminSession>().Find, null);
 
-    /// <summary>The same without token and session: for signing in.</summary>
+    /// <summary>For signing in: no token and no session, on the admin listener only.</summary>
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
         routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
 
@@ -63,8 +55,8 @@ internal static class AdminGroup
             .RefusesOtherSites();
     }
 
-    // Browsers send any page's POST without asking first; PUT and DELETE they ask about, and nobody says yes. A page
-    // that they take for one of the gateway's own may send everything, and read the answer.
+    // Browsers send any page's POST unasked; PUT and DELETE they ask about first, and nobody allows them. A page that
+    // they take for one of the gateway's own may send everything, and read the answer.
     private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes)
     {
         var listener = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<AdminListener>();

@@ -5,11 +5,10 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// Has an operator's calls answered on the listeners of Gateway__Admin__Urls only: to every other connection their
-/// paths do not exist, whatever the method. It is known by the address that it was accepted on, because a client
-/// chooses the Host header.
+/// Hides an operator's calls from every listener but those of Gateway__Admin__Urls: their paths do not exist there,
+/// whatever the method. The connection's local address decides, because a client chooses the Host header. Routing asks
+/// at paths with such a call only, so a payment costs nothing more.
 /// </summary>
-/// <remarks>Weighed at paths that hold such a call, so a payment costs nothing more.</remarks>
 internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
 {
     /// <summary>Marks an endpoint as an operator's.</summary>
@@ -33,7 +32,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     public bool Accepted(HttpContext context)
     {
         var local = LocalOf(context);
-        return options.Urls.Operator.Any(admin => local switch
+        return options.Instance.Urls.Operator.Any(admin => local switch
         {
             UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
             IPEndPoint tcp => !admin.IsUnixPipe && admin.Port == tcp.Port,
@@ -42,19 +41,19 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     }
 
     /// <summary>
-    /// Whether a request came by an operator's port for a host that the gateway does not know. Then a page may have its
-    /// own name resolve to this port (DNS rebinding), and the browser takes the gateway for the page's own host. Where
-    /// a token is set, that page would need it, so every host is known.
+    /// Whether a request came by an operator's port for an unknown host. A page may make its own name resolve to this
+    /// port (DNS rebinding), and the browser would take the gateway for the page's own host. Where a token is set, that
+    /// page lacks it, so every host is known.
     /// </summary>
     /// <remarks>AllowedHosts of ASP.NET holds for nginx's listener too, and has no pattern for IP addresses.</remarks>
     public bool IsOfUnknownHost(HttpContext context) =>
-        options.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
+        options.Operators.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
         && !IsKnown(context.Request.Host.Host ?? "");
 
     // An address needs no resolving, and every browser names a host.
     private bool IsKnown(string host) =>
         host.Length == 0 || IPAddress.TryParse(host, out _)
-        || options.Urls.Operator.Select(admin => admin.Host).Append("localhost")
+        || options.Instance.Urls.Operator.Select(admin => admin.Host).Append("localhost")
             .Contains(host, StringComparer.OrdinalIgnoreCase);
 
     private static EndPoint? LocalOf(HttpContext context) =>

@@ -3,30 +3,26 @@ using PaymentGateway.Configuration;
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// A browser that has shown a token, known by a cookie: when it ends, and a signature of that by the token. So every
-/// instance knows it and none keeps it, and nobody learns the token from it. It opens the page's own calls alone.
+/// A browser's session is a cookie with its end and a signature of that by a token: every instance can check it, none
+/// stores it, and it does not contain the token. It opens the page's own calls alone.
 /// </summary>
 /// <remarks>
-/// The cookie is sent by no page of another site (SameSite=Strict), and what changes something must come from a page of
+/// No page of another site sends the cookie (SameSite=Strict). A call that changes something must come from a page of
 /// this host besides (<see cref="IsOfOtherSite"/>).
 /// </remarks>
 internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
 {
     public const string Cookie = "payment-gateway-ops";
 
-    // What is signed by the same token for another purpose must be no session.
+    // A text that the token signed for another purpose must be no session.
     private const string Purpose = "payment-gateway ops session until ";
 
-    /// <summary>A working day.</summary>
     public static readonly TimeSpan Length = TimeSpan.FromHours(10);
 
     /// <summary>The token that a request has, or that began its session; null when there is none.</summary>
     public AdminToken? Find(HttpContext context) => tokens.Find(context) ?? OfCookie(context.Request.Cookies[Cookie]);
 
-    /// <summary>Begins a session when a token is a right one.</summary>
-    /// <param name="context">Its answer gets the cookie.</param>
-    /// <param name="given">The token that a form brought.</param>
-    /// <param name="path">Where the cookie is sent to.</param>
+    /// <summary>Gives the answer a cookie for a path when a form's token is right.</summary>
     /// <returns>The token; null when it is wrong.</returns>
     public AdminToken? Begin(HttpContext context, string given, string path)
     {
@@ -40,13 +36,12 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
         return token;
     }
 
-    /// <summary>Has the browser forget its session.</summary>
     public static void End(HttpContext context, string path) =>
         context.Response.Cookies.Append(Cookie, "", Options(context, path, TimeSpan.Zero));
 
     /// <summary>
-    /// Whether a browser sent the request for a page of another host. One that says nothing of it is no browser of our
-    /// time, and is let through only without a session.
+    /// Whether a browser sent the request for a page of another host. A client that sends neither header is no current
+    /// browser, and may pass only without a session.
     /// </summary>
     public static bool IsOfOtherSite(HttpRequest request)
     {
@@ -80,7 +75,7 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
         SameSite = SameSiteMode.Strict,
         Path = path,
         MaxAge = age,
-        // nginx says so. Who says so falsely has only their own cookie kept from http.
+        // nginx sets this header. A client that forges it only keeps its own cookie from http.
         Secure = context.Request.IsHttps || context.Request.Headers["X-Forwarded-Proto"] == "https",
     };
 }

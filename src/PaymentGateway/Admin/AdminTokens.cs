@@ -15,24 +15,18 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
     // Prometheus can send no other.
     private const string Bearer = "Bearer ";
 
-    private readonly Known[] _known = options.Tokens
-        .Select(token => new Known(token, SHA256.HashData(Encoding.UTF8.GetBytes(token.Secret)))).ToArray();
-
     private readonly WrongTokens _wrong = new(clock);
     private readonly ILogger _log = audit.Lines;
 
-    /// <summary>Whether one is set.</summary>
-    public bool AreNeeded => _known.Length > 0;
+    public bool AreNeeded => options.Operators.Tokens.Count > 0;
 
     /// <summary>The token in a request's headers; null when it is missing or wrong.</summary>
     public AdminToken? Find(HttpContext context) =>
         // The bytes as they came (GatewayApp): a token in UTF-8 is what it was set to.
         Find(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
 
-    /// <summary>The token that was given; compares in constant time.</summary>
-    /// <returns>
-    /// Null when it is wrong, and after too many wrong ones from the same address: then a right one is not looked at.
-    /// </returns>
+    /// <summary>Compares in constant time.</summary>
+    /// <returns>Null for a wrong token, and for any token after too many wrong ones from its address.</returns>
     public AdminToken? Find(HttpContext context, byte[] given)
     {
         if (!AreNeeded)
@@ -43,8 +37,8 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
             return null;
 
         var hash = SHA256.HashData(given);
-        if (Array.Find(_known, known => CryptographicOperations.FixedTimeEquals(hash, known.Hash)) is { } found)
-            return found.Token;
+        if (Find(token => CryptographicOperations.FixedTimeEquals(hash, token.Hash)) is { } found)
+            return found;
 
         var count = _wrong.Add(address, hash);
         if (count > 0)
@@ -54,19 +48,16 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
         return null;
     }
 
-    /// <summary>What only who knows the token can make of a text.</summary>
+    /// <summary>Signs a text with a token's secret.</summary>
     public static string Sign(AdminToken token, string text) => Convert.ToHexString(
         HMACSHA256.HashData(Encoding.UTF8.GetBytes(token.Secret), Encoding.UTF8.GetBytes(text)));
 
     /// <summary>The token that a text was signed by; null when there is none.</summary>
-    public AdminToken? SignerOf(string text, string signature) => Array.Find(
-        _known, known => CryptographicOperations.FixedTimeEquals(
-            Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(known.Token, text))))?.Token;
+    public AdminToken? SignerOf(string text, string signature) => Find(
+        token => CryptographicOperations.FixedTimeEquals(
+            Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(token, text))));
 
-    /// <summary>
-    /// Answers 401, or 429 after too many wrong tokens from the same address. Browsers show no form of their own for
-    /// Bearer.
-    /// </summary>
+    /// <summary>Answers 401, or 429 after too many wrong tokens from the same address.</summary>
     public Task RefuseAsync(HttpContext context)
     {
         var pause = _wrong.PauseOf(AuditLog.AddressOf(context));
@@ -76,6 +67,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
                 $"{WrongTokens.Max} wrong tokens came from this address within a minute.", Header,
                 (int)Math.Ceiling(pause.TotalSeconds));
 
+        // Browsers show no form of their own for Bearer.
         context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
         return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
     }
@@ -85,7 +77,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
             ? given[Bearer.Length..]
             : headers[Header].ToString();
 
-    private sealed record Known(AdminToken Token, byte[] Hash);
+    private AdminToken? Find(Func<AdminToken, bool> isIt) => options.Operators.Tokens.FirstOrDefault(isIt);
 
     private static partial class Log
     {
@@ -99,15 +91,14 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
 }
 
 /// <summary>
-/// Counts different wrong tokens of a minute, by address: a client with an old token repeats the same one, and must not
-/// lock out the others of its address. Any thread.
+/// Counts the different wrong tokens of a minute, by address: a client that repeats an old token must not lock out
+/// others at its address. Any thread.
 /// </summary>
 internal sealed class WrongTokens(TimeProvider clock)
 {
-    /// <summary>So many different ones from an address within a minute.</summary>
     public const int Max = 100;
 
-    // Memory is bounded. Who has more addresses is not held off by counting at each.
+    // Bounds the memory. Counting by address does not stop a client with more addresses than these.
     private const int AddressesMax = 256;
 
     private static readonly TimeSpan Window = TimeSpan.FromMinutes(1);
@@ -134,7 +125,7 @@ internal sealed class WrongTokens(TimeProvider clock)
             {
                 if (_counts.Count == AddressesMax)
                     _counts.Clear();
-                _counts[address] = counted = new Counted(clock.GetTimestamp());
+                _counts[address] = counted = new Counted(clock.GetTimestamp(), []);
             }
 
             return counted.Hashes.Add(BitConverter.ToInt64(hash)) ? counted.Hashes.Count : 0;
@@ -144,10 +135,5 @@ internal sealed class WrongTokens(TimeProvider clock)
     private Counted? Present(string address) =>
         _counts.TryGetValue(address, out var counted) && clock.GetElapsedTime(counted.Since) < Window ? counted : null;
 
-    private sealed class Counted(long since)
-    {
-        public long Since => since;
-
-        public HashSet<long> Hashes { get; } = [];
-    }
+    private sealed record Counted(long Since, HashSet<long> Hashes);
 }

@@ -5,8 +5,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// The one way to an operator's calls: the caller has a token, its role is high enough, and a call that may change
-/// something is recorded, whatever its outcome is. Any thread.
+/// Makes an operator's call when its token has the role, and records a call that may change something, whatever its
+/// outcome. Any thread.
 /// </summary>
 internal sealed partial class OperatorCalls(
     AdminTokens tokens, OperatorActionStore actions, AuditLog audit, GatewayOptions options, TimeProvider clock)
@@ -21,10 +21,8 @@ internal sealed partial class OperatorCalls(
     private readonly ILogger _log = audit.Lines;
 
     /// <summary>Makes a call, or refuses it with 401, 403 or 429.</summary>
-    /// <param name="context">The request.</param>
-    /// <param name="by">Whose it is; null when nobody knows.</param>
+    /// <param name="by">The caller's token; null when it is missing or wrong.</param>
     /// <param name="role">The role that it needs; null: Read for GET and HEAD, Operate for the others.</param>
-    /// <param name="call">The call itself.</param>
     public Task PassAsync(HttpContext context, AdminToken? by, Role? role, RequestDelegate call)
     {
         if (by is null)
@@ -55,7 +53,7 @@ internal sealed partial class OperatorCalls(
         finally
         {
             await StoreAsync(new OperatorAction(
-                options.InstanceName, by.Name, AuditLog.ActionOf(context), TargetOf(context.Request), outcome,
+                options.Instance.Name, by.Name, AuditLog.ActionOf(context), TargetOf(context.Request), outcome,
                 AuditLog.AddressOf(context)));
         }
     }
@@ -69,7 +67,7 @@ internal sealed partial class OperatorCalls(
         return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
     }
 
-    // What was done is done, also while PostgreSQL is unavailable: then the line alone says so.
+    // The call was made, also while PostgreSQL is unavailable: then the log line alone records it.
     private async Task StoreAsync(OperatorAction action)
     {
         Log.Acted(_log, action.Action, action.Actor, action.Address, action.Outcome, action.Target);
@@ -97,7 +95,6 @@ internal sealed partial class OperatorCalls(
 /// <summary>The log of operators' actions: its lines pass no filter, so no level silences them.</summary>
 internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerFactory(providers)
 {
-    /// <summary>Its one category.</summary>
     public ILogger Lines => CreateLogger("PaymentGateway.Audit");
 
     /// <summary>Method and route of a request, such as POST /admin/parked/{id}/replay.</summary>
@@ -108,7 +105,7 @@ internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerF
     public static string AddressOf(HttpContext context) =>
         context.Connection.RemoteIpAddress is { } remote
             ? remote.ToString()
-            // Only nginx comes by a socket for others, and it replaces what a client says (nginx.conf).
+            // nginx alone uses a socket for others, and replaces a client's own header (nginx.conf).
             : IPAddress.TryParse(context.Request.Headers["X-Real-IP"].ToString(), out var real)
                 ? real.ToString()
                 : "local";

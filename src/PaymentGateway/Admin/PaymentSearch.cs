@@ -4,50 +4,60 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Admin;
 
-/// <summary>Finds single payments, and pages of them, newest first. Safe from any thread.</summary>
+/// <summary>
+/// What became of single payments: GET /payments/{id}, and GET /payments, newest first, in pages. Safe from any thread.
+/// </summary>
 /// <remarks>
-/// Where no index gives the wanted payments alone, pages are read and chosen from, for so long; then the page is a
-/// short one, and its cursor says how far the reading has come.
+/// Where no index gives the wanted payments alone, pages are read and filtered until the time is over. The page is a
+/// short one then, and its cursor says how far the reading has come.
 /// </remarks>
-internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit limit, TimeProvider clock)
+internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit permits, TimeProvider clock)
 {
     private const int ReadMax = 1_000;
 
     private static readonly TimeSpan ReadWithin = TimeSpan.FromSeconds(1);
 
-    /// <summary>A payment by its id, or none; not Admitted where too many ask.</summary>
-    /// <exception cref="System.Data.Common.DbException">The query's.</exception>
-    /// <exception cref="TimeoutException">No answer within the limit.</exception>
-    public Task<(bool Admitted, PaymentRow? Payment)> FindAsync(Guid id) =>
-        limit.AskAsync(() => payments.FindAsync(id));
+    public Task ShowAsync(HttpContext context)
+    {
+        if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
+            return ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
 
-    /// <summary>At most Limit payments; not Admitted where too many ask.</summary>
-    /// <inheritdoc cref="FindAsync(Guid)"/>
-    public Task<(bool Admitted, PaymentPage? Page)> FindAsync(PaymentQuery query) =>
-        limit.AskAsync<PaymentPage>(async () => await ReadAsync(query));
+        return permits.AnswerAsync(
+            context, () => payments.FindAsync(id),
+            payment => payment is null
+                ? ProblemAnswer.WriteAsync(
+                    context, Problems.PaymentNotFound, "No accepted payment has this correlationId.", "id")
+                : JsonAnswer.WriteAsync(context, PaymentAnswer.Of(payment), AdminJsonContext.Default.PaymentAnswer));
+    }
 
-    private async Task<PaymentPage> ReadAsync(PaymentQuery query)
+    public async Task ListAsync(HttpContext context)
+    {
+        if (await PaymentQuery.ReadAsync(context) is { } query)
+            await permits.AnswerAsync(
+                context, () => ReadAsync(query),
+                page => JsonAnswer.WriteAsync(context, page, AdminJsonContext.Default.PaymentList));
+    }
+
+    private async Task<PaymentList> ReadAsync(PaymentQuery query)
     {
         var began = clock.GetTimestamp();
-        var (found, before) = (new List<PaymentRow>(), query.Before);
+        var found = new List<PaymentRow>();
+        var next = query.Before;
         // One more than is shown, to know whether another page follows.
-        for (var count = query.Limit + 1; ; count = ReadMax)
+        var count = query.Limit + 1;
+        do
         {
-            var read = await ReadAsync(query, before, count);
+            var read = await ReadAsync(query, next, count);
             found.AddRange(read.Where(query.Wants));
-            if (found.Count > query.Limit)
-            {
-                found.RemoveRange(query.Limit, found.Count - query.Limit);
-                return new PaymentPage(found, found[^1].Cursor);
-            }
-
-            if (read.Count < count)
-                return new PaymentPage(found, null);
-
-            before = read[^1].Cursor;
-            if (clock.GetElapsedTime(began) >= ReadWithin)
-                return new PaymentPage(found, before);
+            next = read.Count < count ? null : read[^1].Cursor;
+            count = ReadMax;
         }
+        while (next is not null && found.Count <= query.Limit && clock.GetElapsedTime(began) < ReadWithin);
+
+        if (found.Count > query.Limit)
+            next = found[query.Limit - 1].Cursor;
+        return new PaymentList(
+            found.Take(query.Limit).Select(PaymentAnswer.Of).ToList(), next is null ? null : CursorText.Write(next));
     }
 
     private Task<List<PaymentRow>> ReadAsync(PaymentQuery query, PaymentCursor before, int count)
@@ -65,18 +75,11 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit limit
     }
 }
 
-/// <summary>Payments, newest first, and where to go on; null at the end.</summary>
-internal sealed record PaymentPage(List<PaymentRow> Payments, PaymentCursor? Next);
-
-/// <summary>
-/// Which payments a client asks for: of one state, of one processor, parked for one reason, accepted at From (UTC) or
-/// later, so many before a cursor.
-/// </summary>
+/// <summary>Which payments a client asks for; From (UTC) is inclusive.</summary>
 internal sealed record PaymentQuery(
     PaymentState? State, Processor? Processor, string? Reason, DateTime From, PaymentCursor Before, int Limit)
 {
-    /// <summary>Reads the parameters; what is wrong or unknown is answered with 400.</summary>
-    /// <returns>Null when it was answered.</returns>
+    /// <returns>Null when a parameter is wrong or unknown, which is answered with 400.</returns>
     public static async ValueTask<PaymentQuery?> ReadAsync(HttpContext context)
     {
         var reader = new QueryReader(context);
@@ -102,7 +105,6 @@ internal sealed record PaymentQuery(
             after?.AcceptedAt < last.AcceptedAt ? after : last, limit);
     }
 
-    /// <summary>Whether a payment is of the state, the processor and the reason that are asked for.</summary>
     public bool Wants(PaymentRow row) =>
         (State is not { } state || PaymentAnswer.StateOf(row) == state)
         && (Processor is not { } processor || row.Processor == (short)processor)
@@ -122,7 +124,7 @@ internal static class CursorText
         return Convert.ToBase64String(bytes).Replace('+', '-').Replace('/', '_');
     }
 
-    /// <returns>Null for what no cursor is.</returns>
+    /// <returns>Null when the text is no cursor.</returns>
     public static PaymentCursor? TryRead(string text)
     {
         Span<byte> bytes = stackalloc byte[Bytes];

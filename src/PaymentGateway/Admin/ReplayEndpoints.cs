@@ -18,8 +18,6 @@ internal static class ReplayEndpoints
     // nginx waits 3 s for an answer, and then asks the other instance.
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 
-    /// <param name="admin">The group of an operator's calls, or of their page's.</param>
-    /// <param name="path">The path above both calls.</param>
     public static void MapReplays(this IEndpointRouteBuilder admin, string path = ParkedPath)
     {
         var parked = admin.ServiceProvider.GetRequiredService<ParkedStore>();
@@ -28,8 +26,8 @@ internal static class ReplayEndpoints
         admin.MapPost(path + "/{id}/replay", context => ReplayAsync(context, parked));
     }
 
-    // A reason in a body would be ignored, and everything replayed, so a body is refused.
-    // Page by page, each after the one before: what is parked again meanwhile is not replayed twice.
+    // A body is refused, because a reason in it would be ignored and everything replayed. Each page begins after the
+    // one before, so that a payment that is parked again meanwhile is not replayed twice.
     private static async Task ReplayAllAsync(HttpContext context, ParkedStore parked, TimeProvider clock)
     {
         if (context.Features.GetRequiredFeature<IHttpRequestBodyDetectionFeature>().CanHaveBody)
@@ -58,7 +56,7 @@ internal static class ReplayEndpoints
 
         context.Response.StatusCode = 202;
         await JsonAnswer.WriteAsync(
-            context, new ReplayAnswer(replayed, complete), ReplayJsonContext.Default.ReplayAnswer);
+            context, new ReplayAnswer(replayed, complete), AdminJsonContext.Default.ReplayAnswer);
     }
 
     private static async Task ReplayAsync(HttpContext context, ParkedStore parked)
@@ -73,10 +71,5 @@ internal static class ReplayEndpoints
     }
 }
 
-/// <summary>How many were given back; not complete when the time was over before the last one.</summary>
+/// <summary>Not complete when the time was over before the last payment.</summary>
 internal sealed record ReplayAnswer(int Replayed, bool Complete);
-
-/// <summary>The answer to a replay of all, for the serializer.</summary>
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(ReplayAnswer))]
-internal sealed partial class ReplayJsonContext : JsonSerializerContext;

@@ -36,8 +36,8 @@ internal static class MigrateVerb
             given.Add($"--ConnectionStrings:Ledger={ledger}");
         if (parsed.GetValue(Profile) is { } profile)
             given.Add($"--Gateway:Storage:Profile={profile}");
-        var (connectionString, durable) = GatewayOptions.ReadStorage(
-            new SettingsReader(GatewayApp.ReadSettings([.. given]), "Gateway"));
+        var (connectionString, durable, _, _) = LedgerOptions.Read(
+            new SettingsReader(GatewayApp.ReadSettings([.. given])));
 
         await using var connections = LedgerSetup.Shared(
             LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),

@@ -1,55 +1,89 @@
+using System.Security.Cryptography;
+
 namespace PaymentGateway.Configuration;
 
-/// <summary>
-/// Every setting and every limit, read once at start. docs/configuration.md has the environment names.
-/// </summary>
-/// <param name="Tokens">For an operator's calls; none: those calls are open.</param>
-/// <param name="Purger">Who may empty the ledger; where there is a token, it is needed in any case.</param>
-/// <param name="LookUp">Who may look a payment up by its id.</param>
-/// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
-/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at both processors.</param>
+/// <summary>Every setting and every limit, read once at start; docs/configuration.md has the names.</summary>
 internal sealed record GatewayOptions(
-    string Ledger,
-    string InstanceName,
-    ListenUrls Urls,
-    IReadOnlyList<AdminToken> Tokens,
-    Purger Purger,
-    LookUp LookUp,
-    LogFormat LogFormat,
-    bool Durable,
-    TimeSpan? Retention,
-    ProcessorOptions Default,
-    ProcessorOptions Fallback,
-    IntakeOptions Intake,
-    RoutingOptions Routing,
-    SettlingOptions Settling,
-    RecordingOptions Recording,
-    LeasingOptions Leasing,
-    int ReconciliationRate)
+    InstanceOptions Instance, OperatorOptions Operators, ProcessorsOptions Processors, LedgerOptions Ledger,
+    IntakeOptions Intake, RoutingOptions Routing, SettlingOptions Settling, LeasingOptions Leasing)
 {
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
 
-    /// <summary>False: not one call of an administrator leaves this instance.</summary>
-    public bool CanReconcile => Default.AdminToken is not null;
-
-    /// <summary>Reads and validates all settings.</summary>
     /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
     public static GatewayOptions Read(IConfiguration configuration)
     {
-        var settings = new SettingsReader(configuration, "Gateway");
-        var (ledger, durable) = ReadStorage(settings);
-        var urls = ListenUrls.Read(settings);
+        var settings = new SettingsReader(configuration);
+        var instance = InstanceOptions.Read(settings);
         var options = new GatewayOptions(
-            ledger,
-            settings.Text("Gateway:Instance:Name", Environment.MachineName),
-            urls,
-            AdminToken.Read(settings, urls),
-            settings.Choice("Gateway:Admin:Purge", Purger.Operator),
-            settings.Choice("Gateway:Admin:LookUp", LookUp.Token),
-            settings.Choice("Gateway:Logging:Format", LogFormat.Text),
-            durable,
-            settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"),
+            instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings),
+            LedgerOptions.Read(settings), IntakeOptions.Read(settings), RoutingOptions.Read(settings),
+            SettlingOptions.Read(settings), LeasingOptions.Read(settings));
+        ReadSecretsDirectory(settings);
+        settings.RefuseUnknown();
+        return options;
+    }
+
+    /// <summary>The directory of files that each have a setting's name and hold its value; null for none.</summary>
+    public static string? ReadSecretsDirectory(SettingsReader settings) =>
+        settings.OptionalText("Gateway:Secrets:Directory");
+}
+
+internal sealed record InstanceOptions(string Name, ListenUrls Urls, LogFormat LogFormat)
+{
+    public static InstanceOptions Read(SettingsReader settings) => new(
+        settings.OptionalText("Gateway:Instance:Name") ?? Environment.MachineName, ListenUrls.Read(settings),
+        settings.Choice("Gateway:Logging:Format", LogFormat.Text));
+}
+
+/// <summary>Text is for people; Json is for programs, one object a line (docs/operations.md#log-events).</summary>
+internal enum LogFormat
+{
+    Text,
+    Json,
+}
+
+/// <summary>Who may do what; without any token an operator's calls are open.</summary>
+internal sealed record OperatorOptions(IReadOnlyList<AdminToken> Tokens, Purger Purger, LookUp LookUp)
+{
+    public static OperatorOptions Read(SettingsReader settings, ListenUrls urls)
+    {
+        var tokens = AdminToken.Read(settings, urls);
+        var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
+        if (tokens.Count == 0 && tokenless == Tokenless.Loopback)
+            urls.RequireLoopback();
+        return new OperatorOptions(
+            tokens, settings.Choice("Gateway:Admin:Purge", Purger.Operator),
+            settings.Choice("Gateway:Admin:LookUp", LookUp.Token));
+    }
+}
+
+/// <summary>
+/// Whose POST /purge-payments is answered: an operator's, on the listeners of Gateway__Admin__Urls; or everyone's, on
+/// every listener, because the challenge purges where it pays (contract.md). Either needs a token where one is set.
+/// </summary>
+internal enum Purger
+{
+    Operator,
+    Everyone,
+}
+
+/// <summary>Who may look a payment up by its id: the holder of a token, where one is set; or everyone.</summary>
+internal enum LookUp
+{
+    Token,
+    Everyone,
+}
+
+/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at both.</param>
+internal sealed record ProcessorsOptions(ProcessorOptions Default, ProcessorOptions Fallback, int ReconciliationRate)
+{
+    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    public bool CanReconcile => Default.AdminToken is not null;
+
+    public static ProcessorsOptions Read(SettingsReader settings)
+    {
+        var options = new ProcessorsOptions(
             new ProcessorOptions(
                 settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
                 settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
@@ -58,74 +92,41 @@ internal sealed record GatewayOptions(
                 settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
                 settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
                 settings.HeaderValue("Gateway:Processors:Fallback:AdminToken")),
-            IntakeOptions.Read(settings),
-            RoutingOptions.Read(settings),
-            SettlingOptions.Read(settings),
-            RecordingOptions.Read(settings),
-            LeasingOptions.Read(settings),
             settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
-        if (options.Default.AdminToken is null != options.Fallback.AdminToken is null)
+        if (options.CanReconcile == options.Fallback.AdminToken is null)
             throw SettingsReader.Wrong(
                 $"Gateway:Processors:{(options.CanReconcile ? Processor.Fallback : Processor.Default)}:AdminToken",
                 "is required beside the other processor's");
-        var tokenless = settings.Choice("Gateway:Admin:WithoutToken", Tokenless.Loopback);
-        if (options.Tokens.Count == 0 && tokenless == Tokenless.Loopback)
-            urls.RequireLoopback();
-        ReadSecretsDirectory(settings);
-        settings.RefuseUnknown();
+
         return options;
     }
-
-    /// <summary>What is needed for the tables alone: the connection string, and whether they are logged.</summary>
-    /// <exception cref="ConfigurationException">It is missing or wrong.</exception>
-    public static (string Ledger, bool Durable) ReadStorage(SettingsReader settings) => (
-        settings.Required("ConnectionStrings:Ledger"),
-        settings.Choice("Gateway:Storage:Profile", StorageProfile.Durable) == StorageProfile.Durable);
-
-    /// <summary>Where files lie that have the name of a setting and hold its value; null for none.</summary>
-    public static string? ReadSecretsDirectory(SettingsReader settings) =>
-        settings.OptionalText("Gateway:Secrets:Directory");
 
     public ProcessorOptions Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
 }
 
-/// <summary>How a processor is reached.</summary>
-/// <param name="Url">Where it listens.</param>
 /// <param name="Fee">Its share of an amount, from 0 to 1; only the metrics use it.</param>
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
 internal sealed record ProcessorOptions(Uri Url, decimal Fee, string? AdminToken);
 
-/// <summary>What PostgreSQL keeps over its own crash.</summary>
+/// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
+internal sealed record LedgerOptions(
+    string ConnectionString, bool Durable, TimeSpan? Retention, RecordingOptions Recording)
+{
+    public static LedgerOptions Read(SettingsReader settings) => new(
+        settings.Required("ConnectionStrings:Ledger"),
+        settings.Choice("Gateway:Storage:Profile", StorageProfile.Durable) == StorageProfile.Durable,
+        settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"), RecordingOptions.Read(settings));
+}
+
+/// <summary>
+/// Unlogged tables are fast, and empty after a crash of the database; durable ones keep all that was acknowledged.
+/// </summary>
 internal enum StorageProfile
 {
-    /// <summary>UNLOGGED tables: fast, empty after a crash of the database.</summary>
     Unlogged,
-
-    /// <summary>Logged tables: nothing acknowledged is lost over a crash of the database.</summary>
     Durable,
 }
 
-/// <summary>Who may look a payment up by its id.</summary>
-internal enum LookUp
-{
-    /// <summary>The holder of a token, where one is set.</summary>
-    Token,
-
-    /// <summary>Everybody who knows the id.</summary>
-    Everyone,
-}
-
-/// <summary>How a line of the log is written.</summary>
-internal enum LogFormat
-{
-    /// <summary>For people: time, level, category, event id, message.</summary>
-    Text,
-
-    /// <summary>For programs: one JSON object a line (docs/operations.md#log-events).</summary>
-    Json,
-}
-
-/// <summary>How payments are taken in.</summary>
 /// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
 /// <param name="Linger">How long payments linger at most while many come at once, before they are stored.</param>
 internal sealed record IntakeOptions(
@@ -139,7 +140,7 @@ internal sealed record IntakeOptions(
         settings.Count("Gateway:Intake:QueueCapacity", 20_000, 1, 1_000_000));
 }
 
-/// <summary>How payments find their processor (docs/routing.md).</summary>
+/// <summary>docs/routing.md says how a payment finds its processor.</summary>
 /// <param name="FallbackAfter">How long a payment waits at most for a default processor that fails.</param>
 /// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
 /// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
@@ -157,7 +158,6 @@ internal sealed record RoutingOptions(
         settings.Duration("Gateway:Routing:HealthInterval", "5.2s", "5s", "10m"));
 }
 
-/// <summary>How outcomes are written.</summary>
 /// <param name="Linger">How long outcomes linger at most: nobody waits, and one statement costs less than many.</param>
 internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBuffered)
 {
@@ -167,7 +167,6 @@ internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBu
         settings.Count("Gateway:Recording:MaxBuffered", 20_000, 1, 1_000_000));
 }
 
-/// <summary>How payments keep an owner.</summary>
 internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
 {
     public static LeasingOptions Read(SettingsReader settings)
@@ -183,17 +182,6 @@ internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInte
     }
 }
 
-/// <summary>Whose POST /purge-payments is answered.</summary>
-internal enum Purger
-{
-    /// <summary>On the listeners of Gateway__Admin__Urls.</summary>
-    Operator,
-
-    /// <summary>On every listener: the challenge purges where it pays (contract.md).</summary>
-    Everyone,
-}
-
-/// <summary>How payments are charged and how doubt is resolved.</summary>
 /// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
 /// <param name="Linger">How long charges linger when none waits, so that they begin together.</param>
 /// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
@@ -222,16 +210,14 @@ internal sealed record SettlingOptions(
     }
 }
 
-/// <summary>A token for an operator's calls. No record: its text must not have the secret.</summary>
+/// <summary>A token for an operator's calls. No record, because its text would have the secret.</summary>
 /// <param name="name">Names its holder in the record of operators' actions.</param>
 /// <param name="role">The highest role that it has.</param>
-/// <param name="secret">The token itself.</param>
 internal sealed class AdminToken(string name, Role role, string secret)
 {
     /// <summary>Every caller, where no token is needed.</summary>
     public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
 
-    private const string SingleKey = "Gateway:Admin:Token";
     private const string NamedKey = "Gateway:Admin:Tokens";
 
     // 64 bits as hexadecimal digits: more than a network can try out.
@@ -243,15 +229,14 @@ internal sealed class AdminToken(string name, Role role, string secret)
 
     public string Secret => secret;
 
+    public byte[] Hash { get; } = SHA256.HashData(Encoding.UTF8.GetBytes(secret));
+
     /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
-    /// <exception cref="ConfigurationException">
-    /// A token is missing, has another one's value, or is short where other hosts can try it out.
-    /// </exception>
     public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
     {
         var tokens = new List<AdminToken>();
         if (settings.Secret("Gateway:Admin:Token") is { } single)
-            Add(SingleKey, new AdminToken("admin", Role.Purge, single));
+            Add("Gateway:Admin:Token", new AdminToken("admin", Role.Purge, single));
         foreach (var name in settings.Names(NamedKey))
         {
             var key = $"{NamedKey}:{name}";
@@ -273,15 +258,12 @@ internal sealed class AdminToken(string name, Role role, string secret)
     }
 }
 
-/// <summary>What a token allows; each role includes those before it.</summary>
+/// <summary>
+/// Read allows calls that change nothing; Operate also those that do, but for the purge; Purge allows all.
+/// </summary>
 internal enum Role
 {
-    /// <summary>Calls that change nothing.</summary>
     Read,
-
-    /// <summary>Calls that change something, but for the purge.</summary>
     Operate,
-
-    /// <summary>The purge.</summary>
     Purge,
 }

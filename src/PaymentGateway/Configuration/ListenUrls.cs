@@ -10,14 +10,11 @@ internal sealed record ListenUrls(
     private const string MainSetting = "ASPNETCORE_URLS";
     private const string AdminKey = "Gateway:Admin:Urls";
 
-    /// <summary>A listener that other hosts reach; null when all are sockets or loopback addresses.</summary>
+    /// <summary>A listener that other hosts reach.</summary>
     public BindingAddress? Open => Split(All ?? "").Select(Parse)
         .FirstOrDefault(address => address is not null && !IsLoopback(address));
 
     /// <summary>The URLs of both settings; one that both name is shared.</summary>
-    /// <exception cref="ConfigurationException">
-    /// A URL for an operator cannot be listened on, or has the port of another one.
-    /// </exception>
     public static ListenUrls Read(SettingsReader settings)
     {
         var urls = settings.OptionalText("urls");
@@ -42,7 +39,6 @@ internal sealed record ListenUrls(
     }
 
     /// <summary>Refuses an operator's port that other hosts reach.</summary>
-    /// <exception cref="ConfigurationException">There is one.</exception>
     public void RequireLoopback()
     {
         if (Operator.FirstOrDefault(address => !IsLoopback(address)) is { } open)
@@ -75,12 +71,12 @@ internal sealed record ListenUrls(
     }
 }
 
-/// <summary>On which of an operator's listeners no token is required.</summary>
+/// <summary>
+/// Where no token is required: on Unix sockets and loopback addresses, or on every operator's listener, because a
+/// firewall or the publishing of ports keeps other hosts away.
+/// </summary>
 internal enum Tokenless
 {
-    /// <summary>On Unix sockets and on ports of a loopback address.</summary>
     Loopback,
-
-    /// <summary>On all of them: a firewall, or the publishing of ports, keeps other hosts away.</summary>
     Anywhere,
 }

@@ -2,7 +2,7 @@ namespace PaymentGateway.Configuration;
 
 /// <summary>Reads single settings with their ranges and says which one is wrong, by its environment name.</summary>
 /// <remarks>The binding generator names neither value nor range (docs/decisions/smaller.md#where-ours-stays).</remarks>
-internal sealed class SettingsReader(IConfiguration configuration, string section)
+internal sealed class SettingsReader(IConfiguration configuration)
 {
     private readonly HashSet<string> _known = new(StringComparer.OrdinalIgnoreCase);
 
@@ -26,8 +26,6 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             : throw Wrong(key, "has characters that a header cannot have");
     }
 
-    public string Text(string key, string fallback) => OptionalText(key) ?? fallback;
-
     public string Required(string key) => OptionalText(key) ?? throw Wrong(key, "is required");
 
     /// <summary>The names that an operator chose below a key.</summary>
@@ -42,68 +40,50 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             : throw Wrong(key, $"'{text}' is not an absolute http or https URL");
     }
 
-    public int Count(string key, int fallback, int least, int most)
-    {
-        if (OptionalText(key) is not { } text)
-            return fallback;
+    public int Count(string key, int fallback, int least, int most) => Value<int>(
+        key, $"not a whole number from {least} to {most}",
+        text => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var value)
+            && value >= least && value <= most ? value : null) ?? fallback;
 
-        return int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var value)
-            && value >= least && value <= most
-            ? value
-            : throw Wrong(key, $"'{text}' is not a whole number from {least} to {most}");
-    }
+    public decimal Fraction(string key, decimal fallback) => Value<decimal>(
+        key, "not a number from 0 to 1",
+        static text => decimal.TryParse(
+            text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var value)
+            && value <= 1 ? value : null) ?? fallback;
 
-    /// <summary>From 0 to 1.</summary>
-    public decimal Fraction(string key, decimal fallback)
-    {
-        if (OptionalText(key) is not { } text)
-            return fallback;
-
-        return decimal.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var value)
-            && value <= 1
-            ? value
-            : throw Wrong(key, $"'{text}' is not a number from 0 to 1");
-    }
-
-    public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum
-    {
-        if (OptionalText(key) is not { } text)
-            return fallback;
-
-        // Enum.TryParse would take numbers too, and 7 is no policy.
-        return char.IsLetter(text[0])
+    // Enum.TryParse would take numbers too, and 7 is no policy.
+    public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum => Value<TEnum>(
+        key, $"none of {string.Join(", ", Enum.GetNames<TEnum>())}",
+        static text => char.IsLetter(text[0])
             && Enum.TryParse<TEnum>(text, ignoreCase: true, out var value) && Enum.IsDefined(value)
-            ? value
-            : throw Wrong(key, $"'{text}' is none of {string.Join(", ", Enum.GetNames<TEnum>())}");
-    }
+                ? value : null) ?? fallback;
 
     /// <summary>Takes 500ms, 30s, 10m, 30d or hh:mm:ss.</summary>
     public TimeSpan Duration(string key, string fallback, string least, string most) =>
-        Within(key, OptionalText(key) ?? fallback, least, most);
+        OptionalDuration(key, least, most) ?? DurationOf(fallback)!.Value;
 
-    /// <summary>The same; null where it is not set.</summary>
-    public TimeSpan? OptionalDuration(string key, string least, string most) =>
-        OptionalText(key) is { } text ? Within(key, text, least, most) : null;
+    public TimeSpan? OptionalDuration(string key, string least, string most) => Value<TimeSpan>(
+        key, $"not a duration (500ms, 30s, 10m, 30d, 00:00:30) from {least} to {most}",
+        text => DurationOf(text) is { } value && value >= DurationOf(least) && value <= DurationOf(most)
+            ? value : null);
 
     public static ConfigurationException Wrong(string key, string reason) =>
         new(key.Replace(":", "__", StringComparison.Ordinal), reason);
 
     /// <summary>
-    /// A misspelt setting would be silently ignored otherwise. Call it after everything else was read.
+    /// Refuses a misspelt setting, which would be ignored otherwise. Call it after everything else was read.
     /// </summary>
     public void RefuseUnknown()
     {
-        foreach (var (key, value) in configuration.GetSection(section).AsEnumerable())
+        foreach (var (key, value) in configuration.GetSection("Gateway").AsEnumerable())
             if (value is not null && !_known.Contains(key))
                 throw Wrong(key, "is no setting of the gateway (docs/configuration.md has them all)");
     }
 
-    private static TimeSpan Within(string key, string text, string least, string most) =>
-        TryDuration(text, out var value) && value >= Known(least) && value <= Known(most)
-            ? value
-            : throw Wrong(key, $"'{text}' is not a duration (500ms, 30s, 10m, 30d, 00:00:30) from {least} to {most}");
+    private T? Value<T>(string key, string fault, Func<string, T?> parse) where T : struct =>
+        OptionalText(key) is { } text ? parse(text) ?? throw Wrong(key, $"'{text}' is {fault}") : null;
 
-    private static bool TryDuration(string text, out TimeSpan value)
+    private static TimeSpan? DurationOf(string text)
     {
         var (unitMs, digits) = text switch
         {
@@ -114,24 +94,14 @@ internal sealed class SettingsReader(IConfiguration configuration, string sectio
             _ => (0d, text),
         };
         if (unitMs == 0)
-            return TimeSpan.TryParseExact(digits, "c", CultureInfo.InvariantCulture, out value);
+            return TimeSpan.TryParseExact(text, "c", CultureInfo.InvariantCulture, out var time) ? time : null;
 
-        value = default;
-        if (!double.TryParse(digits, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var number)
-            || number * unitMs > TimeSpan.FromDays(3_650).TotalMilliseconds)
-            return false;
-
-        value = TimeSpan.FromMilliseconds(number * unitMs);
-        return true;
+        return double.TryParse(digits, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var number)
+            && number * unitMs <= TimeSpan.FromDays(3_650).TotalMilliseconds
+            ? TimeSpan.FromMilliseconds(number * unitMs)
+            : null;
     }
-
-    private static TimeSpan Known(string text) =>
-        TryDuration(text, out var value)
-            ? value
-            : throw new ArgumentException($"'{text}' is no duration.", nameof(text));
 }
 
 /// <summary>A setting is wrong or missing; the message is one line and names it as the environment does.</summary>
-internal sealed class ConfigurationException(string setting, string reason) : Exception($"{setting}: {reason}")
-{
-}
+internal sealed class ConfigurationException(string setting, string reason) : Exception($"{setting}: {reason}");

@@ -6,16 +6,14 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
-/// <summary>
-/// The page for who runs the gateway, GET /ops, with its files and calls; an operator's, so on the admin listener only.
-/// </summary>
-/// <remarks>Paths that are answered with are relative: a proxy may give the page a path of its own.</remarks>
+/// <summary>GET /ops, the operator's page, with its files and calls, on the admin listener only.</summary>
+/// <remarks>Redirects are relative, because a proxy may give the page a path of its own.</remarks>
 internal static class OpsPage
 {
     public const string Path = "/ops";
     private const string SignInPath = "/sign-in";
 
-    // Nothing in them is a secret; the page itself says that there is one to sign in.
+    // No secrets, so no session is needed.
     private static readonly string[] Files = ["ops.css", "ops.js", "uplot.js", "uplot.css", "uplot.txt"];
 
     public static void MapOps(this IEndpointRouteBuilder routes)
@@ -41,7 +39,6 @@ internal static class OpsPage
         calls.MapReplays("/parked");
     }
 
-    /// <summary>What the page is made with, for every instance.</summary>
     public static void AddOps(this IServiceCollection services)
     {
         services.AddSingleton<AdminSession>();

@@ -5,20 +5,18 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
-/// <summary>Puts what each instance says and what the database knows together into one view. Pure.</summary>
-/// <param name="Options">Of this instance.</param>
-/// <param name="Identity">Of this instance, as in its lease.</param>
-/// <param name="Bounds">Of the durations' buckets, seconds.</param>
+/// <summary>Makes one view of the instances' readings and the database's rows. Pure.</summary>
+/// <param name="Identity">This instance's, as in its lease.</param>
+/// <param name="Bounds">The durations' buckets, seconds.</param>
 internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, double[] Bounds)
 {
-    /// <param name="own">How this instance is doing, now.</param>
     /// <param name="shared">Null when PostgreSQL did not answer.</param>
     public Overview Make(DateTime at, int epoch, InstanceReading own, bool isReset, SharedFacts? shared)
     {
         var all = Instances(epoch, own, shared?.Readings ?? []);
         var speaking = all.Where(one => !one.IsSilent).Select(one => one.Reading).ToList();
         return new Overview(
-            at, Options.InstanceName, shared is not null, isReset, Options.Tokens.Count > 0,
+            at, Options.Instance.Name, shared is not null, isReset, Options.Operators.Tokens.Count > 0,
             speaking.Sum(one => one.AcceptedPerSecond), speaking.Sum(one => one.SettledPerSecond),
             DurationsOf(speaking.Select(one => one.Accepts)),
             new BacklogView(
@@ -27,40 +25,38 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
             speaking.Sum(one => one.InDoubt),
             shared is null ? null : ParkedOf(shared.Parked),
             Array.ConvertAll(Enum.GetValues<Processor>(), processor => ProcessorOf(processor, speaking, shared)),
-            all.ConvertAll(one => one.View).ToArray());
+            all.ToArray());
     }
 
     // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.
-    private List<Instance> Instances(int epoch, InstanceReading own, List<ReadingRow> rows) =>
+    private List<InstanceView> Instances(int epoch, InstanceReading own, List<ReadingRow> rows) =>
         rows.Where(row => row.Instance != Identity)
             .GroupBy(row => row.Instance).Select(same => same.MaxBy(row => row.Epoch)!)
             .Select(row => (Row: row, Reading: InstanceReading.Parse(row.Reading)))
             .Where(one => one.Reading is not null)
-            .Select(one => new Instance(
+            .Select(one => new InstanceView(
                 one.Row.Epoch, one.Row.AgeSeconds, one.Row.AgeSeconds > Options.Leasing.LeaseDuration.TotalSeconds,
                 one.Reading!))
-            .Append(new Instance(epoch, 0, IsSilent: false, own))
+            .Append(new InstanceView(epoch, 0, IsSilent: false, own))
             .OrderBy(one => one.Reading.Name, StringComparer.Ordinal).ThenBy(one => one.Epoch).ToList();
 
     private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
     {
         var lanes = speaking.ConvertAll(one => one.Lanes[(int)processor - 1]);
-        // One that has no payments does not find out that a processor is back.
+        // An instance without payments does not notice that a processor is back.
         var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
         var telling = calling.Count > 0 ? calling : lanes;
         var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
         return new ProcessorView(
             processor == Processor.Default ? "default" : "fallback",
-            // The worst: what one instance that calls has found out, the others will.
+            // The worst state, because the other instances will find it too.
             LaneReading.Circuits.LastOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
             LaneReading.Availabilities.LastOrDefault(
                 state => telling.Exists(lane => lane.Availability == state), "usable"),
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
             speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
-            report is null ? null : new ReportView(
-                report.Failing, report.MinResponseMs, report.AgeSeconds,
-                report.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds),
+            report, report?.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds,
             shared is null ? null : SettledOf(processor, shared.Totals));
     }
 
@@ -68,7 +64,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         var row = totals.Find(one => one.Processor == (short)processor);
         var amount = Money.FromCents(row?.AmountCents ?? 0);
-        var rate = Options.Of(processor).Fee;
+        var rate = Options.Processors.Of(processor).Fee;
         return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
     }
 
@@ -88,18 +84,9 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
         return new Durations(
             Percentile.Of(0.5, Bounds, counts) * 1_000, Percentile.Of(0.99, Bounds, counts) * 1_000);
     }
-
-    /// <summary>How an instance did, and how long ago; a silent one's lease has expired.</summary>
-    private sealed record Instance(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading)
-    {
-        public InstanceView View => new(
-            Reading.Name, Epoch, IsSilent, AgeSeconds, Reading.LeaseHeld, Reading.AcceptedPerSecond,
-            Reading.SettledPerSecond, Reading.Unsettled, Reading.InDoubt, Reading.MemoryBytes,
-            Array.ConvertAll(Reading.Lanes, lane => lane.Circuit));
-    }
 }
 
-/// <summary>Percentiles out of the buckets of a histogram, as Prometheus reckons them.</summary>
+/// <summary>Computes percentiles from a histogram's buckets, as Prometheus does.</summary>
 internal static class Percentile
 {
     /// <summary>The value below which a share of the measurements lies.</summary>

@@ -5,10 +5,7 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
-/// <summary>
-/// Makes one view of all instances a second for everybody who watches this one, and none while nobody does. Safe from
-/// any thread.
-/// </summary>
+/// <summary>Makes one view a second for all who watch this instance, and none while nobody does. Any thread.</summary>
 internal sealed partial class OverviewStream(
     InstanceReader reader, SharedFactsReader facts, Lease lease, LedgerWatch ledger, OverviewBuilder builder,
     TimeProvider clock, ILogger<OverviewStream> log) : IDisposable
@@ -18,14 +15,13 @@ internal sealed partial class OverviewStream(
     private readonly OutageLog _outage = new();
     private Task<byte[]?> _next = Task.FromResult<byte[]?>(null);
 
-    /// <summary>The next view, as JSON: the same one for all who wait for it. Null when it cannot be made.</summary>
+    /// <summary>The next view, as JSON, shared by all who wait for it; null when it cannot be made.</summary>
     public Task<byte[]?> NextAsync()
     {
         lock (_gate)
             return _next.IsCompleted ? _next = MakeAsync() : _next;
     }
 
-    /// <summary>Ends the view that is awaited.</summary>
     public void Dispose() => _timer.Dispose();
 
     private async Task<byte[]?> MakeAsync()
@@ -39,7 +35,7 @@ internal sealed partial class OverviewStream(
             var view = builder.Make(
                 clock.GetUtcNow().UtcDateTime, lease.Epoch, reader.Read(), ledger.ResetAt is not null, shared);
             var json = JsonSerializer.SerializeToUtf8Bytes(view, DashboardJsonContext.Default.Overview);
-            // A view without what the database knows may lack just what failed.
+            // A view without the database's rows may lack just the part that failed.
             if (shared is not null)
                 _outage.Succeed();
             return json;
@@ -60,11 +56,11 @@ internal sealed partial class OverviewStream(
     }
 }
 
-/// <summary>Asks the database what it knows of all instances. For one loop.</summary>
+/// <summary>Reads the shared rows from the database. For one loop.</summary>
 internal sealed class SharedFactsReader(
     LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, TimeProvider clock)
 {
-    // Most of a second; the view then lacks what the database knows.
+    // Most of a second; the view then lacks the database's rows.
     private static readonly TimeSpan AskWithin = TimeSpan.FromMilliseconds(700);
 
     private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], []));

@@ -11,18 +11,15 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Hosting;
 
-/// <summary>
-/// The gateway put together in the order of the life of a payment: accept, queue, route, settle, record, summarise.
-/// </summary>
+/// <summary>Builds the gateway from arguments, environment and files.</summary>
 internal static partial class GatewayApp
 {
-    // nginx ends slow headers and sends whole ones. Kestrel counts from its last beat: frozen for longer than this, it
-    // would answer 408 to requests that have just come.
+    // nginx ends slow headers and sends whole ones. Kestrel counts from its last beat: after a freeze it would answer
+    // 408 to requests that have just come.
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
 
-    // A body that stops or trickles gives its connection back too; Kestrel's default, stated here because a test relies
-    // on it.
+    // Ends a body that stops or trickles; Kestrel's default, stated because a test relies on it.
     private static readonly MinDataRate BodyRateMin = new(240, TimeSpan.FromSeconds(5));
 
     // nginx has at most 1,024 in flight and 128 idle (nginx.conf), and twice that in the moments of a reload.
@@ -31,8 +28,6 @@ internal static partial class GatewayApp
 
     private const int HeadBytesMax = 12 * 1024;
 
-    /// <summary>Builds the gateway from arguments and environment.</summary>
-    /// <param name="args">Of the command line.</param>
     /// <param name="clock">A test's own.</param>
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
     public static WebApplication Create(string[] args, TimeProvider? clock = null)
@@ -40,33 +35,34 @@ internal static partial class GatewayApp
         var builder = CreateBuilder(args);
         var options = GatewayOptions.Read(builder.Configuration);
         var instance = InstanceLock.Take(
-            builder.Configuration["urls"], options.InstanceName, options.Urls.AdminOnly);
-        builder.AddLog(options.LogFormat);
+            builder.Configuration["urls"], options.Instance.Name, options.Instance.Urls.AdminOnly);
+        builder.AddLog(options.Instance.LogFormat);
         ConfigureHost(builder, options);
         builder.Services.AddStages(options, instance, clock ?? TimeProvider.System);
         builder.Services.AddOtlpExport(builder.Configuration, options);
 
         var app = builder.Build();
+        var (operators, urls) = (options.Operators, options.Instance.Urls);
         app.UseErrorAnswers();
         app.MapPayments();
         var admin = app.MapAdminGroup();
         app.MapAudit(
-            options.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
+            operators.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
         admin.MapReplays();
         admin.MapReconciliations();
         MapMetrics(admin);
         admin.MapActions();
-        var lookUps = options.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup();
-        lookUps.MapQueries(app.MapSharedAdminGroup());
+        (operators.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup()).MapLookUp();
+        app.MapSharedAdminGroup().MapPaymentList();
         app.MapOps();
         app.MapDocs();
         app.MapHealth();
-        app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, options.Urls));
-        if (options.Urls.Operator.Count == 0)
+        app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, urls));
+        if (urls.Operator.Count == 0)
             Log.AdminClosed(app.Logger);
-        else if (options.Tokens.Count == 0)
-            Log.AdminOpen(app.Logger, string.Join(';', options.Urls.Operator));
-        if (options is { Purger: Purger.Everyone, Tokens.Count: 0 })
+        else if (operators.Tokens.Count == 0)
+            Log.AdminOpen(app.Logger, string.Join(';', urls.Operator));
+        if (operators is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
         return app;
     }
@@ -95,8 +91,7 @@ internal static partial class GatewayApp
 
     private static void AddSecrets(ConfigurationManager configuration, string[] args)
     {
-        var settings = new SettingsReader(configuration, "Gateway");
-        if (GatewayOptions.ReadSecretsDirectory(settings) is not { } directory)
+        if (GatewayOptions.ReadSecretsDirectory(new SettingsReader(configuration)) is not { } directory)
             return;
 
         try
@@ -114,18 +109,18 @@ internal static partial class GatewayApp
 
     private static void ConfigureHost(WebApplicationBuilder builder, GatewayOptions options)
     {
-        if (options.Urls.All is { } urls)
+        if (options.Instance.Urls.All is { } urls)
             builder.WebHost.UseUrls(urls);
         // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.
         builder.WebHost.UseSockets(sockets =>
         {
             sockets.UnsafePreferInlineScheduling = true;
-            // One read a request less; connections are nginx's few, and each that waits has a buffer of 4 KB for it.
+            // Saves a read in each request; each idle connection, nginx's few, holds a buffer of 4 KB for it.
             sockets.WaitForDataBeforeAllocatingBuffer = false;
-            // A connect over it fails at once on a Unix socket, and an instance's share of the CPU pauses it.
+            // On a Unix socket a connect over it fails at once, while an instance's share of the CPU pauses it.
             sockets.Backlog = BacklogMax;
         });
-        // A line ends with CR LF here: whoever takes a bare LF reads other requests than one who does not.
+        // A bare LF ends no line: a proxy that takes it for the end would read other requests than this one does.
         AppContext.SetSwitch("Microsoft.AspNetCore.Server.Kestrel.DisableHttp1LineFeedTerminators", true);
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
@@ -134,10 +129,10 @@ internal static partial class GatewayApp
             kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
-            // Over what nginx lets pass (1 KB, then two lines of 4 KB): it says why, and Kestrel has no body for that.
+            // More than nginx lets pass (1 KB, then two lines of 4 KB): its refusal has a body, and Kestrel's has none.
             kestrel.Limits.MaxRequestLineSize = HeadBytesMax;
             kestrel.Limits.MaxRequestHeadersTotalSize = HeadBytesMax;
-            // Any byte is taken; one that is no UTF-8 would be such a 400 too.
+            // Takes any byte; one that is no UTF-8 would be a 400 without a body too.
             kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
         });
         builder.Services.Configure<HostOptions>(

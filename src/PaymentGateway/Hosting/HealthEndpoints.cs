@@ -25,7 +25,7 @@ internal static class HealthEndpoints
             if (stopping.IsCancellationRequested)
                 return ProblemAnswer.WriteAsync(context, Problems.Draining, "This instance is stopping.", null, 1);
 
-            // The lease is renewed in the database; a dead processor is none of our readiness.
+            // The lease is renewed in the database. A dead processor leaves an instance ready.
             var resetAt = ledger.ResetAt;
             return lease.IsHeld
                 ? JsonAnswer.WriteAsync(
@@ -37,12 +37,11 @@ internal static class HealthEndpoints
 }
 
 /// <summary>
-/// What a ready instance says: "kept", or "reset" from when a crash of the database emptied the ledger until a
-/// purge begins a new one. ResetAt is UTC.
+/// Ledger is "kept", or "reset" after a crash of the database emptied it, until a purge begins a new one. ResetAt is
+/// UTC.
 /// </summary>
 internal sealed record ReadyAnswer(string Ledger, DateTime? ResetAt);
 
-/// <summary>The answer of a ready instance, for the serializer.</summary>
 [JsonSourceGenerationOptions(
     PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(ReadyAnswer))]

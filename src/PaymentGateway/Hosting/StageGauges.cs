@@ -11,7 +11,6 @@ namespace PaymentGateway.Hosting;
 /// <summary>The gauges of the stages (docs/metrics.md): each reads its stage when somebody asks.</summary>
 internal static class StageGauges
 {
-    /// <summary>The metrics of one instance, with a gauge for each state of its stages.</summary>
     public static GatewayMetrics CreateMetrics(IServiceProvider parts)
     {
         var metrics = new GatewayMetrics(Part<GatewayOptions>());

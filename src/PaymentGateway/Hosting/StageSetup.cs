@@ -40,7 +40,7 @@ internal static class StageSetup
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);
-        services.AddSingleton(options.Recording);
+        services.AddSingleton(options.Ledger.Recording);
         services.AddSingleton(options.Leasing);
 
         services.AddLedger(options);

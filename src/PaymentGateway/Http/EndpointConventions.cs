@@ -1,6 +1,6 @@
 namespace PaymentGateway.Http;
 
-/// <summary>What endpoints of several stages have in common.</summary>
+/// <summary>Conventions that endpoints of several stages share.</summary>
 internal static class EndpointConventions
 {
     /// <summary>Maps GET and HEAD; Kestrel sends the headers alone to a HEAD.</summary>

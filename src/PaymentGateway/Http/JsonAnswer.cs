@@ -31,7 +31,7 @@ internal sealed class InstantConverter : JsonConverter<DateTime>
         writer.WriteStringValue(value.ToString("yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'", CultureInfo.InvariantCulture));
 }
 
-/// <summary>Members of an enum in answers, such as in_doubt.</summary>
+/// <summary>Writes members of an enum as words, such as in_doubt.</summary>
 internal sealed class WordConverter<T>() : JsonStringEnumConverter<T>(JsonNamingPolicy.SnakeCaseLower)
     where T : struct, Enum;
 

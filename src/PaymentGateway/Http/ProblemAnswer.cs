@@ -1,14 +1,9 @@
 namespace PaymentGateway.Http;
 
-/// <summary>
-/// An error as RFC 9457 problem details; field names the wrong member or parameter where there is one.
-/// </summary>
+/// <summary>An error as RFC 9457 problem details; Field names the wrong member or parameter.</summary>
 /// <remarks>IProblemDetailsService allocates four times as much (docs/decisions/smaller.md#where-ours-stays).</remarks>
-internal sealed record ProblemAnswer(
-    string Type, string Title, int Status, string Detail,
-    [property: JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? Field)
+internal sealed record ProblemAnswer(string Type, string Title, int Status, string Detail, string? Field)
 {
-    /// <summary>Writes a problem as the whole answer.</summary>
     public static Task WriteAsync(
         HttpContext context, Problem problem, string detail, string? field = null, int? retryAfterSeconds = null)
     {
@@ -29,8 +24,8 @@ internal sealed record ProblemAnswer(
         WriteAsync(context, Problems.LedgerUnavailable, "PostgreSQL does not answer. Try again.", null, 1);
 }
 
-/// <summary>The answers that several folders give; each has a context for its own messages.</summary>
 [JsonSourceGenerationOptions(
-    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase,
+    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
 [JsonSerializable(typeof(ProblemAnswer))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;

@@ -4,7 +4,6 @@ namespace PaymentGateway.Http;
 /// <param name="Title">Names the type, too.</param>
 internal sealed record Problem(string Title, int Status)
 {
-    /// <summary>What the type of each problem begins with.</summary>
     public const string TypePrefix = "urn:problem:payment-gateway:";
 
     public string Type { get; } = TypePrefix + Title.ToLowerInvariant().Replace(' ', '-');

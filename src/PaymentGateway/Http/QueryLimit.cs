@@ -3,8 +3,8 @@ using System.Threading.RateLimiting;
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// A few queries in flight for those who ask, so that however many ask, the other users of the shared connections have
-/// theirs. One that hangs keeps its permit, though its caller was let go. Safe from any thread.
+/// Limits the queries in flight, so that many callers leave shared connections to the other users. A query that hangs
+/// keeps its permit, though its caller has its answer. Safe from any thread.
 /// </summary>
 internal sealed class QueryLimit(TimeProvider clock) : IDisposable
 {
@@ -21,18 +21,20 @@ internal sealed class QueryLimit(TimeProvider clock) : IDisposable
         QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
     });
 
-    /// <summary>Asks when there is a permit; not Admitted where too many wait for one.</summary>
-    /// <exception cref="TimeoutException">No answer within the limit.</exception>
-    public Task<(bool Admitted, T? Answer)> AskAsync<T>(Func<Task<T?>> query) =>
-        AskAdmittedAsync(query).WaitAsync(AnswerWithin, clock);
-
-    /// <summary>503 for a caller who was not admitted.</summary>
-    public static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
-        context, Problems.Overloaded, "Too many payments are being asked for. Ask again.", null, 1);
+    /// <summary>Queries and answers when there is a permit; 503 at once where too many wait for one.</summary>
+    /// <exception cref="TimeoutException">The query took longer than the limit.</exception>
+    public async Task AnswerAsync<T>(HttpContext context, Func<Task<T>> query, Func<T, Task> answer)
+    {
+        var (isAdmitted, found) = await AskAsync(query).WaitAsync(AnswerWithin, clock);
+        await (isAdmitted
+            ? answer(found!)
+            : ProblemAnswer.WriteAsync(
+                context, Problems.Overloaded, "Too many payments are being asked for. Ask again.", null, 1));
+    }
 
     public void Dispose() => _permits.Dispose();
 
-    private async Task<(bool Admitted, T? Answer)> AskAdmittedAsync<T>(Func<Task<T?>> query)
+    private async Task<(bool IsAdmitted, T? Found)> AskAsync<T>(Func<Task<T>> query)
     {
         using var permit = await _permits.AcquireAsync();
         return permit.IsAcquired ? (true, await query()) : (false, default);

@@ -1,11 +1,9 @@
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// Reads the parameters of one request. After the last one, an unknown, repeated, empty or wrong parameter is answered
-/// with 400: a misspelt one would otherwise mean all.
+/// Reads the parameters of one request. <see cref="RefusesAsync"/>, after the last one, answers an unknown, repeated,
+/// empty or wrong parameter with 400; a misspelt one would otherwise mean all.
 /// </summary>
-/// <param name="context">The request.</param>
-/// <param name="wrongValue">The problem of a wrong value; <see cref="Problems.InvalidQuery"/> where it is null.</param>
 internal sealed class QueryReader(HttpContext context, Problem? wrongValue = null)
 {
     private const int LimitMax = 200;
@@ -30,7 +28,6 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     }
 
     /// <summary>A value; null when the parameter is absent or wrong.</summary>
-    /// <param name="name">The name of the parameter.</param>
     /// <param name="expected">The rule for its value, after "must be".</param>
     /// <param name="parse">Returns null for a wrong text.</param>
     public T? Value<T>(string name, string expected, Func<string, T?> parse)
@@ -53,13 +50,11 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     public T? Word<T>(string name) where T : struct, Enum =>
         Value(name, $"one of {string.Join(", ", Enum.GetValues<T>().Select(Words.Of))}", Words.Find<T>);
 
-    /// <summary>The length of a page.</summary>
     public int Limit() => Value(
         "limit", $"a whole number from 1 to {LimitMax}",
         static text => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var limit)
             && limit is >= 1 and <= LimitMax ? limit : (int?)null) ?? LimitDefault;
 
-    /// <summary>Where the next page begins.</summary>
     public T? After<T>(Func<string, T?> parse) =>
         Value("after", "the next of an earlier page, as it was", parse);
 

@@ -1,12 +1,12 @@
 using System.IO.Compression;
-using System.IO.Hashing;
+using System.Security.Cryptography;
 using Microsoft.Net.Http.Headers;
 
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// Pages, styles and scripts out of the binary, where they lie compressed (PaymentGateway.csproj). Nothing is kept in
-/// memory: a request reads what it sends.
+/// Sends pages, styles and scripts out of the binary, which has them compressed (PaymentGateway.csproj). Each request
+/// reads its file anew, so memory keeps none.
 /// </summary>
 internal static class StaticPages
 {
@@ -18,17 +18,16 @@ internal static class StaticPages
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-    /// <summary>Maps GET and HEAD of a path to an embedded file; its extension tells the content type.</summary>
     public static IEndpointConventionBuilder MapPage(
         this IEndpointRouteBuilder routes, string path, string name)
     {
         var mapped = routes.MapGetAndHead(path, Answer(name, TypeOf(name)));
-        // Around whatever else is put around the page: what that leads to is relative, too.
+        // The outermost delegate, because inner ones answer with relative paths too.
         mapped.Finally(endpoint => endpoint.RequestDelegate = WithoutSlash(endpoint.RequestDelegate!));
         return mapped;
     }
 
-    // Routing takes a path with a slash after it for the same, and a browser resolves links of the page differently.
+    // Routing ignores a slash at the end of a path, and a browser would resolve the page's links differently.
     private static RequestDelegate WithoutSlash(RequestDelegate next) => context =>
     {
         var path = context.Request.Path.ToUriComponent();
@@ -48,8 +47,9 @@ internal static class StaticPages
         {
             var content = typeof(StaticPages).Assembly.GetManifestResourceStream(Folder + name)
                 ?? throw new InvalidOperationException($"The binary has no page {name}.");
-            // Weak: it is the same page in either encoding.
-            tag ??= new EntityTagHeaderValue($"\"{HashOf(content)}\"", isWeak: true);
+            // Weak, because both encodings share it.
+            tag ??= new EntityTagHeaderValue($"\"{Convert.ToHexString(SHA256.HashData(content))}\"", isWeak: true);
+            content.Position = 0;
 
             var headers = context.Response.Headers;
             headers.CacheControl = "no-cache"; // Asked for anew each time, and mostly answered with 304.
@@ -69,14 +69,6 @@ internal static class StaticPages
     private static bool TakesGzip(HttpRequest request) =>
         StringWithQualityHeaderValue.TryParseList(request.Headers.AcceptEncoding, out var taken)
         && taken.Any(one => one.Value.Equals(Gzip, StringComparison.OrdinalIgnoreCase) && one.Quality is not 0);
-
-    private static string HashOf(Stream content)
-    {
-        var hash = new XxHash3();
-        hash.Append(content);
-        content.Position = 0;
-        return hash.GetCurrentHashAsUInt64().ToString("x16", CultureInfo.InvariantCulture);
-    }
 
     private static string TypeOf(string name) => Path.GetExtension(name) switch
     {

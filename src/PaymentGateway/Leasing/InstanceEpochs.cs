@@ -16,7 +16,7 @@ internal sealed class InstanceEpochs(
     /// </exception>
     public async Task<int> OpenAsync()
     {
-        var (defaultUrl, fallbackUrl) = (Text(options.Default.Url), Text(options.Fallback.Url));
+        var (defaultUrl, fallbackUrl) = (Text(options.Processors.Default.Url), Text(options.Processors.Fallback.Url));
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, defaultUrl, fallbackUrl));
         // After the row is committed: of two instances that begin at once, at least one finds the other.

@@ -45,7 +45,7 @@ internal sealed partial class ProcessorClient : IDisposable
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
         (Processor, Health) = (processor, new ProcessorHealth(clock, options.Routing));
-        (_baseUrl, _adminToken) = (options.Of(processor).Url, options.Of(processor).AdminToken);
+        (_baseUrl, _, _adminToken) = options.Processors.Of(processor);
         _payments = new Uri(_baseUrl, "payments");
         _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }

@@ -26,7 +26,7 @@ internal sealed class BothSides(
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
-    private readonly Dictionary<Processor, ProcessorAdminClient> _clients =
+    private readonly Dictionary<Processor, ProcessorClient> _clients =
         Processors.ToDictionary(processor => processor, connect);
 
     private readonly SettlementRateLimiter _rate = new(clock, callsPerSecond);

@@ -24,7 +24,7 @@ internal static class ReconciliationEndpoint
         var stopping = admin.ServiceProvider.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping;
         admin.MapPost(Path, async context =>
         {
-            if (!options.CanReconcile)
+            if (!options.Processors.CanReconcile)
             {
                 await ProblemAnswer.WriteAsync(
                     context, Problems.ReconciliationOff,

@@ -104,7 +104,7 @@ internal sealed partial class ReconciliationRun(
         var all = TimeWindow.Outward(begin, to);
         report.Window = all;
         using var sides = new BothSides(
-            ledger, lanes.NewAdminClient, options.ReconciliationRate, progress, clock, cancellation);
+            ledger, lanes.NewAdminClient, options.Processors.ReconciliationRate, progress, clock, cancellation);
         foreach (var processor in BothSides.Processors)
             report.Compared[processor] = await sides.CompareAsync(processor, all);
         var found = new List<DifferingWindow>();

@@ -20,7 +20,7 @@ internal sealed partial class RetentionSweep(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        if (options.Retention is not { } retention)
+        if (options.Ledger.Retention is not { } retention)
             return;
 
         var (total, outage) = (0, new OutageLog());

@@ -25,12 +25,13 @@ internal static partial class LedgerSetup
 
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
+        var (connectionString, durable, _, _) = options.Ledger;
         services.AddSingleton(provider =>
         {
-            var pool = DataSource(options.Ledger, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
+            var pool = DataSource(connectionString, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
             if (MultiHost.AreNamedIn(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
             {
-                if (!options.Durable)
+                if (!durable)
                     throw new ConfigurationException(
                         "Gateway__Storage__Profile",
                         "must be Durable where ConnectionStrings__Ledger names several hosts");
@@ -39,11 +40,11 @@ internal static partial class LedgerSetup
 
             return Shared(pool, provider.GetRequiredService<TimeProvider>());
         });
-        services.AddSingleton(_ => Connections(options.Ledger, BatchConnectionsMax));
+        services.AddSingleton(_ => Connections(connectionString, BatchConnectionsMax));
         services.AddKeyedSingleton(LeaseStore.Leases, (provider, _) => Leases(
-            options.Ledger, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
+            connectionString, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(provider => new SchemaSetup(
-            provider.GetRequiredService<SharedConnections>(), options.Durable,
+            provider.GetRequiredService<SharedConnections>(), durable,
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();

@@ -9,7 +9,7 @@ internal sealed class OperatorActionStore(SharedConnections shared)
         """;
 
     private const string PageSql = """
-        SELECT id, acted_at, instance, actor, action, target, outcome, address FROM operator_actions
+        SELECT id, acted_at AS at, instance, actor, action, target, outcome, address FROM operator_actions
         WHERE id < @Before ORDER BY id DESC LIMIT @Limit
         """;
 
@@ -26,6 +26,7 @@ internal sealed class OperatorActionStore(SharedConnections shared)
 internal sealed record OperatorAction(
     string Instance, string Actor, string Action, string Target, string Outcome, string Address);
 
+/// <summary>An action that was stored, as GET /admin/actions shows it; At is UTC.</summary>
 internal sealed record OperatorActionRow(
-    long Id, DateTime ActedAt, string Instance, string Actor, string Action, string Target, string Outcome,
-    string Address);
+    [property: JsonIgnore] long Id, DateTime At, string Instance, string Actor, string Action, string Target,
+    string Outcome, string Address);

@@ -147,7 +147,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         // Nobody waits for the end of a statement that its client has given up. With keepalives the connection could
         // break between two statements.
         var pool = LedgerSetup.DataSource(
-            $"{options.Ledger};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
+            $"{options.Ledger.ConnectionString};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
             "reconciliation");
         var store = new ReconciliationStore(pool, pool.CreateConnection());
         try

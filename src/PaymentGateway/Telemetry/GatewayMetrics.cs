@@ -104,10 +104,11 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     {
         var tag = Tags.Of(processor);
         var amount = Money.FromCents(cents);
+        var processors = options.Processors;
         Settled.Add(payments, tag);
         SettledAmount.Add((double)amount, tag);
-        FeePaid.Add((double)(amount * options.Of(processor).Fee), tag);
-        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (options.Fallback.Fee - options.Default.Fee)));
+        FeePaid.Add((double)(amount * processors.Of(processor).Fee), tag);
+        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (processors.Fallback.Fee - processors.Default.Fee)));
     }
 
     /// <summary>Adds a gauge of a stage. It has no value while it reads null.</summary>

@@ -35,7 +35,7 @@ internal sealed class InstanceReader(
             var before = _past.FindLast(one => SecondsBetween(one, now) >= RateSecondsMin) ?? first;
             var seconds = Math.Max(SecondsBetween(before, now), RateSecondsMin);
             return new InstanceReading(
-                options.InstanceName, metrics.Read("lease.held") > 0, (now.Accepted - before.Accepted) / seconds,
+                options.Instance.Name, metrics.Read("lease.held") > 0, (now.Accepted - before.Accepted) / seconds,
                 (now.Settled - before.Settled) / seconds, (int)metrics.Read("backlog.payments"),
                 metrics.Read("backlog.age"), metrics.Read("backlog.overflow") > 0,
                 (int)metrics.Read("payments.in_doubt"), Environment.WorkingSet,

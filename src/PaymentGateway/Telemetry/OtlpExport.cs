@@ -21,7 +21,7 @@ internal static class OtlpExport
 
         services.AddOpenTelemetry()
             .ConfigureResource(resource => resource.AddService(
-                "payment-gateway", autoGenerateServiceInstanceId: false, serviceInstanceId: options.InstanceName))
+                "payment-gateway", autoGenerateServiceInstanceId: false, serviceInstanceId: options.Instance.Name))
             .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql)
                 .AddView(ViewOf).AddOtlpExporter())
             .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());

@@ -36,7 +36,7 @@ public sealed class AdminSessionTests
     }
 
     [Fact]
-    public void Nothing_else_admits()
+    public void Forged_session_cookies_are_rejected()
     {
         var cookie = CookieOf(Begin("http"));
         var (until, signature) = (cookie.Split('.')[0], cookie.Split('.')[1]);
@@ -98,7 +98,7 @@ public sealed class AdminSessionTests
     private static GatewayOptions Options(string token = Token) =>
         TestSettings.Read(("Gateway:Admin:Token", token));
 
-    private static string Sign(string text) => AdminTokens.Sign(Options().Tokens.Single(), text);
+    private static string Sign(string text) => AdminTokens.Sign(Options().Operators.Tokens.Single(), text);
 
     private AdminSession Session(string token = Token) => Session(Options(token));
 

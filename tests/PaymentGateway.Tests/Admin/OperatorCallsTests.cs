@@ -59,12 +59,6 @@ public sealed class OperatorCallsTests() : OneGateway(
     }
 
     [PostgresFact]
-    public async Task A_page_of_the_same_host_may_purge() => Assert.Equal(
-        HttpStatusCode.OK, await StatusAsync(
-            "POST /purge-payments", Boss, ("Host", "gateway.example:9999"),
-            ("Origin", "http://gateway.example:9999"), ("Sec-Fetch-Site", "same-origin")));
-
-    [PostgresFact]
     public async Task A_record_says_when_who_did_what_where_with_which_outcome_and_from_which_address()
     {
         using var replayed = await SendAsync(

@@ -1,18 +1,15 @@
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>What GET /payments/{id} and GET /payments say, for tests.</summary>
+/// <summary>Reads the answers of GET /payments/{id} and GET /payments.</summary>
 internal static class PaymentViews
 {
     public const string ParkedPath = "payments?state=parked";
 
-    /// <summary>The answer where no payment is listed.</summary>
     public const string NoPayments = """{"payments":[],"next":null}""";
 
-    /// <summary>What is known of a payment.</summary>
     public static async Task<JsonElement> ShowAsync(this GatewayHost gateway, Guid id) =>
         Parse(await gateway.GetAsync($"payments/{id}"));
 
-    /// <summary>Waits until a payment is in a state, and says what is known of it.</summary>
     public static async Task<JsonElement> BecomesAsync(this GatewayHost gateway, Guid id, string state)
     {
         var seen = default(JsonElement);
@@ -21,7 +18,6 @@ internal static class PaymentViews
         return seen;
     }
 
-    /// <summary>One page, and where to go on.</summary>
     public static async Task<(List<JsonElement> Payments, string? Next)> PageAsync(
         this GatewayHost gateway, string query)
     {
@@ -42,10 +38,8 @@ internal static class PaymentViews
         return all;
     }
 
-    /// <summary>Its correlationId.</summary>
     public static Guid Id(this JsonElement payment) => payment.GetProperty("correlationId").GetGuid();
 
-    /// <summary>Their correlationIds.</summary>
     public static IEnumerable<Guid> Ids(this IEnumerable<JsonElement> payments) => payments.Select(Id);
 
     /// <summary>A member's text; null where it is left out.</summary>

@@ -190,10 +190,6 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     public Task A_malformed_id_is_named(string id) =>
         AssertProblemAsync(_asked.AskAsync($"payments/{id}"), HttpStatusCode.BadRequest, "id");
 
-    [PostgresFact]
-    public Task An_id_that_was_never_accepted_is_404() =>
-        AssertProblemAsync(_asked.AskAsync($"payments/{Guid.NewGuid()}"), HttpStatusCode.NotFound, "id");
-
     // Each of these calls is refused without the token: OperatorCallsTests.
     [PostgresTheory]
     [InlineData("Admin:LookUp=Token", HttpStatusCode.Unauthorized)]

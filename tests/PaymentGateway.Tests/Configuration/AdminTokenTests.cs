@@ -14,7 +14,7 @@ public sealed class AdminTokenTests
     {
         var tokens = TestSettings.Read(
             (Single, "a"), (Named, "b"), ("Gateway:Admin:Tokens:alice:Token", "c"),
-            ("Gateway:Admin:Tokens:alice:Role", "operate")).Tokens;
+            ("Gateway:Admin:Tokens:alice:Role", "operate")).Operators.Tokens;
 
         Assert.Equal(
             ["admin Purge a", "alice Operate c", "bob Read b"],
@@ -48,7 +48,7 @@ public sealed class AdminTokenTests
             Assert.StartsWith(
                 key.Replace(":", "__", StringComparison.Ordinal) + ": has fewer than 16 characters", wrong.Message,
                 StringComparison.Ordinal);
-            Assert.Single(ReadAt(urls, admin, key, Secret).Tokens);
+            Assert.Single(ReadAt(urls, admin, key, Secret).Operators.Tokens);
         }
     }
 
@@ -56,7 +56,7 @@ public sealed class AdminTokenTests
     [InlineData("http://unix:/run/api1.sock", "http://127.0.0.1:9101")]
     [InlineData("http://localhost:8080", "http://[::1]:9101")]
     public void A_short_token_is_taken_on_sockets_and_loopback_addresses(string urls, string admin) =>
-        Assert.Single(ReadAt(urls, admin, Named, "b").Tokens);
+        Assert.Single(ReadAt(urls, admin, Named, "b").Operators.Tokens);
 
     private static GatewayOptions ReadAt(string urls, string admin, string key, string secret) =>
         TestSettings.Read(("urls", urls), ("Gateway:Admin:Urls", admin), (key, secret));

@@ -12,7 +12,7 @@ public sealed class ListenUrlsTests
     [Fact]
     public void Without_the_setting_nothing_is_an_operators()
     {
-        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock")).Urls;
+        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock")).Instance.Urls;
 
         Assert.Equal("http://unix:/run/api1.sock", urls.All);
         Assert.Empty(urls.Operator);
@@ -24,7 +24,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://127.0.0.1:9101", "http://unix:/run/api1.sock;http://127.0.0.1:9101")]
     public void A_listener_of_its_own_is_added(string admin, string all)
     {
-        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock"), (Admin, admin)).Urls;
+        var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock"), (Admin, admin)).Instance.Urls;
 
         Assert.Equal(all, urls.All);
         Assert.Equal(urls.Operator, urls.AdminOnly);
@@ -36,7 +36,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://0.0.0.0:8080")]
     public void One_that_both_settings_name_is_shared(string url)
     {
-        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, Secret)).Urls;
+        var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, Secret)).Instance.Urls;
 
         Assert.Equal(url, urls.All);
         Assert.Single(urls.Operator);
@@ -79,7 +79,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://127.0.0.2:9101")]
     [InlineData("http://[::1]:9101")]
     public void A_port_of_this_host_alone_requires_no_token(string admin) =>
-        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Urls.Operator);
+        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Instance.Urls.Operator);
 
     [Fact]
     public void An_operators_listener_alone_is_refused()

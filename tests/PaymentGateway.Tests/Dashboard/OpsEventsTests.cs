@@ -34,7 +34,8 @@ public sealed class OpsEventsTests : OwnRig
         Assert.Equal("two", view.GetProperty("answeredBy").GetString());
         Assert.Equal(
             ["one", "two"],
-            view.GetProperty("instances").EnumerateArray().Select(one => one.GetProperty("name").GetString()));
+            view.GetProperty("instances").EnumerateArray()
+                .Select(one => one.GetProperty("reading").GetProperty("name").GetString()));
         Assert.Equal(
             "39.80", view.GetProperty("processors")[0].GetProperty("settled").GetProperty("amount").GetString());
         Assert.Equal("no", Assert.Single(events.Answer.Headers.GetValues("X-Accel-Buffering")));
@@ -141,7 +142,7 @@ public sealed class OpsEventsTests : OwnRig
 
         var next = JsonDocument.Parse((await events.NextAsync())!).RootElement;
         Assert.False(next.GetProperty("database").GetBoolean());
-        Assert.Equal("one", next.GetProperty("instances")[0].GetProperty("name").GetString());
+        Assert.Equal("one", next.GetProperty("instances")[0].GetProperty("reading").GetProperty("name").GetString());
         if (hanging is not null)
             await hanging.CloseAsync();
         else

@@ -32,22 +32,6 @@ public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
         Assert.Contains("max-age=0", Assert.Single(leaving.Headers.GetValues("Set-Cookie")), StringComparison.Ordinal);
     }
 
-    [PostgresTheory]
-    [InlineData("GET", "ops/events")]
-    [InlineData("GET", "ops/payments")]
-    [InlineData("POST", "ops/parked/replay")]
-    [InlineData("POST", "ops/parked/4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3/replay")]
-    public async Task Without_token_and_session_its_calls_are_refused(string method, string path)
-    {
-        using var without = await SendAsync(new HttpMethod(method), path);
-        using var forged = await SendAsync(
-            new HttpMethod(method), path, ("Cookie", "payment-gateway-ops=9999999999.00"),
-            ("Origin", $"http://{Host}"));
-
-        Assert.Equal(HttpStatusCode.Unauthorized, without.StatusCode);
-        Assert.Equal(HttpStatusCode.Unauthorized, forged.StatusCode);
-    }
-
     [PostgresFact]
     public async Task A_session_opens_nothing_but_the_page()
     {

@@ -26,7 +26,7 @@ public sealed class OverviewBuilderTests
         Assert.Equal(new BacklogView(6, true, 9), view.Backlog);
         Assert.Equal(2, view.InDoubt);
         Assert.Equal(1.0, view.Accepts.P50!.Value, precision: 6);
-        Assert.Equal(["api1", "api2"], view.Instances.Select(instance => instance.Name));
+        Assert.Equal(["api1", "api2"], view.Instances.Select(instance => instance.Reading.Name));
         Assert.Equal(0.4, view.Processors[0].CallsPerSecond);
     }
 
@@ -50,7 +50,7 @@ public sealed class OverviewBuilderTests
 
         Assert.Equal(
             [("api1", 7, false), ("api2", 9, false)],
-            view.Instances.Select(one => (one.Name, one.Epoch, one.IsSilent)));
+            view.Instances.Select(one => (one.Reading.Name, one.Epoch, one.IsSilent)));
         Assert.Equal(20, view.AcceptedPerSecond);
         Assert.Equal(2, view.InDoubt);
     }
@@ -63,7 +63,8 @@ public sealed class OverviewBuilderTests
             Row("api1", 8, 0.1, Own) with { Instance = "host/8.sock" },
             Row("api1", 9, 0.1, Own) with { Instance = "other/8.sock" });
 
-        Assert.Equal([("api1", 7), ("api1", 8), ("api1", 9)], view.Instances.Select(one => (one.Name, one.Epoch)));
+        Assert.Equal(
+            [("api1", 7), ("api1", 8), ("api1", 9)], view.Instances.Select(one => (one.Reading.Name, one.Epoch)));
         Assert.Equal(30, view.AcceptedPerSecond);
     }
 
@@ -97,7 +98,7 @@ public sealed class OverviewBuilderTests
         var view = _making.Make(Now, Epoch, Own, isReset: false, shared: null);
 
         Assert.False(view.Database);
-        Assert.Equal("api1", Assert.Single(view.Instances).Name);
+        Assert.Equal("api1", Assert.Single(view.Instances).Reading.Name);
         Assert.Null(view.Parked);
         Assert.All(view.Processors, processor => Assert.True(processor is { Settled: null, Report: null }));
     }
@@ -115,7 +116,7 @@ public sealed class OverviewBuilderTests
         Assert.Equal(
             new SettledView(3, "1234567890123456.78", "61728394506172.84", 0.05m), view.Processors[0].Settled);
         Assert.Equal("2.99", view.Processors[1].Settled!.Fees);
-        Assert.Equal(new ReportView(true, 30, 2.5, IsOverdue: false), view.Processors[0].Report);
+        Assert.Equal((shared.Reports[0], false), (view.Processors[0].Report, view.Processors[0].ReportIsOverdue));
         Assert.Null(view.Processors[1].Report);
         Assert.Equal((7, false), (view.Parked!.Payments, view.Parked.IsMore));
         Assert.Equal("Default answered 400", view.Parked.Reasons[0].Reason);
@@ -136,7 +137,7 @@ public sealed class OverviewBuilderTests
 
         var view = _making.Make(Now, Epoch, Own, isReset: false, shared);
 
-        Assert.Equal([false, true], view.Processors.Select(processor => processor.Report!.IsOverdue));
+        Assert.Equal([false, true], view.Processors.Select(processor => processor.ReportIsOverdue));
         Assert.Equal(["usable", "unknown"], view.Processors.Select(processor => processor.Availability));
     }
 

@@ -24,7 +24,6 @@ internal sealed class DocumentedOperation
 
     public string Method { get; }
 
-    /// <summary>With its parameters in braces.</summary>
     public string Path { get; }
 
     public bool NeedsToken { get; }
@@ -36,7 +35,6 @@ internal sealed class DocumentedOperation
     /// <summary>The JSON that it takes: schema and examples; null where it takes none.</summary>
     public JsonObject? Body { get; }
 
-    /// <summary>The examples of its body, by name.</summary>
     public IEnumerable<(string Name, JsonNode? Value)> BodyExamples => Body is null ? [] : ExamplesOf(Body);
 
     /// <summary>Whether a path, without its query, is one of this operation.</summary>

@@ -24,7 +24,7 @@ public sealed class InstantConverterTests
                 Write(
                     new PaymentAnswer(
                         Guid.NewGuid(), 1, PaymentState.Settled, Processor.Default, at, at, null, null, null, 1),
-                    QueryJsonContext.Default.PaymentAnswer),
+                    AdminJsonContext.Default.PaymentAnswer),
                 Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
                 Write(new ReconciliationProgress { At = at }, ReconciliationJsonContext.Default.ReconciliationProgress),
             },

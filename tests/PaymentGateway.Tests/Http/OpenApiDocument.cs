@@ -27,7 +27,6 @@ internal sealed class OpenApiDocument
     public static string File { get; } =
         Repository.PathOf("src", "PaymentGateway", "Http", "openapi.json");
 
-    /// <summary>The one that is checked in.</summary>
     public static OpenApiDocument Present { get; } =
         new(JsonNode.Parse(System.IO.File.ReadAllText(File))!.AsObject());
 
@@ -35,10 +34,8 @@ internal sealed class OpenApiDocument
 
     public IReadOnlyList<DocumentedOperation> Operations { get; }
 
-    /// <summary>The schemas of components, by name.</summary>
     public JsonObject Schemas => Root["components"]!["schemas"]!.AsObject();
 
-    /// <summary>The type of each problem that is documented.</summary>
     public IEnumerable<string> ProblemTypes => Schemas.Select(schema => schema.Value!["properties"]?["type"]?["const"])
         .OfType<JsonValue>().Select(type => $"{type}");
 

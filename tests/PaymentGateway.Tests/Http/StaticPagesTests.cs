@@ -75,16 +75,4 @@ public sealed class StaticPagesTests : OneGateway
         Assert.Equal(HttpStatusCode.PermanentRedirect, answer.StatusCode);
         Assert.Equal(location, answer.Headers.Location!.OriginalString);
     }
-
-    [PostgresFact]
-    public async Task A_HEAD_has_the_headers_alone_and_other_methods_are_refused()
-    {
-        using var head = await Gateway.SendAsync(HttpMethod.Head, Page);
-        using var post = await Gateway.PostAsync(Page);
-
-        Assert.Equal(HttpStatusCode.OK, head.StatusCode);
-        Assert.NotNull(head.Headers.ETag);
-        Assert.Empty(await head.Content.ReadAsByteArrayAsync());
-        Assert.Equal(HttpStatusCode.MethodNotAllowed, post.StatusCode);
-    }
 }

@@ -69,11 +69,11 @@ function showProcessor(view) {
   put(parts.circuit, words[view.circuit] || view.circuit);
   parts.circuit.className = states[view.circuit] || "";
   put(parts.inFlight, count(view.inFlight));
-  put(parts.report, !view.report ? "none yet" : (view.report.isOverdue ? "overdue; last " : "")
+  put(parts.report, !view.report ? "none yet" : (view.reportIsOverdue ? "overdue; last " : "")
     + (view.report.failing ? "failing" : "fine")
-    + (view.report.minResponseMilliseconds ? ", at least " + duration(view.report.minResponseMilliseconds) : "")
+    + (view.report.minResponseMs ? ", at least " + duration(view.report.minResponseMs) : "")
     + ", " + age(Math.round(view.report.ageSeconds)) + " ago");
-  parts.report.className = view.report && (view.report.failing || view.report.isOverdue) ? "bad" : "";
+  parts.report.className = view.report && (view.report.failing || view.reportIsOverdue) ? "bad" : "";
 }
 
 // Charts: columns of samples, the newest last.
@@ -201,19 +201,19 @@ function addToCharts(view) {
 }
 
 function showInstances(view) {
-  one("instances").replaceChildren(...view.instances.map(instance => {
+  one("instances").replaceChildren(...view.instances.map(({ reading, isSilent, ageSeconds }) => {
     const row = make("tr");
-    const head = make("th", instance.name);
+    const head = make("th", reading.name);
     head.scope = "row";
     const state = make("td");
-    state.append(instance.isSilent ? pill("Silent for " + age(Math.round(instance.ageSeconds)), "bad")
-      : instance.leaseHeld ? pill("Running", "good") : pill("May not charge", "warn"));
-    const numbers = instance.isSilent ? ["–", "–", "–", "–"]
-      : [rate(instance.acceptedPerSecond), rate(instance.settledPerSecond), count(instance.unsettled),
-        count(instance.inDoubt)];
+    state.append(isSilent ? pill("Silent for " + age(Math.round(ageSeconds)), "bad")
+      : reading.leaseHeld ? pill("Running", "good") : pill("May not charge", "warn"));
+    const numbers = isSilent ? ["–", "–", "–", "–"]
+      : [rate(reading.acceptedPerSecond), rate(reading.settledPerSecond), count(reading.unsettled),
+        count(reading.inDoubt)];
     row.append(head, state, ...numbers.map(text => make("td", text, "number")),
-      make("td", instance.circuits.map(circuit => words[circuit] || circuit).join(" · ")),
-      make("td", instance.isSilent ? "–" : Math.round(instance.memoryBytes / 1e6) + " MB", "number"));
+      make("td", reading.lanes.map(lane => words[lane.circuit] || lane.circuit).join(" · ")),
+      make("td", isSilent ? "–" : Math.round(reading.memoryBytes / 1e6) + " MB", "number"));
     return row;
   }));
 }
@@ -241,7 +241,7 @@ function showNotices(view) {
       notices.set("Processor " + processor.name + " is idle and its health report is overdue.", "warn");
   }
   for (const instance of view.instances)
-    if (instance.isSilent) notices.set("Instance " + instance.name + " is silent.", "bad");
+    if (instance.isSilent) notices.set("Instance " + instance.reading.name + " is silent.", "bad");
   if (view.parked && view.parked.payments)
     notices.set(view.parked.payments === 1 ? "A payment is parked." : "Payments are parked.", "warn");
 
