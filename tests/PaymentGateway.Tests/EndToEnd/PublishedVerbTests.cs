@@ -38,13 +38,25 @@ public sealed class PublishedVerbTests(RunningSystem running)
     }
 
     [GatewaySystemFact]
-    public async Task Help_and_version_work_as_a_native_binary()
+    public async Task Help_version_and_completion_work_as_a_native_binary()
     {
         Assert.Contains("migrate", await RunAsync(0, "--help"), StringComparison.Ordinal);
         Assert.Contains("--limit", await RunAsync(0, "payments", "list", "--help"), StringComparison.Ordinal);
         Assert.Matches(@"^\d+\.\d+\.\d+", await RunAsync(0, "--version"));
         Assert.Equal("", await RunAsync(64, "rnu"));
         Assert.Equal("", await RunAsync(64, "payments", "show", "x"));
+        Assert.Contains("#compdef", await RunAsync(0, "completion", "zsh"), StringComparison.Ordinal);
+        // The completion of bash at a tab after «PaymentGateway payments ».
+        var completed = await ProgramRun.RunAsync(
+        [
+            "bash", "-c", """
+                source <("$0" completion bash)
+                COMP_LINE='PaymentGateway payments ' COMP_POINT=24 COMP_WORDS=("$0" payments '')
+                _payment_gateway
+                printf '%s\n' "${COMPREPLY[@]}"
+                """, GatewaySystemParts.Gateway,
+        ]);
+        Assert.Equal(["list", "show"], completed.Output.Split('\n').Intersect(["list", "show"]));
     }
 
     private async Task<string> RunAsync(int exitCode, params string[] arguments)
