@@ -25,7 +25,6 @@ internal static class PaymentVerbs
     private static readonly Option<bool> Yes = new("--yes")
     {
         Description = "Really: every payment is deleted.",
-        Required = true,
         Arity = ArgumentArity.Zero,
     };
 
@@ -101,16 +100,26 @@ internal static class PaymentVerbs
         return new Command("parked", "Replays the payments that a processor refused for good.") { replay };
     }
 
-    public static Command CreatePurge() => new GatewayVerb(
-        "purge", "Empties the ledger: every payment is deleted, settled or not.",
-        static async (gateway, _) =>
-        {
-            await gateway.AskAsync(HttpMethod.Post, AuditEndpoints.PurgePath, []);
-            return new Report(new JsonObject { ["purged"] = true });
-        })
+    public static Command CreatePurge()
     {
-        Yes,
-    };
+        var purge = new GatewayVerb(
+            "purge", "Empties the ledger: every payment is deleted, settled or not.",
+            static async (gateway, _) =>
+            {
+                await gateway.AskAsync(HttpMethod.Post, AuditEndpoints.PurgePath, []);
+                return new Report(new JsonObject { ["purged"] = true });
+            })
+        {
+            Yes,
+        };
+        // Required is not enough: System.CommandLine does not miss an option without a value.
+        purge.Validators.Add(static given =>
+        {
+            if (given.GetResult(Yes) is null)
+                given.AddError("purge deletes every payment: say --yes");
+        });
+        return purge;
+    }
 
     public static Command CreateActions() => new GatewayVerb(
         "actions", "Lists what operators did, the newest first.",

@@ -142,7 +142,7 @@ internal sealed partial class LeaseKeeper(
         public static partial void Opened(ILogger log, int epoch);
 
         [LoggerMessage(211, LogLevel.Error,
-            "Epoch {Epoch} was closed by another instance; {Count} payments are theirs now")]
+            "Epoch {Epoch} was closed by another instance; its {Count} payments can be adopted")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
         [LoggerMessage(EventId = 213, Message = "PostgreSQL is unavailable: {Reason}")]

@@ -78,7 +78,7 @@ internal sealed partial class LedgerWatch(
         public static partial void LedgerReset(ILogger log, DateTime? at);
 
         [LoggerMessage(217, LogLevel.Error,
-            "Ledger reset: {Count} payments that were still in memory are stored again, {Others} are others' now")]
+            "Ledger reset: stored {Count} payments again; {Others} were accepted again by another instance")]
         public static partial void StoredAgain(ILogger log, int count, int others);
     }
 }

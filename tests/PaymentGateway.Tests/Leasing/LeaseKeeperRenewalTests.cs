@@ -149,7 +149,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         Assert.True(_stages.Lease.IsHeld);
         Assert.False(_stages.Lease.Owns(payment));
         Assert.Null(_stages.Part<StoredBacklog>().Oldest());
-        Assert.Contains($"Epoch {lost} was closed by another instance; 1 payments are theirs now", Log);
+        Assert.Contains($"Epoch {lost} was closed by another instance; its 1 payments can be adopted", Log);
     }
 
     // Its process is proven to be gone by the lock beside the socket; another identity's is not.

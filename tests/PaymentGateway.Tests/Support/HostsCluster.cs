@@ -145,7 +145,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         return http;
     }
 
-    [GeneratedRegex(@"Epoch (\d+) was closed by another instance; (\d+) payments are theirs now")]
+    [GeneratedRegex(@"Epoch (\d+) was closed by another instance; its (\d+) payments can be adopted")]
     private static partial Regex Lost();
 }
 

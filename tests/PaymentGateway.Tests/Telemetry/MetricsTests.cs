@@ -127,7 +127,7 @@ public sealed class MetricsTests : OwnRig
         var view = await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
         var shown = view.GetProperty("processors")[1];
         Assert.Equal("unusable", shown.GetProperty("availability").GetString());
-        Assert.True(shown.GetProperty("report").GetProperty("isOverdue").GetBoolean());
+        Assert.True(shown.GetProperty("reportIsOverdue").GetBoolean());
     }
 
     [PostgresFact]
