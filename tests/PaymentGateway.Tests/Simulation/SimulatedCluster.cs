@@ -61,7 +61,9 @@ internal sealed class SimulatedCluster : IDisposable
         {
             Do(step);
             Run();
+            var t0 = Stopwatch.GetTimestamp();
             Check();
+            Checked += Stopwatch.GetElapsedTime(t0);
         }
 
         Heal();
@@ -116,8 +118,12 @@ internal sealed class SimulatedCluster : IDisposable
             Violate($"{Name(id)} is charged by both processors");
     }
 
+    public static TimeSpan Executed, Checked; public static string Stats = ""; public static string LastTrace = ""; int _statements, _continuations, _timersFired;
+
     public void Dispose()
     {
+        LastTrace = string.Join('\n', _trace);
+        Stats = $"{_statements} statements {_continuations} continuations {_timersFired} timers {Time.Now.TotalSeconds:0} s, still {Stillness.Waited.TotalMilliseconds:0} ms in {Stillness.Calls}, executing {Executed.TotalMilliseconds:0}, checking {Checked.TotalMilliseconds:0}"; Executed = Checked = default; Stillness.Waited = default; Stillness.Calls = 0;
         foreach (var instance in _instances.Concat(_ended))
             instance.Dispose();
         _sockets.Delete(recursive: true);
@@ -206,6 +212,7 @@ internal sealed class SimulatedCluster : IDisposable
         var until = Time.Now + by;
         while (Time.Next(until) is { } timer)
         {
+            _timersFired++;
             timer.Owner.Continuations.Run(timer.Fire);
             Run();
         }
@@ -220,6 +227,7 @@ internal sealed class SimulatedCluster : IDisposable
             if (_violation is not null || steps > StepsMax)
                 throw new ViolationException(_violation ?? "it does not come to rest", _trace);
 
+            _continuations++;
             var ready = Living().Where(one => !one.Actor.IsFrozen && !one.Actor.Continuations.IsEmpty).ToList();
             if (!Network.Continuations.IsEmpty)
                 Network.Continuations.RunNext();
@@ -240,6 +248,7 @@ internal sealed class SimulatedCluster : IDisposable
         if (waiting.Count == 0)
             return false;
 
+        _statements++;
         var (instance, link) = waiting[_random.Next(waiting.Count)];
         var (before, after) = PointsOf(link.Sql);
         if (before is { } reached)
@@ -258,7 +267,9 @@ internal sealed class SimulatedCluster : IDisposable
         }
 
         var purged = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal) ? StoredIds() : null;
+        var t0 = Stopwatch.GetTimestamp();
         link.Execute();
+        Executed += Stopwatch.GetElapsedTime(t0);
         if (purged is not null && StoredIds().Count == 0)
             purged.ForEach(id => _payments[id].PurgedAt = Time.Now);
         if (after is { } done)
@@ -454,6 +465,8 @@ internal static class Stillness
     // The test's own runner blocks some.
     private static int _busyAlways = int.MaxValue;
 
+    public static TimeSpan Waited; public static int Calls;
+
     /// <param name="delivered">Links with answers that their instances have perhaps not read; emptied.</param>
     public static void Await(List<DatabaseLink> delivered)
     {
@@ -470,7 +483,10 @@ internal static class Stillness
                 {
                     _busyAlways = Math.Min(_busyAlways, busy);
                     if (busy <= _busyAlways)
+                    {
+                        Waited += Stopwatch.GetElapsedTime(since); Calls++;
                         return;
+                    }
                     if (Stopwatch.GetElapsedTime(since) > Patience)
                         _busyAlways = busy;
                 }
