@@ -12,6 +12,9 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     private static readonly byte[] Begin = Query("BEGIN");
     private static readonly byte[] Commit = Query("COMMIT");
 
+    // CommandComplete "SET" and ReadyForQuery.
+    private const int AnswerToSet = 15;
+
     private readonly MemoryStream _request = new();
     private SimulatedDatabase.Backend? _backend;
     private byte[]? _answer;
@@ -24,6 +27,12 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
 
     /// <summary>A statement is here that was not executed.</summary>
     public bool IsWaiting { get; private set; }
+
+    /// <summary>It is not to be executed yet.</summary>
+    public bool IsSlow { get; set; }
+
+    /// <summary>It was to be executed later.</summary>
+    public bool WasSlow { get; set; }
 
     /// <summary>A statement was executed and its transaction is open.</summary>
     public bool IsUncommitted { get; private set; }
@@ -69,11 +78,12 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     /// <param name="commits">False: its transaction stays open.</param>
     public void Execute(bool commits = true)
     {
-        IsWaiting = false;
-        database.ShowTime();
+        IsWaiting = WasSlow = false;
+        // One round trip; the answer to the first statement is none of the instance's.
+        var before = database.SetTime();
         if (!commits)
             _backend!.Ask(Begin, 1);
-        _answer = _backend!.Ask(_request.ToArray(), _statements);
+        _answer = _backend!.Ask([.. before, .. _request.ToArray()], _statements + 1)[AnswerToSet..];
         IsUncommitted = !commits;
         _request.SetLength(0);
     }

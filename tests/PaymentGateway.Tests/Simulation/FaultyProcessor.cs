@@ -63,7 +63,9 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
         private async Task<HttpResponseMessage> ChargeAsync(HttpContent content, CancellationToken token)
         {
             cluster.Reach(instance, Point.Connects);
-            await PassAsync(token);
+            // Mostly a connection is there.
+            if (instance.Actor.IsFrozen || cluster.IsSlow())
+                await PassAsync(token);
             if (at.Fault == Fault.Refuses)
                 throw new HttpRequestException("refused");
 
@@ -106,6 +108,8 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             if (fault is Fault.Breaks or Fault.Drops)
                 cluster.Network.After(Quick / 2, () => answer.TrySetException(cluster.BrokenConnection()));
             cluster.Reach(instance, Point.Sent);
+            if (at.Processor == Processor.Fallback)
+                cluster.Reach(instance, Point.UsesFallback);
             return answer.Task;
         }
 

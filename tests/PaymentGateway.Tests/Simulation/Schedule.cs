@@ -30,6 +30,7 @@ internal enum Point
 {
     Connects, // To a processor, before the lease is looked at for the last time.
     Sent, // A charge is at the processor.
+    UsesFallback, // The same at fallback.
     Stored, // It is stored there and not answered.
     Inserts, // A payment's INSERT is to be executed.
     Inserted, // It was, and is not answered.
@@ -75,6 +76,18 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
 
     private static readonly Gen<Verb> Disturbing =
         Gen.Elements(Verb.Kill, Verb.Kill, Verb.Freeze, Verb.Freeze, Verb.Stop, Verb.Cut, Verb.Purge, Verb.Stall);
+
+    // Moments that are wrong for it.
+    private static readonly Gen<(Point Point, Verb Verb)> Moments = Gen.Elements(
+        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Purge),
+        (Point.Sent, Verb.Kill), (Point.Sent, Verb.Kill), (Point.Sent, Verb.Freeze), (Point.Sent, Verb.Purge),
+        (Point.Sent, Verb.Stop), (Point.Stored, Verb.Kill), (Point.Stored, Verb.Freeze), (Point.Stored, Verb.Purge),
+        (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Kill), (Point.Inserts, Verb.Cut),
+        (Point.Inserted, Verb.Kill), (Point.Inserted, Verb.Cut), (Point.Inserted, Verb.Purge),
+        (Point.Inserted, Verb.Freeze), (Point.Records, Verb.Kill), (Point.Records, Verb.Freeze),
+        (Point.Records, Verb.Purge), (Point.Recorded, Verb.Kill), (Point.Recorded, Verb.Cut),
+        (Point.Renews, Verb.Freeze), (Point.Renews, Verb.Cut), (Point.Renewed, Verb.Cut), (Point.Renewed, Verb.Freeze),
+        (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Freeze), (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Cut));
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (4, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
@@ -137,13 +150,15 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from fault in Gen.OneOf(Gen.Constant(Fault.None), Doubtful)
         from late in Late
         from pause in Short
-        from disturbing in Disturbing
+        from disturbing in Gen.OneOf(Disturbing, Gen.Constant(Verb.Wait))
         from wait in Long
         from back in Gen.Elements(Fault.None, Fault.None, Fault.Fails)
+        from armed in Gen.SubListOf(new Step(Verb.Arm, who, 2, default, Point.UsesFallback, disturbing))
         select (Step[])
         [
-            Break(Default, Fault.Fails), Step(Verb.Pay, who), Step(Verb.Wait, 0, outage), Break(Fallback, fault, late),
-            Step(Verb.Pay, who), Step(Verb.Wait, 0, pause), Step(disturbing, who, 2), Break(Default, back),
+            Break(Default, Fault.Fails), .. armed, Step(Verb.Pay, who), Step(Verb.Wait, 0, outage),
+            Break(Fallback, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Step(armed.Count > 0 ? Verb.Wait : disturbing, who, 0.8), Break(Default, back),
             Break(Fallback, Fault.None), Step(Verb.Wait, 0, wait), .. Recover(who), Step(Verb.Wait, 0, pause),
         ];
 
@@ -163,27 +178,26 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
             Step(Verb.Wait, 0, wait), .. Recover(who), Step(Verb.Wait, 0, pause),
         ];
 
-    // A frozen instance continues when the other one has taken over, and is asked for more at once.
+    // A frozen instance continues when the other one has taken over; at once it is asked for more, or goes on alone.
     private static Gen<Step[]> Frozen() =>
         from who in Instance
         from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails, Fault.Slow)
         from pause in Short
         from wait in Long
         from back in Gen.Elements(Fault.None, Fault.Fails)
+        from asked in Gen.SubListOf(Step(Verb.Pay, 1 - who), Step(Verb.Pay, who))
+        from askedThen in Gen.SubListOf(Step(Verb.Pay, who))
         select (Step[])
         [
             Break(Default, fault, 1), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause), Step(Verb.Freeze, who),
-            Step(Verb.Wait, 0, wait), Step(Verb.Pay, 1 - who), Step(Verb.Pay, who), Break(Default, back),
-            Step(Verb.Continue, who), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Step(Verb.Wait, 0, wait), .. asked, Break(Default, back), Step(Verb.Continue, who), .. askedThen,
+            Step(Verb.Wait, 0, pause),
         ];
 
     // Something happens at exactly the wrong moment.
     private static Gen<Step[]> Disturbed() =>
         from who in Instance
-        from point in Gen.Elements(Enum.GetValues<Point>())
-        from disturbing in point == Point.Inserts
-            ? Gen.OneOf(Disturbing, Gen.Constant(Verb.Hold))
-            : Disturbing
+        from moment in Moments
         from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Breaks, Fault.Slow)
         from late in Late
         from pause in Short
@@ -191,16 +205,26 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from wait in Long
         select (Step[])
         [
-            Break(Default, fault, late), new Step(Verb.Arm, who, 2, default, point, disturbing), Step(Verb.Pay, who),
+            Break(Default, fault, late), new Step(Verb.Arm, who, 2, default, moment.Point, moment.Verb),
+            Step(Verb.Pay, who),
             Step(Verb.Pay, 1 - who), Step(Verb.Wait, 0, pause), Break(Default, back), Step(Verb.Wait, 0, wait),
             .. Recover(who), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
         ];
 
+    // A payment is stored without an answer where nobody can look it up until its horizon is over.
     private static Gen<Step[]> Silenced() =>
         from at in At
+        from who in Instance
+        from fault in Doubtful
+        from late in Late
         from seconds in Long
-        from wait in Any
-        select (Step[])[Step(Verb.Silence, at, seconds), Step(Verb.Wait, 0, wait)];
+        from wait in Long
+        from after in Gen.Elements(Fault.None, Fault.Fails)
+        select (Step[])
+        [
+            Step(Verb.Silence, at, seconds), Break(at, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, 0.1),
+            Break(at, after), Step(Verb.Wait, 0, wait),
+        ];
 
     private static Gen<Step[]> Clocks() =>
         from who in Instance

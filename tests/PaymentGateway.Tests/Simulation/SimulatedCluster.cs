@@ -25,7 +25,7 @@ internal sealed class SimulatedCluster : IDisposable
     private readonly Step?[] _armed = new Step?[InstancesMax];
     private readonly Dictionary<Guid, Known> _payments = [];
     private readonly List<DatabaseLink> _delivered = [];
-    private TimeSpan _jumpedAt = TimeSpan.MinValue;
+    private TimeSpan _jumpedAt = -LeaseEnded;
     private DatabaseLink? _held;
     private TimeSpan _holdFor;
     private string? _violation;
@@ -34,6 +34,7 @@ internal sealed class SimulatedCluster : IDisposable
     public SimulatedCluster(SimulatedDatabase database, int seed)
     {
         (_database, Seed, _random) = (database, seed, new Random(seed));
+        Time = new SimulatedTime(_random);
         Network = new Actor(Time);
         Processors = [new FaultyProcessor(this, Processor.Default), new FaultyProcessor(this, Processor.Fallback)];
         database.Begin(Time);
@@ -44,7 +45,7 @@ internal sealed class SimulatedCluster : IDisposable
 
     public int Seed { get; }
 
-    public SimulatedTime Time { get; } = new();
+    public SimulatedTime Time { get; }
 
     /// <summary>What is nobody's: processors, and connections to them.</summary>
     public Actor Network { get; }
@@ -76,6 +77,9 @@ internal sealed class SimulatedCluster : IDisposable
     }
 
     public DatabaseLink Link(Socket client) => new(client, _database, ++_links);
+
+    /// <summary>Whether something that is mostly quick is slow this time.</summary>
+    public bool IsSlow() => _random.Next(8) == 0;
 
     /// <summary>A call to a processor breaks, by any of the exceptions that .NET lets out.</summary>
     public Exception BrokenConnection() => _random.Next(3) switch
@@ -243,7 +247,7 @@ internal sealed class SimulatedCluster : IDisposable
     private bool ExecuteNext()
     {
         var waiting = Living().Where(one => !one.IsStalled)
-            .SelectMany(one => one.Links.Where(link => link.IsWaiting).Select(link => (Of: one, Link: link)))
+            .SelectMany(one => one.Links.Where(link => link is { IsWaiting: true, IsSlow: false }).Select(link => (Of: one, Link: link)))
             .OrderBy(one => one.Of.Who).ThenBy(one => one.Link.Sql).ThenBy(one => one.Link.Number).ToList();
         if (waiting.Count == 0)
             return false;
@@ -253,6 +257,13 @@ internal sealed class SimulatedCluster : IDisposable
         var (before, after) = PointsOf(link.Sql);
         if (before is { } reached)
             Reach(instance, reached);
+        if (!link.IsClosed && !link.WasSlow && IsSlow())
+        {
+            link.WasSlow = link.IsSlow = true;
+            Network.After(TimeSpan.FromMilliseconds(_random.Next(1, 200)), () => link.IsSlow = false);
+            return true;
+        }
+
         // It was killed or cut off; what it had sent may be executed all the same.
         if (link.IsClosed)
             return true;

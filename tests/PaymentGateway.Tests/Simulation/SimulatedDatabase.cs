@@ -11,11 +11,10 @@ public sealed class SimulatedDatabase : TestDatabase
 {
     private const string ClockSql = """
         CREATE SCHEMA sim;
-        CREATE UNLOGGED TABLE sim.clock (id integer PRIMARY KEY, at timestamptz NOT NULL);
-        INSERT INTO sim.clock VALUES (1, '2030-01-01Z');
-        CREATE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT at FROM sim.clock WHERE id = 1';
-        CREATE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
-            AS 'SELECT at FROM sim.clock WHERE id = 1';
+        CREATE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql STABLE
+            AS $$ SELECT current_setting('sim.now')::timestamptz $$;
+        CREATE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
+            AS $$ SELECT current_setting('sim.now')::timestamptz $$;
         """;
 
     private const string ResetSql = """
@@ -29,7 +28,6 @@ public sealed class SimulatedDatabase : TestDatabase
 
     private readonly Dictionary<string, Stack<Backend>> _spare = [];
     private NpgsqlConnection? _checks;
-    private DateTime _shown;
 
     internal SimulatedTime? Time { get; set; }
 
@@ -40,6 +38,7 @@ public sealed class SimulatedDatabase : TestDatabase
     internal string Through(string directory) => new NpgsqlConnectionStringBuilder(ConnectionString)
     {
         Host = directory, SslMode = SslMode.Disable, Timeout = 30, ApplicationName = "simulated",
+        ServerCompatibilityMode = ServerCompatibilityMode.NoTypeLoading,
     }.ConnectionString;
 
     /// <summary>Begins another schedule: as after the first start of a cluster.</summary>
@@ -47,23 +46,11 @@ public sealed class SimulatedDatabase : TestDatabase
     {
         (Time, Skew) = (time, TimeSpan.Zero);
         Execute(ResetSql);
-        ShowTime();
     }
 
-    /// <summary>What the clock shows, before a statement is executed.</summary>
-    internal void ShowTime()
-    {
-        var now = SimulatedTime.Start + Time!.Now + Skew;
-        if (now == _shown)
-            return;
-
-        using var show = new NpgsqlCommand("UPDATE sim.clock SET at = $1 WHERE id = 1", _checks)
-        {
-            Parameters = { new NpgsqlParameter { Value = now } },
-        };
-        show.ExecuteNonQuery();
-        _shown = now;
-    }
+    /// <summary>Sets the clock of a server process.</summary>
+    internal byte[] SetTime() => DatabaseLink.Query(
+        $"SET sim.now = '{(SimulatedTime.Start + Time!.Now + Skew).ToString("O", CultureInfo.InvariantCulture)}'");
 
     internal void Execute(string sql)
     {
@@ -119,10 +106,10 @@ public sealed class SimulatedDatabase : TestDatabase
     protected override async Task PrepareAsync()
     {
         await ExecuteAsync(ClockSql);
-        await ExecuteAsync($"""
-            ALTER DATABASE "{new NpgsqlConnectionStringBuilder(ConnectionString).Database}"
-            SET search_path = sim, pg_catalog, public
-            """);
+        var name = new NpgsqlConnectionStringBuilder(ConnectionString).Database;
+        await ExecuteAsync(
+            $"ALTER DATABASE {name} SET search_path = sim, pg_catalog, public; "
+            + $"ALTER DATABASE {name} SET sim.now = '2030-01-01Z'");
         await ReopenAsync("client_min_messages=warning");
         await base.PrepareAsync();
         _checks = await Statements.OpenAsync(ConnectionString);

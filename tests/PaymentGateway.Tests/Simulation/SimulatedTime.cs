@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Simulation;
 /// <summary>
 /// The time of a simulated cluster. Only the schedule moves it. Timers fire one by one, in the order of their times.
 /// </summary>
-internal sealed class SimulatedTime
+internal sealed class SimulatedTime(Random random)
 {
     public static readonly DateTime Start = new(2030, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
@@ -19,10 +19,11 @@ internal sealed class SimulatedTime
     {
         lock (_gate)
         {
-            Timer? next = null;
-            foreach (var timer in _timers)
-                if (!timer.Owner.IsFrozen && timer.Due <= until && (next is null || timer.Due < next.Due))
-                    next = timer;
+            // Those that a freeze has held up are all due at once, and any may be first.
+            var overdue = _timers.FindAll(timer => !timer.Owner.IsFrozen && timer.Due < Now);
+            var next = overdue.Count > 0
+                ? overdue[random.Next(overdue.Count)]
+                : _timers.Where(timer => !timer.Owner.IsFrozen && timer.Due <= until).MinBy(timer => timer.Due);
             if ((next?.Due ?? until) is var due && due > Now)
                 Now = due;
             if (next is not null)
