@@ -118,8 +118,10 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             await PassAsync(token);
             var last = request.RequestUri!.Segments[^1];
             if (last == "service-health")
-                return Answer(
-                    HttpStatusCode.OK, $$"""{"failing":{{(at.Fault == Fault.Fails ? "true" : "false")}},"minResponseTime":0}""");
+                return Answer(HttpStatusCode.OK, JsonSerializer.Serialize(new
+                {
+                    failing = at.Fault == Fault.Fails, minResponseTime = 0,
+                }));
             if (at.IsSilent || at.Fault == Fault.Refuses)
                 throw cluster.BrokenConnection();
 

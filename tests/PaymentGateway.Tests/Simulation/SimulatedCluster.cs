@@ -1,19 +1,14 @@
-using PaymentGateway.Accepting;
-
 namespace PaymentGateway.Tests.Simulation;
 
 /// <summary>
 /// Instances, processors and a database on one clock. One thread does everything: it fires timers, runs continuations
 /// and executes statements one by one, each chosen by the seed among those that are ready.
 /// </summary>
-internal sealed class SimulatedCluster : IDisposable
+internal sealed partial class SimulatedCluster : IDisposable
 {
     private const int InstancesMax = 2;
     private const int StepsMax = 300_000;
 
-    // By then every renewal has noticed a purge, and every lease has ended.
-    private static readonly TimeSpan PurgeNoticed = TimeSpan.FromSeconds(4);
-    private static readonly TimeSpan LeaseEnded = TimeSpan.FromSeconds(4);
     private static readonly TimeSpan HealedWithin = TimeSpan.FromMinutes(3);
 
     private readonly SimulatedDatabase _database;
@@ -62,9 +57,7 @@ internal sealed class SimulatedCluster : IDisposable
         {
             Do(step);
             Run();
-            var t0 = Stopwatch.GetTimestamp();
             Check();
-            Checked += Stopwatch.GetElapsedTime(t0);
         }
 
         Heal();
@@ -99,35 +92,8 @@ internal sealed class SimulatedCluster : IDisposable
         Do(new Step(armed.Armed, armed.Who, armed.Seconds));
     }
 
-    /// <summary>The first byte of a charge leaves.</summary>
-    public void OnSent(SimulatedInstance instance, Guid id, Processor processor)
-    {
-        Trace($"{instance.Who}: charges {Name(id)} at {processor}");
-        var owner = _database.Read(
-            $"SELECT owner_epoch FROM payments WHERE correlation_id = '{id}'", row => row.GetInt32(0));
-        var epoch = instance.Part<Lease>().Epoch;
-        if (owner is [var owned] && owned != epoch && Time.Now - _jumpedAt > LeaseEnded)
-            Violate($"{instance.Who} charges {Name(id)} in epoch {epoch}, and {owned} owns it");
-        var since = _payments[id].PurgedAt is { } purgedAt && purgedAt > instance.DisturbedAt
-            ? purgedAt
-            : instance.DisturbedAt;
-        if (owner.Count == 0 && _payments[id].PurgedAt is not null && Time.Now - since > PurgeNoticed)
-            Violate($"{instance.Who} charges {Name(id)}, which was purged");
-    }
-
-    public void OnStored(Guid id, Processor processor)
-    {
-        Trace($"{processor} stores {Name(id)}");
-        if (Processors.All(one => one.Stored.ContainsKey(id)))
-            Violate($"{Name(id)} is charged by both processors");
-    }
-
-    public static TimeSpan Executed, Checked; public static string Stats = ""; public static string LastTrace = ""; int _statements, _continuations, _timersFired;
-
     public void Dispose()
     {
-        LastTrace = string.Join('\n', _trace);
-        Stats = $"{_statements} statements {_continuations} continuations {_timersFired} timers {Time.Now.TotalSeconds:0} s, still {Stillness.Waited.TotalMilliseconds:0} ms in {Stillness.Calls}, executing {Executed.TotalMilliseconds:0}, checking {Checked.TotalMilliseconds:0}"; Executed = Checked = default; Stillness.Waited = default; Stillness.Calls = 0;
         foreach (var instance in _instances.Concat(_ended))
             instance.Dispose();
         _sockets.Delete(recursive: true);
@@ -216,7 +182,6 @@ internal sealed class SimulatedCluster : IDisposable
         var until = Time.Now + by;
         while (Time.Next(until) is { } timer)
         {
-            _timersFired++;
             timer.Owner.Continuations.Run(timer.Fire);
             Run();
         }
@@ -231,7 +196,6 @@ internal sealed class SimulatedCluster : IDisposable
             if (_violation is not null || steps > StepsMax)
                 throw new ViolationException(_violation ?? "it does not come to rest", _trace);
 
-            _continuations++;
             var ready = Living().Where(one => !one.Actor.IsFrozen && !one.Actor.Continuations.IsEmpty).ToList();
             if (!Network.Continuations.IsEmpty)
                 Network.Continuations.RunNext();
@@ -247,12 +211,12 @@ internal sealed class SimulatedCluster : IDisposable
     private bool ExecuteNext()
     {
         var waiting = Living().Where(one => !one.IsStalled)
-            .SelectMany(one => one.Links.Where(link => link is { IsWaiting: true, IsSlow: false }).Select(link => (Of: one, Link: link)))
+            .SelectMany(one => one.Links.Select(link => (Of: one, Link: link)))
+            .Where(one => one.Link is { IsWaiting: true, IsSlow: false })
             .OrderBy(one => one.Of.Who).ThenBy(one => one.Link.Sql).ThenBy(one => one.Link.Number).ToList();
         if (waiting.Count == 0)
             return false;
 
-        _statements++;
         var (instance, link) = waiting[_random.Next(waiting.Count)];
         var (before, after) = PointsOf(link.Sql);
         if (before is { } reached)
@@ -278,9 +242,7 @@ internal sealed class SimulatedCluster : IDisposable
         }
 
         var purged = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal) ? StoredIds() : null;
-        var t0 = Stopwatch.GetTimestamp();
         link.Execute();
-        Executed += Stopwatch.GetElapsedTime(t0);
         if (purged is not null && StoredIds().Count == 0)
             purged.ForEach(id => _payments[id].PurgedAt = Time.Now);
         if (after is { } done)
@@ -317,23 +279,6 @@ internal sealed class SimulatedCluster : IDisposable
             instance.Actor.Continuations.Post(_ => _ = AskAsync(instance, id, cents), null);
     }
 
-    private async Task AskAsync(SimulatedInstance instance, Guid id, long cents)
-    {
-        var result = await instance.Part<Intake>().AcceptAsync(id, cents);
-        var payment = _payments[id];
-        Trace($"{instance.Who}: {Name(id)} of {cents} is {result}");
-        if (result == AcceptResult.Conflict && payment is { AcknowledgedCents: { } one, PurgedAt: null } && one == cents)
-            Violate($"{Name(id)} was acknowledged, and is a conflict");
-        if (result != AcceptResult.Accepted)
-            return;
-
-        if (payment is { AcknowledgedCents: { } other, PurgedAt: null } && other != cents)
-            Violate($"{Name(id)} is acknowledged with two amounts");
-        payment.AcknowledgedCents = cents;
-        if (payment.PurgedAt is null && !StoredIds().Contains(id))
-            Violate($"{Name(id)} is acknowledged, and not stored");
-    }
-
     // As AuditEndpoints does.
     private static async Task PurgeAsync(SimulatedInstance instance)
     {
@@ -352,48 +297,16 @@ internal sealed class SimulatedCluster : IDisposable
         }
     }
 
-    private List<Guid> StoredIds() => _database.Read("SELECT correlation_id FROM payments", row => row.GetGuid(0));
-
-    /// <summary>The summary never exceeds the processors, and its totals are its settlements'.</summary>
-    private void Check()
-    {
-        var settled = _database.Read(
-            """
-            SELECT s.correlation_id, s.processor, s.amount_cents, s.requested_at, p.correlation_id IS NULL
-            FROM settlements s LEFT JOIN payments p USING (accepted_at, correlation_id)
-            """,
-            row => (Id: row.GetGuid(0), At: row.GetInt16(1), Cents: row.GetInt64(2), RequestedAt: row.GetDateTime(3),
-                IsOrphan: row.GetBoolean(4)));
-        foreach (var one in settled)
-        {
-            if (!Processors[one.At - 1].Stored.TryGetValue(one.Id, out var stored)
-                || stored != (one.Cents, one.RequestedAt))
-                Violate($"{Name(one.Id)} is settled, and its processor has {stored}");
-            if (one.IsOrphan)
-                Violate($"{Name(one.Id)} is settled, and was purged");
-        }
-
-        var totals = _database.Read(
-            """
-            SELECT processor, sum(requests)::bigint, sum(amount_cents)::bigint FROM settlement_totals
-            WHERE width_seconds = 5 GROUP BY 1
-            """,
-            row => (row.GetInt16(0), row.GetInt64(1), row.GetInt64(2)));
-        var sums = settled.GroupBy(one => one.At).Select(of => (of.Key, (long)of.Count(), of.Sum(one => one.Cents)));
-        if (!totals.Order().SequenceEqual(sums.Order()))
-            Violate("the totals are not those of the settlements");
-        if (_violation is not null)
-            throw new ViolationException(_violation, _trace);
-    }
-
     private void Heal()
     {
         Trace("   heals");
         Array.Clear(_armed);
         foreach (var processor in Processors)
-            (processor.IsSilent, _) = (false, 0);
-        foreach (var processor in Processors)
+        {
+            processor.IsSilent = false;
             processor.Set(Fault.None, TimeSpan.Zero);
+        }
+
         foreach (var instance in Living().ToList())
         {
             Do(new Step(Verb.Continue, instance.Who));
@@ -407,7 +320,8 @@ internal sealed class SimulatedCluster : IDisposable
         {
             if (Time.Now > until)
                 throw new ViolationException(
-                    $"{string.Join(", ", Unsettled().Select(Name))} not settled {HealedWithin} after the last fault",
+                    $"not settled, or charged again and again, {HealedWithin} after the last fault: "
+                    + string.Join(", ", Unsettled().Select(Name)),
                     _trace);
 
             // Whatever stopped has ended by then.
@@ -417,94 +331,13 @@ internal sealed class SimulatedCluster : IDisposable
         }
 
         Advance(TimeSpan.FromSeconds(1));
-        Check();
-        var stored = StoredIds();
-        foreach (var (id, payment) in _payments)
-        {
-            if (payment is { AcknowledgedCents: not null, PurgedAt: null } && !stored.Contains(id))
-                throw new ViolationException($"{Name(id)} was acknowledged, and is lost", _trace);
-            if (payment.PurgedAt is null && !stored.Contains(id)
-                && Processors.Any(one => one.Stored.ContainsKey(id)))
-                throw new ViolationException($"{Name(id)} was charged, and is nowhere", _trace);
-        }
+        CheckHealed();
     }
-
-    private List<Guid> Unsettled() => _database.Read(
-        "SELECT correlation_id FROM payments LEFT JOIN settlements s USING (accepted_at, correlation_id) "
-        + "WHERE s.processor IS NULL",
-        row => row.GetGuid(0));
 
     private Guid NewId()
     {
         var bytes = new byte[16];
         _random.NextBytes(bytes);
         return new Guid(bytes);
-    }
-
-    private string Name(Guid id) => $"payment {_payments[id].Number}";
-
-    private void Violate(string what)
-    {
-        Trace($"VIOLATION: {what}");
-        _violation ??= what;
-    }
-
-    /// <summary>What clients know of a payment.</summary>
-    private sealed class Known(int number, long cents)
-    {
-        public int Number => number;
-
-        public long Cents => cents;
-
-        public long? AcknowledgedCents { get; set; }
-
-        public TimeSpan? PurgedAt { get; set; }
-    }
-}
-
-/// <summary>An invariant was broken by a schedule.</summary>
-internal sealed class ViolationException(string what, IEnumerable<string> trace) : Exception(what)
-{
-    public string Trace { get; } = string.Join('\n', trace);
-}
-
-/// <summary>Waits until nothing of the gateway runs in the thread pool.</summary>
-internal static class Stillness
-{
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(1);
-
-    // The test's own runner blocks some.
-    private static int _busyAlways = int.MaxValue;
-
-    public static TimeSpan Waited; public static int Calls;
-
-    /// <param name="delivered">Links with answers that their instances have perhaps not read; emptied.</param>
-    public static void Await(List<DatabaseLink> delivered)
-    {
-        var since = Stopwatch.GetTimestamp();
-        for (var spins = 0; ; spins++)
-        {
-            delivered.RemoveAll(link => !link.IsUnread);
-            if (delivered.Count == 0)
-            {
-                ThreadPool.GetAvailableThreads(out var free, out _);
-                ThreadPool.GetMaxThreads(out var all, out _);
-                var busy = all - free;
-                if (ThreadPool.PendingWorkItemCount == 0)
-                {
-                    _busyAlways = Math.Min(_busyAlways, busy);
-                    if (busy <= _busyAlways)
-                    {
-                        Waited += Stopwatch.GetElapsedTime(since); Calls++;
-                        return;
-                    }
-                    if (Stopwatch.GetElapsedTime(since) > Patience)
-                        _busyAlways = busy;
-                }
-            }
-
-            if (spins > 20)
-                Thread.Yield();
-        }
     }
 }
