@@ -9,7 +9,7 @@ internal sealed partial class SimulatedCluster : IDisposable
     private const int InstancesMax = 2;
     private const int StepsMax = 300_000;
 
-    private static readonly TimeSpan HealedWithin = TimeSpan.FromMinutes(3);
+    private static readonly TimeSpan HealedWithin = TimeSpan.FromSeconds(90);
 
     private readonly SimulatedDatabase _database;
     private readonly Random _random;
