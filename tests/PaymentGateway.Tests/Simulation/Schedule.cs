@@ -79,7 +79,8 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
 
     // Moments that are wrong for it.
     private static readonly Gen<(Point Point, Verb Verb)> Moments = Gen.Elements(
-        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Purge),
+        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze),
+        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Purge), (Point.Sent, Verb.Purge),
         (Point.Sent, Verb.Kill), (Point.Sent, Verb.Kill), (Point.Sent, Verb.Freeze), (Point.Sent, Verb.Purge),
         (Point.Sent, Verb.Stop), (Point.Stored, Verb.Kill), (Point.Stored, Verb.Freeze), (Point.Stored, Verb.Purge),
         (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Kill), (Point.Inserts, Verb.Cut),
@@ -90,7 +91,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Freeze), (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Cut));
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
-        (3, Requests()), (4, LateStore()), (4, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
+        (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
         (2, Silenced()), (1, Clocks()));
 
     /// <summary>Steps that are dangerous together stand together.</summary>
@@ -150,7 +151,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from fault in Gen.OneOf(Gen.Constant(Fault.None), Doubtful)
         from late in Late
         from pause in Short
-        from disturbing in Gen.OneOf(Disturbing, Gen.Constant(Verb.Wait))
+        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
         from wait in Long
         from back in Gen.Elements(Fault.None, Fault.None, Fault.Fails)
         from armed in Gen.SubListOf(new Step(Verb.Arm, who, 2, default, Point.UsesFallback, disturbing))
@@ -169,7 +170,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from fault in Doubtful
         from late in Late
         from pause in Gen.Elements(0.4, 0.8, 1.1, 2.6)
-        from disturbing in Gen.OneOf(Disturbing, Gen.Constant(Verb.Wait))
+        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
         from wait in Long
         select (Step[])
         [
@@ -217,9 +218,9 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from who in Instance
         from fault in Doubtful
         from late in Late
-        from seconds in Long
-        from wait in Long
-        from after in Gen.Elements(Fault.None, Fault.Fails)
+        from seconds in Gen.Elements(8.0, 19, 24)
+        from wait in Gen.Elements(4.2, 17, 19)
+        from after in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails)
         select (Step[])
         [
             Step(Verb.Silence, at, seconds), Break(at, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, 0.1),

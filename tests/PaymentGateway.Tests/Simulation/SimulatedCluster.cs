@@ -236,6 +236,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         {
             var held = _held = link;
             link.Execute(commits: false);
+            if (_random.Next(2) == 0)
+                link.Dispose();
             Network.After(_holdFor, () => Commit(held));
             _holdFor = TimeSpan.Zero;
             return true;
