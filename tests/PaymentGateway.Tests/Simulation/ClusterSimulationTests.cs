@@ -38,7 +38,7 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
     // A seed is one schedule, so that it alone replays a failure.
     private void PlayAndShrink(int seed)
     {
-        var schedule = Schedule.All.Generator.Sample(Size, new Rnd((ulong)seed, 1), 1).Single();
+        var schedule = Schedule.All.Generator.Sample(1, new Rnd((ulong)seed, 1), Size).Single();
         if (Play(schedule) is not { } violation)
             return;
 
