@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down test test-fast test-storage compose-test publish mutants chaos ha bench bench-inner routing model ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down test test-fast test-storage compose-test publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ routing: ## the routing policy, simulated over both official loads and 1,000 ran
 
 model: ## the protocol's model, searched completely with FAULTS (1: seconds, 2: minutes, 10 GB), and each rule broken
 	@tests/model/run
+
+simulate: ## schedules of faults from SEED on, RUNS of them, on simulated time; a red one prints its seed and steps
+	@eng/setup
+	@SEED="$(or $(SEED),1)" RUNS="$(or $(RUNS),300)" dotnet test tests/PaymentGateway.Tests -c Release -tl:off \
+	--filter FullyQualifiedName~ClusterSimulationTests --logger 'console;verbosity=detailed'
 
 ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
 	@eng/tool ab $(ARGS)

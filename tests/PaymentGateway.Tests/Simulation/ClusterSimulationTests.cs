@@ -1,0 +1,68 @@
+using FsCheck.Fluent;
+using PaymentGateway.Tests.EndToEnd;
+
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>Beside nothing else, as <see cref="Alone"/>: it waits until the thread pool is idle.</summary>
+[CollectionDefinition(Name, DisableParallelization = true)]
+public sealed class SimulationAlone
+{
+    public const string Name = "Simulation";
+}
+
+/// <summary>
+/// Schedules of faults, by seed, on real instances and a real database (docs/testing.md). SEED and RUNS name others.
+/// </summary>
+[Collection(SimulationAlone.Name), Trait(Alone.Lane, Alone.Name)]
+public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutputHelper output)
+    : IClassFixture<SimulatedDatabase>
+{
+    private const int RunsOfATest = 60;
+    private const int Size = 50;
+
+    [PostgresFact]
+    public async Task No_schedule_of_faults_charges_twice_or_loses_an_acknowledged_payment()
+    {
+        var first = Setting("SEED") ?? 1;
+        var runs = Setting("RUNS") ?? RunsOfATest;
+        var watch = Stopwatch.StartNew();
+        // A thread of its own, which is none of the pool's.
+        await Task.Factory.StartNew(() =>
+        {
+            for (var seed = first; seed < first + runs; seed++)
+                PlayAndShrink(seed);
+        }, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        output.WriteLine($"{runs} schedules from seed {first} in {watch.Elapsed.TotalSeconds:0} s");
+    }
+
+    // A seed is one schedule, so that it alone replays a failure.
+    private void PlayAndShrink(int seed)
+    {
+        var schedule = Schedule.All.Generator.Sample(1, new Rnd((ulong)seed, 1), Size).Single();
+        if (Play(schedule) is not { } violation)
+            return;
+
+        while (Schedule.All.Shrinker(schedule).Select(smaller => (Smaller: smaller, Violation: Play(smaller)))
+            .FirstOrDefault(tried => tried.Violation is not null) is { Violation: not null } found)
+            (schedule, violation) = found;
+        Assert.Fail($"make simulate SEED={seed} RUNS=1: {violation.Message}\n{schedule}\n{violation.Trace}");
+    }
+
+    private ViolationException? Play(Schedule schedule)
+    {
+        using var cluster = new SimulatedCluster(database, schedule.Seed);
+        try
+        {
+            cluster.Play(schedule.Steps);
+            return null;
+        }
+        catch (ViolationException violation)
+        {
+            return violation;
+        }
+    }
+
+    private static int? Setting(string name) => Environment.GetEnvironmentVariable(name) is { Length: > 0 } given
+        ? int.Parse(given, CultureInfo.InvariantCulture)
+        : null;
+}

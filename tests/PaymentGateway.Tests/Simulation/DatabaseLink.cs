@@ -1,0 +1,212 @@
+using System.Buffers.Binary;
+using System.Runtime.InteropServices;
+
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>
+/// One connection of an instance to PostgreSQL, in the schedule's hands: a statement waits here until it is executed,
+/// and its answer until it is delivered. Everything blocks, and one statement runs at a time.
+/// </summary>
+internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, int number) : IDisposable
+{
+    private static readonly byte[] Begin = Query("BEGIN");
+    private static readonly byte[] Commit = Query("COMMIT");
+
+    // CommandComplete "SET" and ReadyForQuery.
+    private const int AnswerToSet = 15;
+
+    private readonly MemoryStream _request = new();
+    private SimulatedDatabase.Backend? _backend;
+    private byte[]? _answer;
+    private int _statements;
+
+    public int Number => number;
+
+    /// <summary>The text of the statement that waits or was executed last.</summary>
+    public string Sql { get; private set; } = "";
+
+    /// <summary>A statement is here that was not executed.</summary>
+    public bool IsWaiting { get; private set; }
+
+    /// <summary>It is not to be executed yet.</summary>
+    public bool IsSlow { get; set; }
+
+    /// <summary>It was to be executed later.</summary>
+    public bool WasSlow { get; set; }
+
+    /// <summary>A statement was executed and its transaction is open.</summary>
+    public bool IsUncommitted { get; private set; }
+
+    public bool IsClosed { get; private set; }
+
+    /// <summary>The instance's end has bytes that it has not read.</summary>
+    public bool IsUnread => !IsClosed && Ioctl((int)client.Handle, BytesUnread, out var unread) == 0 && unread > 0;
+
+    /// <summary>Reads what the instance has sent.</summary>
+    /// <returns>True when anything has changed.</returns>
+    public bool Read()
+    {
+        if (IsClosed || !client.Poll(0, SelectMode.SelectRead))
+            return false;
+
+        var buffer = new byte[8192];
+        int count;
+        try
+        {
+            count = client.Receive(buffer);
+        }
+        catch (SocketException)
+        {
+            count = 0;
+        }
+
+        if (count == 0)
+        {
+            Dispose();
+            return true;
+        }
+
+        _request.Write(buffer, 0, count);
+        if (_backend is null)
+            Greet();
+        else
+            Understand();
+        return true;
+    }
+
+    /// <summary>Executes the statement that waits; its answer stays here.</summary>
+    /// <param name="commits">False: its transaction stays open.</param>
+    public void Execute(bool commits = true)
+    {
+        IsWaiting = WasSlow = false;
+        // One round trip; the answer to the first statement is none of the instance's.
+        var before = database.SetTime();
+        if (!commits)
+            _backend!.Ask(Begin, 1);
+        _answer = _backend!.Ask([.. before, .. _request.ToArray()], _statements + 1)[AnswerToSet..];
+        IsUncommitted = !commits;
+        _request.SetLength(0);
+    }
+
+    /// <summary>Commits a transaction that was left open, though nobody may be there for the answer.</summary>
+    public void CommitNow()
+    {
+        if (!IsUncommitted)
+            return;
+
+        IsUncommitted = false;
+        _backend!.Ask(Commit, 1);
+        // The instance has begun no transaction: its statement ended one.
+        _answer![^1] = (byte)'I';
+        if (IsClosed)
+            database.Return(_backend);
+    }
+
+    public void Deliver()
+    {
+        if (!IsClosed && _answer is not null)
+            client.Send(_answer);
+        _answer = null;
+    }
+
+    /// <summary>Breaks the connection. A transaction that was left open ends by <see cref="CommitNow"/>.</summary>
+    public void Dispose()
+    {
+        if (IsClosed)
+            return;
+
+        IsClosed = true;
+        IsWaiting = false;
+        client.Dispose();
+        if (_backend is not null && !IsUncommitted)
+            database.Return(_backend);
+    }
+
+    /// <summary>The answer of a server to so many statements, whole.</summary>
+    public static byte[] ReadAnswers(Socket server, int statements)
+    {
+        var answer = new MemoryStream();
+        var buffer = new byte[16384];
+        for (var at = 0; statements > 0;)
+        {
+            var count = server.Receive(buffer);
+            if (count == 0)
+                throw new IOException("PostgreSQL has closed a connection");
+            answer.Write(buffer, 0, count);
+            var bytes = answer.GetBuffer().AsSpan(0, (int)answer.Length);
+            while (at + 5 <= bytes.Length && at + 1 + BinaryPrimitives.ReadInt32BigEndian(bytes[(at + 1)..]) is var end
+                   && end <= bytes.Length)
+            {
+                if (bytes[at] == 'Z')
+                    statements--;
+                at = end;
+            }
+        }
+
+        return answer.ToArray();
+    }
+
+    public static byte[] Query(string sql)
+    {
+        var message = new byte[sql.Length + 6];
+        message[0] = (byte)'Q';
+        BinaryPrimitives.WriteInt32BigEndian(message.AsSpan(1), sql.Length + 5);
+        Encoding.ASCII.GetBytes(sql, message.AsSpan(5));
+        return message;
+    }
+
+    // The first message of a connection has no type. That of a cancellation is ignored, as if it had come too late.
+    private void Greet()
+    {
+        var startup = _request.ToArray();
+        _request.SetLength(0);
+        if (BinaryPrimitives.ReadInt32BigEndian(startup.AsSpan(4)) != 196608)
+        {
+            Dispose();
+            return;
+        }
+
+        _backend = database.Take(startup);
+        client.Send(_backend.Greeting);
+    }
+
+    // A statement is whole when the last message asks for an answer.
+    private void Understand()
+    {
+        var bytes = _request.GetBuffer().AsSpan(0, (int)_request.Length);
+        _statements = 0;
+        var isWhole = false;
+        for (var at = 0; at + 5 <= bytes.Length;)
+        {
+            var end = at + 1 + BinaryPrimitives.ReadInt32BigEndian(bytes[(at + 1)..]);
+            if (end > bytes.Length)
+                return;
+
+            var type = (char)bytes[at];
+            var texts = Encoding.UTF8.GetString(bytes[(at + 5)..end]).Split('\0', 3);
+            if (type == 'X')
+            {
+                Dispose();
+                return;
+            }
+
+            if (type == 'P')
+                _backend!.Statements[texts[0]] = Sql = texts[1];
+            else if (type == 'B')
+                Sql = _backend!.Statements.GetValueOrDefault(texts[1], "");
+            else if (type == 'Q')
+                Sql = texts[0];
+            isWhole = type is 'S' or 'Q';
+            _statements += isWhole ? 1 : 0;
+            at = end;
+        }
+
+        IsWaiting = isWhole;
+    }
+
+    private const nuint BytesUnread = 0x5411;
+
+    [DllImport("libc", EntryPoint = "ioctl")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Ioctl(int file, nuint request, out int value);
+}

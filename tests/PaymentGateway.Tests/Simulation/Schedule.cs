@@ -1,0 +1,236 @@
+using FsCheck.Fluent;
+
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>What a step does.</summary>
+internal enum Verb
+{
+    Pay, // A new payment.
+    Repeat, // An earlier one again.
+    Conflict, // Its id with another amount.
+    Wait,
+    Break, // Charges at a processor have a fault from now on; None ends it.
+    Silence, // Look-ups at a processor break, for so many seconds.
+    Arm, // Does a verb when the instance reaches a point.
+    Freeze,
+    Continue,
+    Kill,
+    Start,
+    Stop,
+    Purge,
+    Cut, // Connections to the database break.
+    Stall, // Statements are not executed, for so many seconds.
+    Hold, // Executes the statement that is due, and commits it after so many seconds.
+    Skew, // The wall clock of an instance is so far from the true time.
+    Jump, // That of the database.
+}
+
+/// <summary>Where an armed verb meets an instance.</summary>
+internal enum Point
+{
+    Connects, // To a processor, before the lease is looked at for the last time.
+    Sent, // A charge is at the processor.
+    UsesFallback, // The same at fallback.
+    Stored, // It is stored there and not answered.
+    Inserts, // A payment's INSERT is to be executed.
+    Inserted, // It was, and is not answered.
+    Records,
+    Recorded,
+    Renews,
+    Renewed,
+    Adopts,
+    Adopted,
+}
+
+/// <summary>A step of a schedule; instances and processors by number.</summary>
+internal sealed record Step(
+    Verb Verb, int Who = 0, double Seconds = 0, Fault Fault = default, Point Point = default, Verb Armed = default)
+{
+    public override string ToString() => Verb switch
+    {
+        Verb.Wait => $"Wait {Seconds}",
+        Verb.Jump => $"Jump {Seconds}",
+        Verb.Break => $"Break {(Processor)Who} {Fault} {Seconds}",
+        Verb.Silence => $"Silence {(Processor)Who} {Seconds}",
+        Verb.Arm => $"Arm {Who} {Point} {Armed} {Seconds}",
+        Verb.Stall or Verb.Skew => $"{Verb} {Who} {Seconds}",
+        _ => $"{Verb} {Who}",
+    };
+}
+
+/// <summary>A schedule: the seed of everything that its steps leave open, and the steps.</summary>
+internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
+{
+    private const int Default = 1;
+    private const int Fallback = 2;
+
+    // Around the lease of 3 s, renewals of 1 s, the fallback delay and the call timeout of 10 s, the horizon of 15 s.
+    private static readonly Gen<double> Short = Gen.Elements(0.0, 0.02, 0.1, 0.4, 0.8, 1.1);
+    private static readonly Gen<double> Long = Gen.Elements(2.6, 3.3, 4.2, 4.2, 5.5, 8, 11, 14, 19, 24);
+    private static readonly Gen<double> Any = Gen.OneOf(Short, Long);
+    private static readonly Gen<double> Late = Gen.Elements(0.3, 1.5, 2.9, 4, 6, 9, 11, 13, 14.4);
+    private static readonly Gen<int> Instance = Gen.Elements(0, 0, 1);
+    private static readonly Gen<int> At = Gen.Elements(Default, Default, Fallback);
+    private static readonly Gen<Fault> Doubtful =
+        Gen.Elements(Fault.Breaks, Fault.Breaks, Fault.Hangs, Fault.Slow, Fault.Drops, Fault.Errs);
+
+    private static readonly Gen<Verb> Disturbing =
+        Gen.Elements(Verb.Kill, Verb.Kill, Verb.Freeze, Verb.Freeze, Verb.Stop, Verb.Cut, Verb.Purge, Verb.Stall);
+
+    // Moments that are wrong for it.
+    private static readonly Gen<(Point Point, Verb Verb)> Moments = Gen.Elements(
+        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Freeze),
+        (Point.Connects, Verb.Freeze), (Point.Connects, Verb.Purge), (Point.Sent, Verb.Purge),
+        (Point.Sent, Verb.Kill), (Point.Sent, Verb.Kill), (Point.Sent, Verb.Freeze), (Point.Sent, Verb.Purge),
+        (Point.Sent, Verb.Stop), (Point.Stored, Verb.Kill), (Point.Stored, Verb.Freeze), (Point.Stored, Verb.Purge),
+        (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Kill), (Point.Inserts, Verb.Cut),
+        (Point.Inserted, Verb.Kill), (Point.Inserted, Verb.Cut), (Point.Inserted, Verb.Purge),
+        (Point.Inserted, Verb.Freeze), (Point.Records, Verb.Kill), (Point.Records, Verb.Freeze),
+        (Point.Records, Verb.Purge), (Point.Recorded, Verb.Kill), (Point.Recorded, Verb.Cut),
+        (Point.Renews, Verb.Freeze), (Point.Renews, Verb.Cut), (Point.Renewed, Verb.Cut), (Point.Renewed, Verb.Freeze),
+        (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Freeze), (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Cut));
+
+    private static readonly Gen<Step[]> Fragments = Gen.Frequency(
+        (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
+        (2, Silenced()), (1, Clocks()));
+
+    /// <summary>Steps that are dangerous together stand together.</summary>
+    public static Arbitrary<Schedule> All { get; } = Arb.From(
+        from seed in Gen.Choose(0, int.MaxValue - 1)
+        from count in Gen.Choose(2, 4)
+        from fragments in Gen.ListOf(Fragments, count)
+        select new Schedule(seed, [Step(Verb.Pay, 0), Step(Verb.Pay, 1), .. fragments.SelectMany(steps => steps)]),
+        Shrink);
+
+    public override string ToString() =>
+        $"seed {Seed}: {string.Join("; ", Steps)}";
+
+    // Without each run of steps: long ones first.
+    private static IEnumerable<Schedule> Shrink(Schedule schedule)
+    {
+        for (var length = schedule.Steps.Count / 2; length > 0; length /= 2)
+            for (var at = 0; at + length <= schedule.Steps.Count; at += length)
+                yield return schedule with
+                {
+                    Steps = [.. schedule.Steps.Take(at), .. schedule.Steps.Skip(at + length)],
+                };
+    }
+
+    private static Step Step(Verb verb, int who = 0, double seconds = 0) => new(verb, who, seconds);
+
+    private static Step Break(int who, Fault fault, double seconds = 0) => new(Verb.Break, who, seconds, fault);
+
+    // Ends whatever a disturbing verb has begun.
+    private static Step[] Recover(int who) => [Step(Verb.Continue, who), Step(Verb.Start, who)];
+
+    private static Gen<Step[]> Requests() =>
+        from verb in Gen.Elements(Verb.Pay, Verb.Pay, Verb.Repeat, Verb.Conflict)
+        from who in Instance
+        from pause in Any
+        select (Step[])[Step(verb, who), Step(verb, 1 - who), Step(Verb.Wait, 0, pause)];
+
+    // A charge is answered by nothing and stored late, while the other processor works.
+    private static Gen<Step[]> LateStore() =>
+        from at in At
+        from who in Instance
+        from fault in Doubtful
+        from late in Late
+        from after in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails, Fault.Refuses)
+        from pause in Short
+        from wait in Any
+        select (Step[])
+        [
+            Break(at, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause), Break(at, after),
+            Step(Verb.Wait, 0, wait),
+        ];
+
+    // Default fails until fallback is used, which is then in doubt; and the instance ends, or is frozen.
+    private static Gen<Step[]> FallbackInUse() =>
+        from who in Instance
+        from outage in Gen.Elements(10.3, 11, 12.5)
+        from fault in Gen.OneOf(Gen.Constant(Fault.None), Doubtful)
+        from late in Late
+        from pause in Short
+        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
+        from wait in Long
+        from back in Gen.Elements(Fault.None, Fault.None, Fault.Fails)
+        from armed in Gen.SubListOf(new Step(Verb.Arm, who, 2, default, Point.UsesFallback, disturbing))
+        select (Step[])
+        [
+            Break(Default, Fault.Fails), .. armed, Step(Verb.Pay, who), Step(Verb.Wait, 0, outage),
+            Break(Fallback, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Step(armed.Count > 0 ? Verb.Wait : disturbing, who, 0.8), Break(Default, back),
+            Break(Fallback, Fault.None), Step(Verb.Wait, 0, wait), .. Recover(who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // A charge at default is in doubt when its payment is old enough for fallback, and default goes on failing.
+    private static Gen<Step[]> DoubtInOutage() =>
+        from who in Instance
+        from outage in Gen.Elements(7.0, 9.5, 10.3)
+        from fault in Doubtful
+        from late in Late
+        from pause in Gen.Elements(0.4, 0.8, 1.1, 2.6)
+        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
+        from wait in Long
+        select (Step[])
+        [
+            Break(Default, Fault.Fails), Step(Verb.Pay, who), Step(Verb.Wait, 0, outage), Break(Default, fault, late),
+            Step(Verb.Wait, 0, pause), Break(Default, Fault.Fails), Step(disturbing, who, pause),
+            Step(Verb.Wait, 0, wait), .. Recover(who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // A frozen instance continues when the other one has taken over; at once it is asked for more, or goes on alone.
+    private static Gen<Step[]> Frozen() =>
+        from who in Instance
+        from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails, Fault.Slow)
+        from pause in Short
+        from wait in Long
+        from back in Gen.Elements(Fault.None, Fault.Fails)
+        from asked in Gen.SubListOf(Step(Verb.Pay, 1 - who), Step(Verb.Pay, who))
+        from askedThen in Gen.SubListOf(Step(Verb.Pay, who))
+        select (Step[])
+        [
+            Break(Default, fault, 1), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause), Step(Verb.Freeze, who),
+            Step(Verb.Wait, 0, wait), .. asked, Break(Default, back), Step(Verb.Continue, who), .. askedThen,
+            Step(Verb.Wait, 0, pause),
+        ];
+
+    // Something happens at exactly the wrong moment.
+    private static Gen<Step[]> Disturbed() =>
+        from who in Instance
+        from moment in Moments
+        from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Breaks, Fault.Slow)
+        from late in Late
+        from pause in Short
+        from back in Gen.Elements(Fault.None, Fault.Fails)
+        from wait in Long
+        select (Step[])
+        [
+            Break(Default, fault, late), new Step(Verb.Arm, who, 2, default, moment.Point, moment.Verb),
+            Step(Verb.Pay, who),
+            Step(Verb.Pay, 1 - who), Step(Verb.Wait, 0, pause), Break(Default, back), Step(Verb.Wait, 0, wait),
+            .. Recover(who), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // A payment is stored without an answer where nobody can look it up until its horizon is over.
+    private static Gen<Step[]> Silenced() =>
+        from at in At
+        from who in Instance
+        from fault in Doubtful
+        from late in Late
+        from seconds in Gen.Elements(8.0, 19, 24)
+        from wait in Gen.Elements(4.2, 17, 19)
+        from after in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails)
+        select (Step[])
+        [
+            Step(Verb.Silence, at, seconds), Break(at, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, 0.1),
+            Break(at, after), Step(Verb.Wait, 0, wait),
+        ];
+
+    private static Gen<Step[]> Clocks() =>
+        from who in Instance
+        from verb in Gen.Elements(Verb.Skew, Verb.Jump)
+        from seconds in Gen.Elements(-8.0, -2, 2, 5, 12)
+        from wait in Any
+        select (Step[])[Step(verb, who, seconds), Step(Verb.Pay, who), Step(Verb.Wait, 0, wait)];
+}

@@ -1,0 +1,345 @@
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>
+/// Instances, processors and a database on one clock. One thread does everything: it fires timers, runs continuations
+/// and executes statements one by one, each chosen by the seed among those that are ready.
+/// </summary>
+internal sealed partial class SimulatedCluster : IDisposable
+{
+    private const int InstancesMax = 2;
+    private const int StepsMax = 300_000;
+
+    private static readonly TimeSpan HealedWithin = TimeSpan.FromSeconds(90);
+
+    private readonly SimulatedDatabase _database;
+    private readonly Random _random;
+    private readonly List<string> _trace = [];
+    private readonly DirectoryInfo _sockets = Directory.CreateTempSubdirectory("sim");
+    private readonly SimulatedInstance[] _instances = new SimulatedInstance[InstancesMax];
+    private readonly List<SimulatedInstance> _ended = [];
+    private readonly Step?[] _armed = new Step?[InstancesMax];
+    private readonly Dictionary<Guid, Known> _payments = [];
+    private readonly List<DatabaseLink> _delivered = [];
+    private TimeSpan _jumpedAt = -LeaseEnded;
+    private DatabaseLink? _held;
+    private TimeSpan _holdFor;
+    private string? _violation;
+    private int _links;
+
+    public SimulatedCluster(SimulatedDatabase database, int seed)
+    {
+        (_database, Seed, _random) = (database, seed, new Random(seed));
+        Time = new SimulatedTime(_random);
+        Network = new Actor(Time);
+        Processors = [new FaultyProcessor(this, Processor.Default), new FaultyProcessor(this, Processor.Fallback)];
+        database.Begin(Time);
+        for (var who = 0; who < InstancesMax; who++)
+            _instances[who] = new SimulatedInstance(this, who, database);
+        Advance(TimeSpan.FromSeconds(0.1));
+    }
+
+    public int Seed { get; }
+
+    public SimulatedTime Time { get; }
+
+    /// <summary>What is nobody's: processors, and connections to them.</summary>
+    public Actor Network { get; }
+
+    public FaultyProcessor[] Processors { get; }
+
+    public string Socket => Path.Combine(_sockets.FullName, "api.sock");
+
+    /// <summary>Plays the steps, ends all faults, and compares the ledgers.</summary>
+    /// <exception cref="ViolationException">An invariant is broken.</exception>
+    public void Play(IEnumerable<Step> steps)
+    {
+        foreach (var step in steps)
+        {
+            Do(step);
+            Run();
+            Check();
+        }
+
+        Heal();
+    }
+
+    public void Trace(string line)
+    {
+        lock (_trace)
+            _trace.Add($"{Time.Now.TotalSeconds,8:0.000} {line}");
+    }
+
+    public DatabaseLink Link(Socket client) => new(client, _database, ++_links);
+
+    /// <summary>Whether something that is mostly quick is slow this time.</summary>
+    public bool IsSlow() => _random.Next(8) == 0;
+
+    /// <summary>A call to a processor breaks, by any of the exceptions that .NET lets out.</summary>
+    public Exception BrokenConnection() => _random.Next(3) switch
+    {
+        0 => new SocketException((int)SocketError.ConnectionReset),
+        1 => new IOException("broken"),
+        _ => new HttpRequestException("broken"),
+    };
+
+    /// <summary>Does what is armed for this point.</summary>
+    public void Reach(SimulatedInstance instance, Point point)
+    {
+        if (_armed[instance.Who] is not { } armed || armed.Point != point || _instances[instance.Who] != instance)
+            return;
+
+        _armed[instance.Who] = null;
+        Do(new Step(armed.Armed, armed.Who, armed.Seconds));
+    }
+
+    public void Dispose()
+    {
+        foreach (var instance in _instances.Concat(_ended))
+            instance.Dispose();
+        _sockets.Delete(recursive: true);
+    }
+
+    private void Do(Step step)
+    {
+        Trace($"   {step}");
+        var instance = _instances[Math.Min(step.Who, InstancesMax - 1)];
+        switch (step.Verb)
+        {
+            case Verb.Pay:
+                var id = NewId();
+                _payments.Add(id, new Known(_payments.Count + 1, _random.Next(1, 100_000)));
+                Ask(instance, id, _payments[id].Cents);
+                break;
+            case Verb.Repeat or Verb.Conflict:
+                var (again, known) = _payments.ElementAt(_random.Next(_payments.Count));
+                if (known.PurgedAt is null)
+                    Ask(instance, again, known.Cents + (step.Verb == Verb.Conflict ? 1 : 0));
+                break;
+            case Verb.Wait:
+                Advance(TimeSpan.FromSeconds(step.Seconds));
+                break;
+            case Verb.Break:
+                Processors[step.Who - 1].Set(step.Fault, TimeSpan.FromSeconds(step.Seconds));
+                break;
+            case Verb.Silence:
+                var silent = Processors[step.Who - 1];
+                silent.IsSilent = true;
+                Network.After(TimeSpan.FromSeconds(step.Seconds), () => silent.IsSilent = false);
+                break;
+            case Verb.Arm:
+                _armed[step.Who] = step;
+                break;
+            case Verb.Freeze:
+                instance.Actor.IsFrozen = true;
+                break;
+            case Verb.Continue:
+                instance.Actor.IsFrozen = false;
+                instance.DisturbedAt = Time.Now;
+                break;
+            case Verb.Kill:
+                instance.Kill();
+                break;
+            case Verb.Start when instance.Actor.IsDead:
+                _ended.Add(instance);
+                _instances[step.Who] = new SimulatedInstance(this, step.Who, _database);
+                break;
+            case Verb.Stop when !instance.IsStopping && !instance.Actor.IsDead:
+                instance.Stop();
+                break;
+            case Verb.Purge:
+                instance.Actor.Continuations.Post(_ => _ = PurgeAsync(instance), null);
+                break;
+            case Verb.Cut:
+                instance.Cut();
+                instance.DisturbedAt = Time.Now;
+                break;
+            case Verb.Stall:
+                instance.IsStalled = true;
+                Network.After(TimeSpan.FromSeconds(step.Seconds), () => Resume(instance));
+                break;
+            case Verb.Hold:
+                _holdFor = TimeSpan.FromSeconds(step.Seconds);
+                break;
+            case Verb.Skew:
+                instance.Actor.Skew = TimeSpan.FromSeconds(step.Seconds);
+                break;
+            case Verb.Jump:
+                _database.Skew += TimeSpan.FromSeconds(step.Seconds);
+                _jumpedAt = Time.Now;
+                break;
+        }
+    }
+
+    private void Resume(SimulatedInstance instance)
+    {
+        instance.IsStalled = false;
+        instance.DisturbedAt = Time.Now;
+    }
+
+    private void Advance(TimeSpan by)
+    {
+        Run();
+        var until = Time.Now + by;
+        while (Time.Next(until) is { } timer)
+        {
+            timer.Owner.Continuations.Run(timer.Fire);
+            Run();
+        }
+    }
+
+    /// <summary>Runs all that can go on without a timer.</summary>
+    private void Run()
+    {
+        for (var steps = 0; ; steps++)
+        {
+            Stillness.Await(_delivered);
+            if (_violation is not null || steps > StepsMax)
+                throw new ViolationException(_violation ?? "it does not come to rest", _trace);
+
+            var ready = Living().Where(one => !one.Actor.IsFrozen && !one.Actor.Continuations.IsEmpty).ToList();
+            if (!Network.Continuations.IsEmpty)
+                Network.Continuations.RunNext();
+            else if (ready.Count > 0)
+                ready[_random.Next(ready.Count)].Actor.Continuations.RunNext();
+            else if (!Living().Aggregate(false, (any, one) => any | one.ReadLinks()) && !ExecuteNext())
+                return;
+        }
+    }
+
+    private IEnumerable<SimulatedInstance> Living() => _instances.Where(one => !one.Actor.IsDead);
+
+    private bool ExecuteNext()
+    {
+        var waiting = Living().Where(one => !one.IsStalled)
+            .SelectMany(one => one.Links.Select(link => (Of: one, Link: link)))
+            .Where(one => one.Link is { IsWaiting: true, IsSlow: false })
+            .OrderBy(one => one.Of.Who).ThenBy(one => one.Link.Sql).ThenBy(one => one.Link.Number).ToList();
+        if (waiting.Count == 0)
+            return false;
+
+        var (instance, link) = waiting[_random.Next(waiting.Count)];
+        var (before, after) = PointsOf(link.Sql);
+        if (before is { } reached)
+            Reach(instance, reached);
+        if (!link.IsClosed && !link.WasSlow && IsSlow())
+        {
+            link.WasSlow = link.IsSlow = true;
+            Network.After(TimeSpan.FromMilliseconds(_random.Next(1, 200)), () => link.IsSlow = false);
+            return true;
+        }
+
+        // It was killed or cut off; what it had sent may be executed all the same.
+        if (link.IsClosed)
+            return true;
+
+        if (_holdFor > TimeSpan.Zero && before == Point.Inserts && _held is null)
+        {
+            var held = _held = link;
+            link.Execute(commits: false);
+            if (_random.Next(2) == 0)
+                link.Dispose();
+            Network.After(_holdFor, () => Commit(held));
+            _holdFor = TimeSpan.Zero;
+            return true;
+        }
+
+        var purged = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal) ? StoredIds() : null;
+        link.Execute();
+        if (purged is not null && StoredIds().Count == 0)
+            purged.ForEach(id => _payments[id].PurgedAt = Time.Now);
+        if (after is { } done)
+            Reach(instance, done);
+        Deliver(link);
+        return true;
+    }
+
+    private void Commit(DatabaseLink held)
+    {
+        held.CommitNow();
+        Deliver(held);
+        _held = null;
+    }
+
+    private void Deliver(DatabaseLink link)
+    {
+        link.Deliver();
+        if (!link.IsClosed)
+            _delivered.Add(link);
+    }
+
+    private static (Point? Before, Point? After) PointsOf(string sql) =>
+        sql.StartsWith("INSERT INTO payments", StringComparison.Ordinal) ? (Point.Inserts, Point.Inserted)
+        : sql.StartsWith("WITH renewed", StringComparison.Ordinal) ? (Point.Renews, Point.Renewed)
+        : sql.StartsWith("WITH locked_first", StringComparison.Ordinal) ? (Point.Records, Point.Recorded)
+        : sql.StartsWith("WITH claim", StringComparison.Ordinal) ? (Point.Adopts, Point.Adopted)
+        : (null, null);
+
+    // A request to a frozen instance lies in its socket.
+    private void Ask(SimulatedInstance instance, Guid id, long cents)
+    {
+        if (!instance.IsStopping && !instance.Actor.IsDead)
+            instance.Actor.Continuations.Post(_ => _ = AskAsync(instance, id, cents), null);
+    }
+
+    // As AuditEndpoints does.
+    private static async Task PurgeAsync(SimulatedInstance instance)
+    {
+        var lease = instance.Part<Lease>();
+        if (!lease.IsHeld)
+            return;
+
+        try
+        {
+            await instance.Part<LedgerStateStore>().PurgeAsync();
+            lease.CheckSoon.Set();
+        }
+        catch (Exception failed) when (failed is NpgsqlException or TimeoutException)
+        {
+            instance.Trace($"not purged: {failed.Message}");
+        }
+    }
+
+    private void Heal()
+    {
+        Trace("   heals");
+        Array.Clear(_armed);
+        foreach (var processor in Processors)
+        {
+            processor.IsSilent = false;
+            processor.Set(Fault.None, TimeSpan.Zero);
+        }
+
+        foreach (var instance in Living().ToList())
+        {
+            Do(new Step(Verb.Continue, instance.Who));
+            Resume(instance);
+        }
+
+        if (!Living().Any(one => !one.IsStopping))
+            Do(new Step(Verb.Start, 0));
+        var until = Time.Now + HealedWithin;
+        while (Unsettled().Count > 0 || Processors.Any(one => one.InFlight > 0) || _held is not null)
+        {
+            if (Time.Now > until)
+                throw new ViolationException(
+                    $"not settled, or charged again and again, {HealedWithin} after the last fault: "
+                    + string.Join(", ", Unsettled().Select(Name)),
+                    _trace);
+
+            // Whatever stopped has ended by then.
+            if (Living().All(one => one.IsStopping))
+                Do(new Step(Verb.Start, 0));
+            Advance(TimeSpan.FromSeconds(1));
+        }
+
+        Advance(TimeSpan.FromSeconds(1));
+        CheckHealed();
+    }
+
+    private Guid NewId()
+    {
+        var bytes = new byte[16];
+        _random.NextBytes(bytes);
+        return new Guid(bytes);
+    }
+}

@@ -1,0 +1,155 @@
+using System.Reflection;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using PaymentGateway.Hosting;
+
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>
+/// A process of the gateway without its listener: the stages of <see cref="StageSetup"/>, on an actor's clock and
+/// continuations, with links to the database and connections to the processors that the schedule breaks.
+/// </summary>
+internal sealed class SimulatedInstance : IDisposable
+{
+    private readonly SimulatedCluster _cluster;
+    private readonly DirectoryInfo _directory;
+    private readonly Socket _listener = new(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+    private readonly InstanceLock _lock;
+    private readonly ServiceProvider _parts;
+    private readonly IHostedService[] _hosted;
+
+    public SimulatedInstance(SimulatedCluster cluster, int who, SimulatedDatabase database)
+    {
+        (_cluster, Who, Actor) = (cluster, who, new Actor(cluster.Time));
+        _directory = Directory.CreateTempSubdirectory("sim");
+        _listener.Bind(new UnixDomainSocketEndPoint(Path.Combine(_directory.FullName, ".s.PGSQL.5432")));
+        _listener.Listen();
+        var options = TestSettings.Read(
+            ("ConnectionStrings:Ledger", database.Through(_directory.FullName)),
+            ("Gateway:Storage:Profile", "Unlogged"), ("Gateway:Intake:Linger", "0s"),
+            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"));
+        // The first one proves by its socket that an earlier process has ended; the others wait for its lease.
+        _lock = InstanceLock.Take(who == 0 ? $"http://unix:{cluster.Socket}" : null, $"instance {who}");
+        var parts = new ServiceCollection();
+        parts.AddSingleton(typeof(ILogger<>), typeof(TracedLog<>));
+        parts.AddStages(options, _lock, Actor);
+        parts.AddSingleton<IHttpMessageHandlerFactory>(new Handlers(this));
+        parts.AddSingleton(this);
+        _parts = parts.BuildServiceProvider();
+        _hosted = [.. _parts.GetServices<IHostedService>()];
+        SeedJitter();
+        Actor.Continuations.Post(_ => Start(), null);
+    }
+
+    public int Who { get; }
+
+    public Actor Actor { get; }
+
+    public List<DatabaseLink> Links { get; } = [];
+
+    /// <summary>Takes no request any more.</summary>
+    public bool IsStopping { get; private set; }
+
+    /// <summary>Its statements are not executed now.</summary>
+    public bool IsStalled { get; set; }
+
+    /// <summary>When it last continued, or the database was out of its reach.</summary>
+    public TimeSpan DisturbedAt { get; set; }
+
+    public T Part<T>() where T : notnull => _parts.GetRequiredService<T>();
+
+    public void Trace(string line) => _cluster.Trace($"{Who}: {line}");
+
+    /// <summary>Takes what it has sent to the database.</summary>
+    /// <returns>True when there was something.</returns>
+    public bool ReadLinks()
+    {
+        var any = false;
+        while (!Actor.IsDead && _listener.Poll(0, SelectMode.SelectRead))
+        {
+            Links.Add(_cluster.Link(_listener.Accept()));
+            any = true;
+        }
+
+        foreach (var link in Links)
+            any |= link.Read();
+        Links.RemoveAll(link => link is { IsClosed: true, IsUncommitted: false });
+        return any;
+    }
+
+    /// <summary>Breaks every connection to the database.</summary>
+    public void Cut() => Links.ForEach(link => link.Dispose());
+
+    /// <summary>As SIGKILL does. Its calls at the processors go on.</summary>
+    public void Kill()
+    {
+        Actor.Die();
+        Cut();
+        _lock.Dispose();
+    }
+
+    /// <summary>As SIGTERM does.</summary>
+    public void Stop()
+    {
+        IsStopping = true;
+        Actor.Continuations.Post(async _ =>
+        {
+            using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(10), Actor);
+            foreach (var part in Enumerable.Reverse(_hosted))
+                await part.StopAsync(limit.Token);
+            Trace("stopped");
+            Kill();
+        }, null);
+    }
+
+    public void Dispose()
+    {
+        Kill();
+        _listener.Dispose();
+        _directory.Delete(recursive: true);
+        // It waits for nothing of the simulation.
+        _ = Task.Run(async () => await _parts.DisposeAsync());
+    }
+
+    // As the host starts them. From .NET 10 on BackgroundService would have the loops run in the pool.
+    private void Start()
+    {
+        Part<Lease>().CheckSoon.Set();
+        foreach (var part in _hosted.OfType<BackgroundService>())
+        {
+            var stopping = new CancellationTokenSource();
+            Field<BackgroundService>("_stoppingCts").SetValue(part, stopping);
+            var execute = part.GetType().GetMethod("ExecuteAsync", BindingFlags.Instance | BindingFlags.NonPublic)!;
+            Field<BackgroundService>("_executeTask").SetValue(part, execute.Invoke(part, [stopping.Token]));
+        }
+    }
+
+    // It takes the process's number, and a replay has another one.
+    private void SeedJitter()
+    {
+        var resolver = _hosted.OfType<DoubtResolver>().Single();
+        Field<ResolvingWait>("_jitter").SetValue(
+            Field<DoubtResolver>("_wait").GetValue(resolver), new Random(_cluster.Seed + Who));
+    }
+
+    private static FieldInfo Field<T>(string name) =>
+        typeof(T).GetField(name, BindingFlags.Instance | BindingFlags.NonPublic)!;
+
+    private sealed class Handlers(SimulatedInstance instance) : IHttpMessageHandlerFactory
+    {
+        public HttpMessageHandler CreateHandler(string name) =>
+            instance._cluster.Processors.Single(one => one.Processor.ToString() == name).ConnectionsOf(instance);
+    }
+}
+
+/// <summary>Writes the log of an instance into the trace of the schedule.</summary>
+internal sealed class TracedLog<T>(SimulatedInstance instance) : ILogger<T>
+{
+    public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+
+    public bool IsEnabled(LogLevel logLevel) => true;
+
+    public void Log<TState>(
+        LogLevel logLevel, EventId eventId, TState state, Exception? exception,
+        Func<TState, Exception?, string> formatter) => instance.Trace(formatter(state, exception));
+}

@@ -1,0 +1,48 @@
+namespace PaymentGateway.Tests.Simulation;
+
+/// <summary>Waits until nothing of the gateway runs in the thread pool.</summary>
+internal static class Stillness
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(1);
+
+    // The test's own runner blocks some.
+    private static int _busyAlways = Enumerable.Range(0, 50).Min(_ => BusyAfterAMoment());
+
+    /// <param name="delivered">Links with answers that their instances have perhaps not read; emptied.</param>
+    public static void Await(List<DatabaseLink> delivered)
+    {
+        var since = Stopwatch.GetTimestamp();
+        for (var spins = 0; ; spins++)
+        {
+            delivered.RemoveAll(link => !link.IsUnread);
+            if (delivered.Count == 0)
+            {
+                var busy = Busy();
+                if (ThreadPool.PendingWorkItemCount == 0)
+                {
+                    _busyAlways = Math.Min(_busyAlways, busy);
+                    if (busy <= _busyAlways)
+                        return;
+                    if (Stopwatch.GetElapsedTime(since) > Patience)
+                        _busyAlways = busy;
+                }
+            }
+
+            if (spins > 20)
+                Thread.Yield();
+        }
+    }
+
+    private static int Busy()
+    {
+        ThreadPool.GetAvailableThreads(out var free, out _);
+        ThreadPool.GetMaxThreads(out var all, out _);
+        return all - free;
+    }
+
+    private static int BusyAfterAMoment()
+    {
+        Thread.Sleep(1);
+        return Busy();
+    }
+}
