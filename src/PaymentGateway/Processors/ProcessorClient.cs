@@ -93,6 +93,16 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
+    /// <summary>Registers the connections of each processor under its name.</summary>
+    public static void AddConnections(IServiceCollection services, SettlingOptions options)
+    {
+        foreach (var processor in Enum.GetNames<Processor>())
+            services.AddHttpClient(processor)
+                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
+                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+                .RemoveAllLoggers();
+    }
+
     public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax = int.MaxValue) => new()
     {
         MaxConnectionsPerServer = connectionsMax,

@@ -8,8 +8,8 @@ namespace PaymentGateway.Processors;
 
 /// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
-    Processor processor, GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock,
-    ILogger<ProcessorClient> log) : IDisposable
+    Processor processor, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
+    TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
@@ -24,7 +24,7 @@ internal sealed class ProcessorLane(
     public Processor Processor => processor;
 
     public ProcessorClient Client { get; } = new(
-        processor, options, ProcessorClient.Connect(options.Settling), lease, metrics, clock, log);
+        processor, options, connections, lease, metrics, clock, log);
 
     public ProcessorHealth Health => Client.Health;
 
@@ -104,12 +104,14 @@ internal sealed class ProcessorLane(
 
 /// <summary>The lanes of both processors.</summary>
 internal sealed class ProcessorLanes(
-    GatewayOptions options, Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
-    : IDisposable
+    GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
+    TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
-    public ProcessorLane Default { get; } = new(Processor.Default, options, lease, metrics, clock, log);
+    public ProcessorLane Default { get; } = new(
+        Processor.Default, options, connections.CreateHandler(nameof(Processor.Default)), lease, metrics, clock, log);
 
-    public ProcessorLane Fallback { get; } = new(Processor.Fallback, options, lease, metrics, clock, log);
+    public ProcessorLane Fallback { get; } = new(
+        Processor.Fallback, options, connections.CreateHandler(nameof(Processor.Fallback)), lease, metrics, clock, log);
 
     public ProcessorLane Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
 
