@@ -17,7 +17,7 @@ public sealed class SimulationAlone
 public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutputHelper output)
     : IClassFixture<SimulatedDatabase>
 {
-    private const int RunsOfATest = 60;
+    private const int RunsOfATest = 40;
     private const int Size = 50;
 
     [PostgresFact]
