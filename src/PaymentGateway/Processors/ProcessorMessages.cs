@@ -87,7 +87,7 @@ internal enum LookupResult
 }
 
 /// <summary>Amount and UTC requestedAt are the processor's own.</summary>
-internal readonly record struct LookupOutcome(
+internal sealed record LookupOutcome(
     LookupResult Result, long AmountCents = 0, DateTime RequestedAt = default, TimeSpan? RetryAfter = null);
 
 internal enum SummaryResult

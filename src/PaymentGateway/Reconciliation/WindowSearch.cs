@@ -96,7 +96,8 @@ internal readonly record struct Sums(long Payments, [property: JsonIgnore] decim
 }
 
 /// <summary>A window at one processor: the sums of the ledger, and those that the processor holds.</summary>
-internal readonly record struct Comparison(Sums Ledger, [property: JsonPropertyName("processor")] Sums Held)
+/// <remarks>A class, because a dictionary of structs would have code of its own in the binary.</remarks>
+internal sealed record Comparison(Sums Ledger, [property: JsonPropertyName("processor")] Sums Held)
 {
     [JsonIgnore]
     public bool Agrees => Ledger == Held;

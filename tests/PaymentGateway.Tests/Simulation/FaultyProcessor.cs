@@ -120,7 +120,8 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             if (last == "service-health")
                 return Answer(HttpStatusCode.OK, JsonSerializer.Serialize(new
                 {
-                    failing = at.Fault == Fault.Fails, minResponseTime = 0,
+                    failing = at.Fault == Fault.Fails,
+                    minResponseTime = 0,
                 }));
             if (at.IsSilent || at.Fault == Fault.Refuses)
                 throw cluster.BrokenConnection();
@@ -128,7 +129,9 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             return at.Stored.TryGetValue(Guid.Parse(last), out var stored)
                 ? Answer(HttpStatusCode.OK, JsonSerializer.Serialize(new
                 {
-                    correlationId = last, amount = stored.Cents / 100m, requestedAt = stored.RequestedAt,
+                    correlationId = last,
+                    amount = stored.Cents / 100m,
+                    requestedAt = stored.RequestedAt,
                 }))
                 : Answer(HttpStatusCode.NotFound);
         }
