@@ -33,7 +33,7 @@ internal static class WindowSearch
         while (found.Count < most && open.TryPop(out var next))
         {
             var (window, whole) = next;
-            if (whole.Agrees && (whole == default || window.Length <= part))
+            if (whole.Agrees && (whole.Held == default || window.Length <= part))
                 continue;
 
             if (window.IsSmallest)
