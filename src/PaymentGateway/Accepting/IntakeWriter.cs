@@ -46,7 +46,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
-            // Nothing was stored, because another transaction holds one of the ids. The others need not wait.
+            // The INSERT stored nothing, because another transaction holds one of the ids. Other ids need not wait.
             if (batch.Count > 1)
             {
                 acceptances.End(times);

@@ -5,7 +5,7 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// What became of single payments: GET /payments/{id}, and GET /payments, newest first, in pages. Safe from any thread.
+/// Finds payments: GET /payments/{id}, and GET /payments, newest first, in pages. Safe from any thread.
 /// </summary>
 /// <remarks>
 /// Where no index gives the wanted payments alone, pages are read and filtered until the time is over. The page is a

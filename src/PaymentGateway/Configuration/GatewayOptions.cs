@@ -43,7 +43,7 @@ internal enum LogFormat
     Json,
 }
 
-/// <summary>Who may do what; without any token an operator's calls are open.</summary>
+/// <summary>Permissions of callers; without any token an operator's calls are open.</summary>
 internal sealed record OperatorOptions(IReadOnlyList<AdminToken> Tokens, Purger Purger, LookUp LookUp)
 {
     public static OperatorOptions Read(SettingsReader settings, ListenUrls urls)
@@ -68,7 +68,7 @@ internal enum Purger
     Everyone,
 }
 
-/// <summary>Who may look a payment up by its id: the holder of a token, where one is set; or everyone.</summary>
+/// <summary>Callers that may look a payment up by its id: holders of a token, where one is set, or everyone.</summary>
 internal enum LookUp
 {
     Token,

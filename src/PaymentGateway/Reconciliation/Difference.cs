@@ -21,7 +21,7 @@ internal enum DifferenceKind
     Sums,
 }
 
-/// <summary>What a repair made of a difference.</summary>
+/// <summary>The result of a repair.</summary>
 [JsonConverter(typeof(WordConverter<RepairResult>))]
 internal enum RepairResult
 {

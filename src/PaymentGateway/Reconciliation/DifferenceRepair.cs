@@ -7,8 +7,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Corrects the ledger after the processors. Nothing is charged here: a payment that no processor holds is put back in
-/// doubt, and its adopter asks all processors once more, after the horizon.
+/// Corrects the ledger after the processors. A repair never charges: it puts a payment that no processor holds back in
+/// doubt, and the adopter asks all processors once more, after the horizon.
 /// </summary>
 internal sealed partial class DifferenceRepair(
     ReconciliationStore ledger, BothSides sides, ProcessorLanes lanes, Lease lease, int generation,

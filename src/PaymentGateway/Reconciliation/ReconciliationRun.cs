@@ -141,7 +141,7 @@ internal sealed partial class ReconciliationRun(
             if (again.Agrees)
                 return;
 
-            // Nobody has looked into the new difference.
+            // A window that differs in another way by now was not searched again.
             report.Truncated |= again != differing.Compared;
             Add(difference);
         }

@@ -43,7 +43,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             _lingeringEnds.Set();
     }
 
-    /// <summary>Nothing is added any more, and the rest need not linger.</summary>
+    /// <summary>Ends adding; outcomes that wait stop lingering.</summary>
     public void Complete()
     {
         _added.Writer.TryComplete();

@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Writes into the database which payments are in doubt, so that each instance can show them. Nothing decides by it: it
-/// may come late, and a settlement or a sweep corrects it.
+/// Writes into the database which payments are in doubt, so that each instance can show them. A write may come late,
+/// because no decision uses it; a settlement or a sweep corrects it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
     DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService

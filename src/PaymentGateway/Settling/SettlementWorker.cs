@@ -52,7 +52,7 @@ internal sealed partial class SettlementWorker(
                     return;
 
                 payment = first;
-                // Nobody waits for a charge, and charges that begin together share their wake-ups.
+                // Charges linger, because no client waits for them and charges that begin together share wake-ups.
                 await Task.Delay(options.Settling.Linger, clock, stoppingToken);
             }
 

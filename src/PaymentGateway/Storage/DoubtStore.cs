@@ -1,6 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>Payments in doubt of all instances, to be shown. Nothing decides by it: owners know their own.</summary>
+/// <summary>Payments in doubt of all instances, for display only: each owner decides by its memory.</summary>
 internal sealed class DoubtStore(SharedConnections shared)
 {
     private const string MarkSql = """

@@ -123,7 +123,7 @@ internal sealed class LeaseStore(
         FROM lowered LEFT JOIN moved ON true
         """;
 
-    // A search ends rarely, so this statement also deletes old leases. One that still owns payments stays, because a
+    // A search ends rarely, so this statement also deletes old leases. Leases that still own payments stay, because a
     // reconciliation finds payments by their owners.
     private const string MarkAdoptedSql = $"""
         WITH deleted AS (
