@@ -3,7 +3,7 @@
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "settings: PORT DEFAULT_PORT FALLBACK_PORT ADMIN_PORT DEFAULT_URL FALLBACK_URL DEFAULT_FEE FALLBACK_FEE"
+	@echo "settings: PORT PROCESSORS DEFAULT_PORT FALLBACK_PORT ADMIN_PORT DEFAULT_URL FALLBACK_URL DEFAULT_FEE FALLBACK_FEE"
 	@echo "          PROFILE=unlogged|durable FRESH=0|1 READY_SECONDS LIMITS=1 (measurements)"
 	@echo "          FRAMEWORK=net10.0 (publishes, runs and tests for .NET 10; else Directory.Build.props names it)"
 	@echo "          LEDGER MULTIPLEXING=true|false POOL TOKEN RUN_DIR NO_PUBLISH=1, and any Gateway__… variable"

@@ -23,11 +23,10 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>Monotonic timestamp of the moment at which this instance took it.</summary>
     public long TakenAt { get; set; }
 
-    /// <summary>A charge was sent, here or by a terminated owner, and its result is unknown.</summary>
-    public bool InDoubt { get; set; }
+    /// <summary>Where a charge was perhaps sent, here or by a terminated owner, and its result is unknown.</summary>
+    public ProcessorSet MayBeAt { get; set; }
 
-    /// <summary>The processor of a possible charge; null while in doubt: a terminated owner knew it.</summary>
-    public Processor? ChargedAt { get; set; }
+    public bool InDoubt => !MayBeAt.IsEmpty;
 
     /// <summary>
     /// UTC, whole microseconds; kept while in doubt, stamped anew for each charge after a clean refusal.
@@ -44,11 +43,11 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         set => _attempts = value ?? -1;
     }
 
-    /// <summary>It waited for default while fallback could be used: the difference of the fees is saved.</summary>
-    public bool WaitedForDefault { get; set; }
+    /// <summary>A dearer processor that could be used while it waited: the difference of the fees is saved.</summary>
+    public Processor? PassedOver { get; set; }
 
-    /// <summary>A doubt at default has ended there with a 404: default was sent it and did not store it.</summary>
-    public bool IsMissingAtDefault { get; set; }
+    /// <summary>Where a doubt has ended with a 404: these were sent it and did not store it.</summary>
+    public ProcessorSet MissingAt { get; set; }
 
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }

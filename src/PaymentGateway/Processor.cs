@@ -1,8 +1,46 @@
+using System.Numerics;
+
 namespace PaymentGateway;
 
-/// <summary>The ledger stores these numbers. Default has the lower fee.</summary>
-internal enum Processor : short
+/// <summary>A processor of the configuration; each instance has one object for it. Any thread.</summary>
+/// <param name="name">The name in the API, the log and the metrics: a lower case word.</param>
+/// <param name="fee">Its share of an amount, from 0 to 1.</param>
+internal sealed class Processor(string name, decimal fee)
 {
-    Default = 1,
-    Fallback = 2,
+    private int _id;
+
+    public string Name => name;
+
+    public decimal Fee => fee;
+
+    /// <summary>The ledger's number for the name, from 1 to 14, for good.</summary>
+    /// <exception cref="InvalidOperationException">It is not known before the first lease.</exception>
+    public short Id
+    {
+        get => Volatile.Read(ref _id) is > 0 and var id
+            ? (short)id
+            : throw new InvalidOperationException($"{name} has no number yet.");
+        set => Volatile.Write(ref _id, value);
+    }
+
+    /// <summary>For metrics and traces; made once, so that none is made for a payment.</summary>
+    public KeyValuePair<string, object?> Tag { get; } = new("processor", name);
+
+    public override string ToString() => name;
+}
+
+/// <summary>Processors by their ids, as the ledger stores them: bit n stands for id n, and bit 0 for none.</summary>
+internal readonly record struct ProcessorSet(short Bits)
+{
+    public bool IsEmpty => Bits == 0;
+
+    public int Count => BitOperations.PopCount((uint)Bits);
+
+    public bool IsSingle => Count == 1;
+
+    public static ProcessorSet Of(Processor processor) => new((short)(1 << processor.Id));
+
+    public bool Contains(Processor processor) => (Bits & (1 << processor.Id)) != 0;
+
+    public static ProcessorSet operator |(ProcessorSet one, ProcessorSet other) => new((short)(one.Bits | other.Bits));
 }

@@ -22,7 +22,7 @@ public sealed class FolderTests
         ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
-        ("Summarising", ["Http", "Leasing", "Recording", "Storage", "Telemetry"]),
+        ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
         ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
         ("Reconciliation", [
             "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",

@@ -51,7 +51,7 @@ public sealed class ProgramTests : IAsyncLifetime
         $"--ConnectionStrings:Ledger={_database.ConnectionString}",
         "--Gateway:Storage:Profile=Durable",
         "--Gateway:Processors:Default:BaseUrl=http://127.0.0.1:9",
-        "--Gateway:Processors:Fallback:BaseUrl=http://127.0.0.1:9",
+        "--Gateway:Processors:Fallback:BaseUrl=http://127.0.0.2:9",
         "--Gateway:Settling:DrainTimeout=1s",
     ]);
 

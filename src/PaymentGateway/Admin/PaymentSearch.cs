@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
@@ -11,7 +12,8 @@ namespace PaymentGateway.Admin;
 /// Where no index gives the wanted payments alone, pages are read and filtered until the time is over. The page is a
 /// short one then, and its cursor says how far the reading has come.
 /// </remarks>
-internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit permits, TimeProvider clock)
+internal sealed class PaymentSearch(
+    PaymentQueryStore payments, QueryLimit permits, GatewayOptions options, TimeProvider clock)
 {
     private const int ReadMax = 1_000;
 
@@ -32,7 +34,7 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit permi
 
     public async Task ListAsync(HttpContext context)
     {
-        if (await PaymentQuery.ReadAsync(context) is { } query)
+        if (await PaymentQuery.ReadAsync(context, options.Processors) is { } query)
             await permits.AnswerAsync(
                 context, () => ReadAsync(query),
                 page => JsonAnswer.WriteAsync(context, page, AdminJsonContext.Default.PaymentList));
@@ -77,14 +79,16 @@ internal sealed class PaymentSearch(PaymentQueryStore payments, QueryLimit permi
 
 /// <summary>Which payments a client asks for; From (UTC) is inclusive.</summary>
 internal sealed record PaymentQuery(
-    PaymentState? State, Processor? Processor, string? Reason, DateTime From, PaymentCursor Before, int Limit)
+    PaymentState? State, string? Processor, string? Reason, DateTime From, PaymentCursor Before, int Limit)
 {
     /// <returns>Null when a parameter is wrong or unknown, which is answered with 400.</returns>
-    public static async ValueTask<PaymentQuery?> ReadAsync(HttpContext context)
+    public static async ValueTask<PaymentQuery?> ReadAsync(HttpContext context, ProcessorsOptions processors)
     {
         var reader = new QueryReader(context);
         var state = reader.Word<PaymentState>("state");
-        var processor = reader.Word<Processor>("processor");
+        var processor = reader.Value(
+            "processor", $"one of {string.Join(", ", processors.All.Select(one => one.Processor))}",
+            text => processors.Find(text)?.Name);
         var reason = reader.Text("reason");
         var (from, to) = (reader.Time("from"), reader.Time("to"));
         var limit = reader.Limit();
@@ -107,7 +111,7 @@ internal sealed record PaymentQuery(
 
     public bool Wants(PaymentRow row) =>
         (State is not { } state || PaymentAnswer.StateOf(row) == state)
-        && (Processor is not { } processor || row.Processor == (short)processor)
+        && (Processor is null || row.Processor == Processor)
         && (Reason is null || row.ParkedReason == Reason);
 }
 

@@ -21,14 +21,14 @@ internal static class QueryEndpoints
 /// A payment as a client sees it (contract.md, GET /payments/{id}). Times are UTC; what is not known is left out.
 /// </summary>
 internal sealed record PaymentAnswer(
-    Guid CorrelationId, decimal Amount, PaymentState State, Processor? Processor, DateTime AcceptedAt,
+    Guid CorrelationId, decimal Amount, PaymentState State, string? Processor, DateTime AcceptedAt,
     DateTime? RequestedAt, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, short? Attempts)
 {
     public static PaymentAnswer Of(PaymentRow row)
     {
         var state = StateOf(row);
         return new PaymentAnswer(
-            row.CorrelationId, Money.FromCents(row.AmountCents), state, (Processor?)row.Processor, row.AcceptedAt,
+            row.CorrelationId, Money.FromCents(row.AmountCents), state, row.Processor, row.AcceptedAt,
             row.RequestedAt, state == PaymentState.InDoubt ? row.InDoubtAt : null, row.ParkedAt, row.ParkedReason,
             row.Attempts);
     }
@@ -61,7 +61,7 @@ internal sealed record PaymentList(
 
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-    Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
+    Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(PaymentAnswer))]
 [JsonSerializable(typeof(PaymentList))]
 [JsonSerializable(typeof(ActionList))]

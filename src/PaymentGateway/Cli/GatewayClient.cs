@@ -16,13 +16,15 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
 
     /// <summary>Makes a call without a body; its answer may take any time, as long as it grows line by line.</summary>
     /// <param name="path">With its query.</param>
-    /// <param name="members">A gateway's answer always has them; when there are none, its answer is empty.</param>
+    /// <param name="members">
+    /// A gateway's answer always has them; when there are none, its answer is empty. Null: it is any object.
+    /// </param>
     /// <param name="tell">Gets each line of an answer that is an object by itself.</param>
     /// <exception cref="VerbException">
     /// The gateway is unavailable, it refused the call, or another service answered.
     /// </exception>
     public async Task<JsonObject> AskAsync(
-        HttpMethod method, string path, string[] members, Action<JsonNode>? tell = null)
+        HttpMethod method, string path, string[]? members, Action<JsonNode>? tell = null)
     {
         try
         {
@@ -43,7 +45,7 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
                 throw Refused((int)answer.StatusCode, text.ToString());
 
             return (text.Length == 0 ? new JsonObject() : JsonNode.Parse(text.ToString())) is JsonObject body
-                && (members.Length == 0 ? body.Count == 0 : Array.TrueForAll(members, body.ContainsKey))
+                && (members is [] ? body.Count == 0 : members?.All(body.ContainsKey) != false)
                     ? body
                     : throw Foreign("the answer is another service's");
         }

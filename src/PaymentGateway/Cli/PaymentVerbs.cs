@@ -35,7 +35,7 @@ internal static class PaymentVerbs
     private static readonly Option<string>[] Filters =
     [
         GatewayVerb.Text("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
-        GatewayVerb.Text("--processor", "Only those settled by default or fallback.", "processor"),
+        GatewayVerb.Text("--processor", "Only those settled by this processor.", "processor"),
         Reason,
         GatewayVerb.Text(
             "--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
@@ -134,8 +134,7 @@ internal static class PaymentVerbs
         // An instance that is not ready answers 503, which ends it here.
         foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, HealthEndpoints.ReadyPath, ["ledger"]))
             status[name] = value?.DeepClone();
-        foreach (var (name, value) in await gateway.AskAsync(
-            HttpMethod.Get, AuditEndpoints.SummaryPath, ["default", "fallback"]))
+        foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, AuditEndpoints.SummaryPath, null))
             status[name] = value?.DeepClone();
         try
         {

@@ -49,9 +49,10 @@ internal static class ReconcileVerb
     private static string Summary(JsonObject report, string outcome)
     {
         var rows = (report["differences"] as JsonArray)?.Count ?? 0;
+        var processors = report["processors"] as JsonObject ?? [];
         var more = (bool?)report["truncated"] == true ? ", and perhaps more" : "";
         return $"{outcome}: {rows} differences{more}, {report["repaired"]} repaired; "
-            + $"{report["default"]?["ledger"]?["payments"] ?? 0} + {report["fallback"]?["ledger"]?["payments"] ?? 0} "
+            + $"{processors.Sum(one => (long?)one.Value?["ledger"]?["payments"] ?? 0)} "
             + $"payments of the ledger from {report["from"] ?? "-"} to {report["to"] ?? "-"}";
     }
 

@@ -15,10 +15,11 @@ internal sealed record GatewayOptions(
     {
         var settings = new SettingsReader(configuration);
         var instance = InstanceOptions.Read(settings);
+        var settling = SettlingOptions.Read(settings);
         var options = new GatewayOptions(
-            instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings),
+            instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings, settling),
             LedgerOptions.Read(settings), IntakeOptions.Read(settings), RoutingOptions.Read(settings),
-            SettlingOptions.Read(settings), LeasingOptions.Read(settings));
+            settling, LeasingOptions.Read(settings));
         ReadSecretsDirectory(settings);
         settings.RefuseUnknown();
         return options;
@@ -75,38 +76,86 @@ internal enum LookUp
     Everyone,
 }
 
-/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at both.</param>
-internal sealed record ProcessorsOptions(ProcessorOptions Default, ProcessorOptions Fallback, int ReconciliationRate)
+/// <param name="All">In order of their fees, and of their names where these are equal.</param>
+/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at all of them.</param>
+internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, int ReconciliationRate)
 {
-    /// <summary>False: not one call of an administrator leaves this instance.</summary>
-    public bool CanReconcile => Default.AdminToken is not null;
+    private const int Max = 8;
+    private const string Key = "Gateway:Processors";
 
-    public static ProcessorsOptions Read(SettingsReader settings)
+    /// <summary>Those that payments may be sent to, in the same order.</summary>
+    public IReadOnlyList<ProcessorOptions> Enabled { get; } = All.Where(one => one.IsEnabled).ToList();
+
+    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    public bool CanReconcile => All[0].AdminToken is not null;
+
+    public static ProcessorsOptions Read(SettingsReader settings, SettlingOptions settling)
     {
-        var options = new ProcessorsOptions(
-            new ProcessorOptions(
-                settings.HttpUrl("Gateway:Processors:Default:BaseUrl"),
-                settings.Fraction("Gateway:Processors:Default:Fee", 0.05m),
-                settings.HeaderValue("Gateway:Processors:Default:AdminToken")),
-            new ProcessorOptions(
-                settings.HttpUrl("Gateway:Processors:Fallback:BaseUrl"),
-                settings.Fraction("Gateway:Processors:Fallback:Fee", 0.15m),
-                settings.HeaderValue("Gateway:Processors:Fallback:AdminToken")),
-            settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
-        if (options.CanReconcile == options.Fallback.AdminToken is null)
+        var all = settings.Names(Key).Select(name => ProcessorOptions.Read(settings, $"{Key}:{name}", name, settling))
+            .OrderBy(one => one.Processor.Fee).ThenBy(one => one.Processor.Name, StringComparer.Ordinal).ToList();
+        var options = new ProcessorsOptions(all, settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
+        if (options.Enabled.Count == 0 || all.Count > Max)
             throw SettingsReader.Wrong(
-                $"Gateway:Processors:{(options.CanReconcile ? Processor.Fallback : Processor.Default)}:AdminToken",
-                "is required beside the other processor's");
+                Key, $"must name 1 to {Max} processors, one of them enabled: Gateway__Processors__<name>__BaseUrl");
+        foreach (var same in all.GroupBy(one => one.Url).Where(same => same.Count() > 1))
+            throw SettingsReader.Wrong($"{Key}:{same.Last().Processor}:BaseUrl", "is another processor's");
+        if (all.Find(one => one.AdminToken is not null == !options.CanReconcile) is { } other)
+            throw SettingsReader.Wrong(
+                $"{Key}:{(options.CanReconcile ? other : all[0]).Processor}:AdminToken",
+                "is required beside the other processors'");
 
         return options;
     }
 
-    public ProcessorOptions Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
+    /// <summary>The one with a name; null where it is not configured.</summary>
+    public Processor? Find(string? name) => All.FirstOrDefault(one => one.Processor.Name == name)?.Processor;
+
+    public ProcessorOptions Of(Processor processor) => All.First(one => one.Processor.Name == processor.Name);
 }
 
-/// <param name="Fee">Its share of an amount, from 0 to 1; only the metrics use it.</param>
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
-internal sealed record ProcessorOptions(Uri Url, decimal Fee, string? AdminToken);
+/// <param name="IsEnabled">False: it is charged no more; what may be there is still looked up.</param>
+/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
+/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+internal sealed record ProcessorOptions(
+    Processor Processor, Uri Url, string? AdminToken, bool IsEnabled, int MaxConcurrency, TimeSpan CallTimeout,
+    TimeSpan InDoubtHorizon)
+{
+    // The challenge's.
+    private static readonly Dictionary<string, decimal> Fees = new() { ["default"] = 0.05m, ["fallback"] = 0.15m };
+
+    /// <param name="own">The key with the name as it was given.</param>
+    /// <param name="settling">Has the values for what is not set here.</param>
+    public static ProcessorOptions Read(SettingsReader settings, string own, string given, SettlingOptions settling)
+    {
+        var name = given.ToLowerInvariant();
+        if (!name.All(char.IsAsciiLetter))
+            throw SettingsReader.Wrong(own, $"'{given}' is no word of the letters a to z");
+
+        var url = settings.HttpUrl($"{own}:BaseUrl");
+        var fee = settings.Fraction($"{own}:Fee", Fees.TryGetValue(name, out var known) ? known : null);
+        var options = new ProcessorOptions(
+            new Processor(name, fee), url, settings.HeaderValue($"{own}:AdminToken"),
+            settings.Choice($"{own}:Enabled", Switch.True) == Switch.True,
+            settings.Count($"{own}:MaxConcurrency", settling.MaxConcurrency, 1, 700),
+            settings.OptionalDuration($"{own}:CallTimeout", "100ms", "5m") ?? settling.CallTimeout,
+            settings.OptionalDuration($"{own}:InDoubtHorizon", "100ms", "60m") ?? settling.InDoubtHorizon);
+        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
+        if (options.InDoubtHorizon < options.CallTimeout)
+            throw SettingsReader.Wrong(
+                "Gateway:Settling:InDoubtHorizon",
+                $"must be at least Gateway__Settling__CallTimeout, also where {own.Replace(":", "__")} has its own");
+
+        return options;
+    }
+}
+
+/// <summary>Whether a processor may be charged.</summary>
+internal enum Switch
+{
+    True,
+    False,
+}
 
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
 internal sealed record LedgerOptions(
@@ -190,9 +239,8 @@ internal sealed record SettlingOptions(
     TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
     int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
 {
-    public static SettlingOptions Read(SettingsReader settings)
-    {
-        var options = new SettlingOptions(
+    public static SettlingOptions Read(SettingsReader settings) =>
+        new(
             settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),
             settings.Duration("Gateway:Settling:ConnectTimeout", "2s", "50ms", "1m"),
             settings.Duration("Gateway:Settling:Linger", "50ms", "0s", "200ms"),
@@ -201,13 +249,6 @@ internal sealed record SettlingOptions(
             settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
             settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
             settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
-        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
-        if (options.InDoubtHorizon < options.CallTimeout)
-            throw SettingsReader.Wrong(
-                "Gateway:Settling:InDoubtHorizon", "must be at least Gateway__Settling__CallTimeout");
-
-        return options;
-    }
 }
 
 /// <summary>A token for an operator's calls. No record, because its text would have the secret.</summary>

@@ -45,11 +45,12 @@ internal sealed class SettingsReader(IConfiguration configuration)
         text => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var value)
             && value >= least && value <= most ? value : null) ?? fallback;
 
-    public decimal Fraction(string key, decimal fallback) => Value<decimal>(
+    /// <param name="fallback">Null: the setting is required.</param>
+    public decimal Fraction(string key, decimal? fallback) => Value<decimal>(
         key, "not a number from 0 to 1",
         static text => decimal.TryParse(
             text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var value)
-            && value <= 1 ? value : null) ?? fallback;
+            && value <= 1 ? value : null) ?? fallback ?? throw Wrong(key, "is required");
 
     // Enum.TryParse would take numbers too, and 7 is no policy.
     public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum => Value<TEnum>(

@@ -24,7 +24,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
                 speaking.Max(one => one.OldestSeconds)),
             speaking.Sum(one => one.InDoubt),
             shared is null ? null : ParkedOf(shared.Parked),
-            Array.ConvertAll(Enum.GetValues<Processor>(), processor => ProcessorOf(processor, speaking, shared)),
+            Options.Processors.All.Select(one => ProcessorOf(one.Processor, speaking, shared)).ToArray(),
             all.ToArray());
     }
 
@@ -42,30 +42,32 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
 
     private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
     {
-        var lanes = speaking.ConvertAll(one => one.Lanes[(int)processor - 1]);
+        var read = speaking.Select(one => (
+            Lane: Array.Find(one.Lanes, lane => lane.Name == processor.Name), one.WindowSeconds)).ToList();
+        var lanes = read.Select(one => one.Lane).OfType<LaneReading>().ToList();
         // An instance without payments does not notice that a processor is back.
         var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
         var telling = calling.Count > 0 ? calling : lanes;
-        var report = shared?.Reports.Find(row => row.Processor == (short)processor && row.AgeSeconds < 1e8);
+        var report = shared?.Reports.Find(row => row.Processor == processor.Name && row.AgeSeconds < 1e8);
         return new ProcessorView(
-            processor == Processor.Default ? "default" : "fallback",
+            processor.Name,
             // The worst state, because the other instances will find it too.
             LaneReading.Circuits.LastOrDefault(state => telling.Exists(lane => lane.Circuit == state), "closed"),
             LaneReading.Availabilities.LastOrDefault(
                 state => telling.Exists(lane => lane.Availability == state), "usable"),
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
-            speaking.Sum(one => one.Lanes[(int)processor - 1].Calls.Sum() / one.WindowSeconds),
+            read.Sum(one => (one.Lane?.Calls.Sum() ?? 0) / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
             report, report?.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds,
             shared is null ? null : SettledOf(processor, shared.Totals));
     }
 
-    private SettledView SettledOf(Processor processor, List<TotalsRow> totals)
+    private static SettledView SettledOf(Processor processor, List<TotalsRow> totals)
     {
-        var row = totals.Find(one => one.Processor == (short)processor);
+        var row = totals.Find(one => one.Processor == processor.Name);
         var amount = Money.FromCents(row?.AmountCents ?? 0);
-        var rate = Options.Processors.Of(processor).Fee;
-        return new SettledView(row?.Requests ?? 0, Text(amount), Text(amount * rate), rate);
+        return new SettledView(
+            row?.Requests ?? 0, Text(amount), Text(amount * processor.Fee), processor.Fee);
     }
 
     private static string Text(decimal amount) => amount.ToString("0.00", CultureInfo.InvariantCulture);

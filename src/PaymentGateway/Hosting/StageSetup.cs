@@ -52,7 +52,7 @@ internal static class StageSetup
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        ProcessorClient.AddConnections(services, options.Settling);
+        ProcessorClient.AddConnections(services, options);
         services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
         services.AddSingleton<OwnedPayments>();

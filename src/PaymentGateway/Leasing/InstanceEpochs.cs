@@ -9,26 +9,34 @@ internal sealed class InstanceEpochs(
     LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
     UnsettledPayments unsettled, InstanceReader reader, GatewayOptions options)
 {
-    /// <summary>Begins an epoch.</summary>
+    /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
     /// <exception cref="ConfigurationException">
     /// An instance with a valid lease names other processors: an adopter charges a payment in doubt again, and only the
-    /// same processor stores it once.
+    /// same processor stores it once. Or the ledger has no number left for a name.
     /// </exception>
     public async Task<int> OpenAsync()
     {
-        var (defaultUrl, fallbackUrl) = (Text(options.Processors.Default.Url), Text(options.Processors.Fallback.Url));
+        await RegisterAsync();
+        var urls = options.Processors.All.Select(one => $"{one.Processor}={Text(one.Url)}")
+            .Order(StringComparer.Ordinal).ToList();
+        var processors = string.Join(' ', urls);
+        var used = ProcessorSet.Of(options.Processors.Enabled[0].Processor);
         var epoch = await leases.OpenAsync(
-            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, defaultUrl, fallbackUrl));
+            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, used.Bits));
+        lease.Stored(epoch, used);
         // After the row is committed: of two instances that begin at once, at least one finds the other.
-        var other = await leases.FindOtherProcessorsAsync(new OtherProcessorsArgs(
-            epoch, instance.ProvenTerminated, defaultUrl, fallbackUrl));
+        var other = await leases.FindOtherProcessorsAsync(
+            new OtherProcessorsArgs(epoch, instance.ProvenTerminated, processors));
         if (other is null)
             return epoch;
 
         await leases.CloseAsync(epoch);
-        throw other.DefaultUrl == defaultUrl
-            ? Wrong("Gateway:Processors:Fallback:BaseUrl", fallbackUrl, other.FallbackUrl, other.Instance)
-            : Wrong("Gateway:Processors:Default:BaseUrl", defaultUrl, other.DefaultUrl, other.Instance);
+        var others = other.Processors.Split(' ');
+        var parts = urls.Except(others).Concat(others.Except(urls)).First().Split('=', 2);
+        throw SettingsReader.Wrong(
+            $"Gateway:Processors:{parts[0]}:BaseUrl",
+            $"{parts[1]} is not named by both: this instance has {processors}, and {other.Instance} runs on this "
+                + $"ledger with {other.Processors} (stop all instances before a change)");
     }
 
     /// <param name="askedAt">A monotonic timestamp from before this call.</param>
@@ -40,16 +48,15 @@ internal sealed class InstanceEpochs(
         // because an adoption without an answer loses it before it ends at the mark.
         var number = lease.NextNumber();
         var lowWaterMark = mark.Read();
-        var usesFallback = lease.FallbackRequested;
+        var used = lease.Wanted;
         var epoch = lease.Epoch;
         var row = await leases.RenewAsync(new RenewalArgs(
             epoch, options.Leasing.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
-            instance.ProvenTerminated, closeExpired, usesFallback, reader.Read().ToJson()));
+            instance.ProvenTerminated, closeExpired, used.Bits, reader.Read().ToJson()));
         if (row.Renewed)
         {
             lease.Renewed(askedAt);
-            if (usesFallback)
-                lease.FallbackMarked(epoch);
+            lease.Stored(epoch, used);
         }
 
         return new Renewal(epoch, row, uncertainUntil);
@@ -78,12 +85,17 @@ internal sealed class InstanceEpochs(
         return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 
+    private async Task RegisterAsync()
+    {
+        var processors = options.Processors.All.Select(one => one.Processor).ToList();
+        var rows = await leases.RegisterAsync(processors.Select(processor => processor.Name).ToArray());
+        foreach (var processor in processors)
+            processor.Id = rows.Find(row => row.Name == processor.Name)?.Id ?? throw new ConfigurationException(
+                "Gateway__Processors", $"has {processor}, and the ledger has numbers for {rows.Count} names only");
+    }
+
     // Without user name and password, because the ledger's readers may not know them.
     private static string Text(Uri url) => url.GetComponents(UriComponents.HttpRequestUrl, UriFormat.UriEscaped);
-
-    private static ConfigurationException Wrong(string key, string url, string otherUrl, string other) =>
-        SettingsReader.Wrong(
-            key, $"is {url}, and {other} runs on this ledger with {otherUrl} (stop all instances before a change)");
 }
 
 /// <summary>The answer to a renewal of Epoch. Acceptances up to RefusedUntil (UTC) are refused; null is none.</summary>

@@ -14,8 +14,8 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
     private long _heldUntil;
     private int _epoch = PaymentStates.Nobody;
-    private int _fallbackRequested;
-    private int _fallbackMarked;
+    private volatile UsedProcessors _wanted = UsedProcessors.None;
+    private volatile UsedProcessors _stored = UsedProcessors.None;
     private long _lastNumber;
     private TaskCompletionSource _nextCheck = NewCheck();
 
@@ -28,24 +28,31 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
-    /// <summary>The next renewal has to store that this epoch uses fallback.</summary>
-    public bool FallbackRequested => Volatile.Read(ref _fallbackRequested) == Epoch;
+    /// <summary>The processors that the next renewal has to store as used by this epoch.</summary>
+    public ProcessorSet Wanted => _wanted.Of(Epoch);
 
     /// <summary>
-    /// Whether the database knows that the payment's epoch uses fallback, otherwise an adopter would trust that it does
-    /// not. If not, the keeper is asked to store it.
+    /// Whether the database knows that the payment's epoch uses a processor, otherwise an adopter would trust that it
+    /// does not. If not, the keeper is asked to store it. One thread at a time.
     /// </summary>
-    public bool MayUseFallback(Payment payment)
+    public bool MayUse(Processor processor, Payment payment)
     {
-        if (Volatile.Read(ref _fallbackMarked) == payment.Epoch)
+        if (_stored.Of(payment.Epoch).Contains(processor))
             return true;
 
-        if (Interlocked.Exchange(ref _fallbackRequested, payment.Epoch) != payment.Epoch)
+        var wanted = _wanted.Of(payment.Epoch);
+        if (!wanted.Contains(processor))
+        {
+            _wanted = new UsedProcessors(payment.Epoch, wanted | ProcessorSet.Of(processor));
             CheckSoon.Set();
+        }
+
         return false;
     }
 
-    public void FallbackMarked(int current) => Volatile.Write(ref _fallbackMarked, current);
+    /// <summary>The database has stored that an epoch uses these processors, beside those from before.</summary>
+    public void Stored(int current, ProcessorSet used) =>
+        _stored = new UsedProcessors(current, _stored.Of(current) | used);
 
     /// <summary>A number for a renewal or an adoption: the database ignores one after a newer one.</summary>
     public long NextNumber() => Interlocked.Increment(ref _lastNumber);
@@ -82,4 +89,12 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     public void Lose(int ended) => Interlocked.CompareExchange(ref _epoch, PaymentStates.Nobody, ended);
 
     private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <summary>The processors that one epoch uses.</summary>
+    private sealed record UsedProcessors(int Epoch, ProcessorSet Used)
+    {
+        public static readonly UsedProcessors None = new(PaymentStates.Nobody, default);
+
+        public ProcessorSet Of(int epoch) => epoch == Epoch ? Used : default;
+    }
 }

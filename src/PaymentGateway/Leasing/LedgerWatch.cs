@@ -48,7 +48,7 @@ internal sealed partial class LedgerWatch(
                 Array.ConvertAll(page, payment => payment.Id),
                 Array.ConvertAll(page, payment => payment.AmountCents),
                 Array.ConvertAll(page, payment => payment.AcceptedAt),
-                Array.ConvertAll(page, payment => payment.InDoubt ? PaymentStates.InDoubt : PaymentStates.Unsent),
+                Array.ConvertAll(page, payment => PaymentStates.Handover(payment.MayBeAt)),
                 epoch));
             MarkPurged(page, stored.FindAll(row => row.OwnerEpoch == epoch));
             count += page.Count(payment => !payment.Purged);

@@ -6,8 +6,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Adopts the payments of dead or stopped instances. Payments that may have been sent are in doubt: if default alone
-/// can have them, they are charged there again, which is safe; otherwise they are looked up first.
+/// Adopts the payments of dead or stopped instances. Payments that may have been sent are in doubt: if one processor
+/// alone can have them, they are charged there again, which is safe; otherwise they are looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
@@ -60,7 +60,7 @@ internal sealed partial class OrphanAdoption(
     private async Task<AdoptedPage?> AdoptAsync(OrphanedEpoch orphaned, long closedSince, DateTime from)
     {
         var epoch = orphaned.Epoch;
-        var limit = Math.Min(PageMax, adopted.RemainingCapacity(orphaned.UsedFallback));
+        var limit = Math.Min(PageMax, adopted.RemainingCapacity(new ProcessorSet(orphaned.MayHaveUsed)));
         if (limit <= 0 || !lease.IsHeld)
             return null;
 
@@ -136,18 +136,19 @@ internal sealed partial class OrphanAdoption(
 }
 
 /// <summary>
-/// Brings adopted payments into memory: into the queue if they are unsent or default alone may have them, otherwise to
-/// the doubts.
+/// Brings adopted payments into memory: into the queue if they are unsent or one processor alone may have them,
+/// otherwise to the doubts.
 /// </summary>
 internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
 {
     private const int DoubtsMax = 4_000;
 
-    // Doubts that wait for fallback's answer leave capacity for those that default alone can settle.
-    private const int DoubtsAtDefaultMax = 2 * DoubtsMax;
+    // Doubts that wait for the answers of several leave capacity for those that one processor can settle.
+    private const int DoubtsAtOneMax = 2 * DoubtsMax;
 
-    public int RemainingCapacity(bool usedFallback) =>
-        Math.Min((usedFallback ? DoubtsMax : DoubtsAtDefaultMax) - doubts.Count, queue.RemainingCapacity);
+    /// <param name="used">The processors that their epoch may have used.</param>
+    public int RemainingCapacity(ProcessorSet used) => Math.Min(
+        (used.IsEmpty || used.IsSingle ? DoubtsAtOneMax : DoubtsMax) - doubts.Count, queue.RemainingCapacity);
 
     /// <param name="payment">In the table it is this epoch's.</param>
     /// <param name="handover">How it was handed over, as in <see cref="PaymentStates"/>.</param>
@@ -161,11 +162,10 @@ internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue 
             return;
         }
 
-        payment.InDoubt = true;
+        payment.MayBeAt = PaymentStates.MayBeAt(handover);
         payment.DoubtSince = doubtSince;
-        if (handover == PaymentStates.InDoubtAtDefault)
+        if (payment.MayBeAt.IsSingle)
         {
-            payment.ChargedAt = Processor.Default;
             doubts.Begin(payment);
             queue.Return(payment);
             return;

@@ -20,14 +20,16 @@ internal sealed partial class HealthMonitor(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
+        var byName = lanes.Enabled.ToDictionary(lane => lane.Processor.Name);
         while (true)
         {
             try
             {
-                foreach (var claim in await record.ClaimAsync(options.HealthInterval))
-                    _ = PollAsync(lanes.Of((Processor)claim));
+                foreach (var claim in await record.ClaimAsync([.. byName.Keys], options.HealthInterval))
+                    _ = PollAsync(byName[claim]);
                 foreach (var row in await record.ReadAsync())
-                    lanes.Of((Processor)row.Processor).Health.Observe(ToReport(row));
+                    if (byName.TryGetValue(row.Processor, out var lane))
+                        lane.Health.Observe(ToReport(row));
                 _recordOutage.Succeed();
             }
             catch (Exception failed) when (failed is not OperationCanceledException)
@@ -54,7 +56,7 @@ internal sealed partial class HealthMonitor(
             // The record is read a second later: until then a probe could go to a processor that reports itself slow.
             lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
-                (int)lane.Processor, report.Failing, (int)report.MinResponse.TotalMilliseconds));
+                lane.Processor.Name, report.Failing, (int)report.MinResponse.TotalMilliseconds));
             _sharingOutage.Succeed();
         }
         catch (Exception failed)

@@ -45,11 +45,12 @@ internal sealed partial class ProcessorClient : IDisposable
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
         (Processor, Health) = (processor, new ProcessorHealth(clock, options.Routing));
-        (_baseUrl, _, _adminToken) = options.Processors.Of(processor);
+        var own = options.Processors.Of(processor);
+        (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
         _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
-            .AddTimeout(options.Settling.CallTimeout)
+            .AddTimeout(own.CallTimeout)
             .Build();
         var breaker = Breaker(Health, options.Routing);
         breaker.OnOpened = opened =>
@@ -69,7 +70,7 @@ internal sealed partial class ProcessorClient : IDisposable
         };
         _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
             .AddCircuitBreaker(breaker)
-            .AddTimeout(options.Settling.CallTimeout)
+            .AddTimeout(own.CallTimeout)
             .Build();
     }
 
@@ -94,11 +95,11 @@ internal sealed partial class ProcessorClient : IDisposable
         };
 
     /// <summary>Registers the connections of each processor under its name.</summary>
-    public static void AddConnections(IServiceCollection services, SettlingOptions options)
+    public static void AddConnections(IServiceCollection services, GatewayOptions options)
     {
-        foreach (var processor in Enum.GetNames<Processor>())
-            services.AddHttpClient(processor)
-                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
+        foreach (var one in options.Processors.All)
+            services.AddHttpClient(one.Processor.Name)
+                .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling))
                 .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
                 .RemoveAllLoggers();
     }
@@ -166,7 +167,7 @@ internal sealed partial class ProcessorClient : IDisposable
             : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
                 : new LookupOutcome(LookupResult.Unknown, RetryAfter: answer?.RetryAfter);
-        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.LookUp, Calls.Of(outcome.Result));
+        _metrics.Calls.Add(1, Processor.Tag, Calls.LookUp, Calls.Of(outcome.Result));
         return outcome;
     }
 
@@ -175,7 +176,7 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         var answer = await GetAsync(_health);
         var told = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.HealthAnswer) : null;
-        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.Health, told is null ? Calls.Unknown : Calls.Reported);
+        _metrics.Calls.Add(1, Processor.Tag, Calls.Health, told is null ? Calls.Unknown : Calls.Reported);
         return told is null
             ? null
             : new HealthReport(told.Failing, TimeSpan.FromMilliseconds(told.MinResponseTime), TimeSpan.Zero);
@@ -191,7 +192,7 @@ internal sealed partial class ProcessorClient : IDisposable
             $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
         var answer = await GetAsync(new Uri(_baseUrl, "admin/payments-summary" + query), _adminToken);
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
-        _metrics.Calls.Add(1, Tags.Of(Processor), Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
+        _metrics.Calls.Add(1, Processor.Tag, Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
         return summary is not null
             ? new SummaryOutcome(SummaryResult.Reported, summary.TotalRequests, summary.TotalAmount * 100m)
             : new SummaryOutcome(answer?.Status is 401 or 403 ? SummaryResult.Refused : SummaryResult.Unknown);

@@ -14,12 +14,10 @@ internal sealed class ProcessorLane(
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit _charges = new(clock, options.Settling.MaxConcurrency);
+    private readonly ConcurrencyLimit _charges = new(clock, options.Processors.Of(processor).MaxConcurrency);
 
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
-
-    private readonly KeyValuePair<string, object?> _tag = Tags.Of(processor);
 
     public Processor Processor => processor;
 
@@ -27,6 +25,12 @@ internal sealed class ProcessorLane(
         processor, options, connections, lease, metrics, clock, log);
 
     public ProcessorHealth Health => Client.Health;
+
+    /// <summary>False: it may not be charged any more.</summary>
+    public bool IsEnabled { get; } = options.Processors.Of(processor).IsEnabled;
+
+    /// <summary>After it, a 404 says that no earlier call can be stored any more.</summary>
+    public TimeSpan Horizon { get; } = options.Processors.Of(processor).InDoubtHorizon;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
@@ -37,28 +41,27 @@ internal sealed class ProcessorLane(
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
-        var (wasInDoubt, doubtSince) = (payment.InDoubt, payment.DoubtSince);
+        var (mayBeAt, doubtSince) = (payment.MayBeAt, payment.DoubtSince);
         var probe = Health.Begin();
         var sentAt = clock.GetTimestamp();
-        payment.InDoubt = true;
-        payment.ChargedAt = Processor;
+        payment.MayBeAt = mayBeAt | ProcessorSet.Of(processor);
         payment.DoubtSince = sentAt;
         using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
         var outcome = await Client.ChargeAsync(payment);
-        span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+        span?.SetTag(processor.Tag.Key, processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
-        metrics.Calls.Add(1, _tag, Calls.Charge, Calls.Of(outcome.Result));
+        metrics.Calls.Add(1, processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
         if (outcome.Result != ChargeResult.NotSent)
-            metrics.CallDuration.Record(took.TotalSeconds, _tag);
+            metrics.CallDuration.Record(took.TotalSeconds, processor.Tag);
         Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // A terminated owner's doubt may lie ahead.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repetition neither resolves the call before it nor makes it younger.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
-            (payment.InDoubt, payment.DoubtSince) = (wasInDoubt, doubtSince);
+            (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
 
         return outcome;
     }
@@ -70,7 +73,7 @@ internal sealed class ProcessorLane(
         {
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
-            span?.SetTag(_tag.Key, _tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            span?.SetTag(processor.Tag.Key, processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
             return outcome;
         }
         finally
@@ -91,7 +94,7 @@ internal sealed class ProcessorLane(
             _ => "unusable",
         };
         return new LaneReading(
-            JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
+            processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
             state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, []);
     }
 
@@ -102,18 +105,28 @@ internal sealed class ProcessorLane(
     }
 }
 
-/// <summary>The lanes of both processors.</summary>
+/// <summary>The lanes of all processors, in order of their fees.</summary>
 internal sealed class ProcessorLanes(
     GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
-    public ProcessorLane Default { get; } = new(
-        Processor.Default, options, connections.CreateHandler(nameof(Processor.Default)), lease, metrics, clock, log);
+    private List<ProcessorLane>? _enabled;
 
-    public ProcessorLane Fallback { get; } = new(
-        Processor.Fallback, options, connections.CreateHandler(nameof(Processor.Fallback)), lease, metrics, clock, log);
+    public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(one => new ProcessorLane(
+        one.Processor, options, connections.CreateHandler(one.Processor.Name), lease, metrics, clock, log)).ToList();
 
-    public ProcessorLane Of(Processor processor) => processor == Processor.Default ? Default : Fallback;
+    /// <summary>Those that payments may be sent to.</summary>
+    /// <summary>Those that payments may be sent to.</summary>
+    public IReadOnlyList<ProcessorLane> Enabled =>
+        _enabled ??= options.Processors.Enabled.Select(one => Of(one.Processor)).ToList();
+
+    public ProcessorLane Of(Processor processor) => All.First(lane => lane.Processor.Name == processor.Name);
+
+    /// <summary>The lanes of a set; fewer where one of its processors is not configured any more.</summary>
+    public List<ProcessorLane> In(ProcessorSet set) => All.Where(lane => set.Contains(lane.Processor)).ToList();
+
+    /// <summary>The longest horizon of a set's processors.</summary>
+    public TimeSpan HorizonOf(ProcessorSet set) => In(set).Select(lane => lane.Horizon).DefaultIfEmpty().Max();
 
     /// <summary>
     /// A client for reconciliation. Its connection, time limit and breaker are its own, so its calls cannot affect
@@ -124,8 +137,8 @@ internal sealed class ProcessorLanes(
 
     public void Dispose()
     {
-        Default.Dispose();
-        Fallback.Dispose();
+        foreach (var lane in All)
+            lane.Dispose();
     }
 }
 

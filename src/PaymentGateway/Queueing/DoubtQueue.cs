@@ -12,23 +12,23 @@ internal sealed class DoubtQueue(TimeProvider clock)
     private readonly Channel<Payment> _channel = Channel.CreateUnbounded<Payment>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    // By ChargedAt; the first one is for unknown.
-    private readonly int[] _counts = new int[(int)Processor.Fallback + 1];
+    // By the ids of processors, which a ProcessorSet has as bits; the first one is for all.
+    private readonly int[] _counts = new int[15];
     private readonly object _gate = new();
     private Dictionary<Payment, bool> _changes = New();
 
     /// <summary>Payments in doubt in this instance's memory, taken or not.</summary>
-    public int Count => CountAt(0) + CountAt(Processor.Default) + CountAt(Processor.Fallback);
+    public int Count => Volatile.Read(ref _counts[0]);
 
     /// <summary>Set when there is a change to publish.</summary>
     public AsyncAutoResetEvent Changed { get; } = new(clock);
 
-    public int CountAt(Processor processor) => Volatile.Read(ref _counts[(int)processor]);
+    public int CountAt(Processor processor) => Volatile.Read(ref _counts[processor.Id]);
 
-    /// <summary>Takes a payment that is in doubt; ChargedAt says where, DoubtSince since when.</summary>
+    /// <summary>Takes a payment that is in doubt; MayBeAt says where, DoubtSince since when.</summary>
     public void Add(Payment payment)
     {
-        Interlocked.Increment(ref _counts[(int)(payment.ChargedAt ?? 0)]);
+        AddToCounts(payment.MayBeAt, 1);
         Begin(payment);
         _channel.Writer.TryWrite(payment);
     }
@@ -38,8 +38,8 @@ internal sealed class DoubtQueue(TimeProvider clock)
         _channel.Reader.ReadAllAsync(cancellation);
 
     /// <summary>A taken payment is resolved, or no longer this instance's.</summary>
-    /// <param name="at">Its ChargedAt when it was taken.</param>
-    public void Leave(Processor? at) => Interlocked.Decrement(ref _counts[(int)(at ?? 0)]);
+    /// <param name="at">Its MayBeAt when it was taken.</param>
+    public void Leave(ProcessorSet at) => AddToCounts(at, -1);
 
     /// <summary>Publishes that a payment is in doubt.</summary>
     public void Begin(Payment payment) => Note(payment, begun: true);
@@ -63,6 +63,14 @@ internal sealed class DoubtQueue(TimeProvider clock)
             _changes = New();
             return taken;
         }
+    }
+
+    private void AddToCounts(ProcessorSet at, int change)
+    {
+        Interlocked.Add(ref _counts[0], change);
+        for (var id = 1; id < _counts.Length; id++)
+            if ((at.Bits & (1 << id)) != 0)
+                Interlocked.Add(ref _counts[id], change);
     }
 
     private void Note(Payment payment, bool begun)

@@ -1,3 +1,4 @@
+using PaymentGateway.Configuration;
 using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
@@ -12,12 +13,10 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 /// <exception cref="StoppedException">A processor does not answer, or does not take the token.</exception>
 internal sealed class BothSides(
-    ReconciliationStore ledger, Func<Processor, ProcessorClient> connect, int callsPerSecond,
+    ReconciliationStore ledger, Func<Processor, ProcessorClient> connect, ProcessorsOptions options,
     ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation) : IDisposable
 {
     private const int Tries = 3;
-
-    public static readonly Processor[] Processors = Enum.GetValues<Processor>();
 
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromSeconds(2);
@@ -27,9 +26,12 @@ internal sealed class BothSides(
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
     private readonly Dictionary<Processor, ProcessorClient> _clients =
-        Processors.ToDictionary(processor => processor, connect);
+        options.All.ToDictionary(one => one.Processor, one => connect(one.Processor));
 
-    private readonly SettlementRateLimiter _rate = new(clock, callsPerSecond);
+    private readonly SettlementRateLimiter _rate = new(clock, options.ReconciliationRate);
+
+    /// <summary>All that are configured, the cheapest first.</summary>
+    public IReadOnlyList<Processor> Processors { get; } = options.All.Select(one => one.Processor).ToList();
 
     /// <summary>Sums a window at one processor and in the ledger.</summary>
     public async Task<Comparison> CompareAsync(Processor processor, TimeWindow window)
@@ -44,7 +46,7 @@ internal sealed class BothSides(
 
         var rows = await ledger.SumAsync(window.From, window.Last);
         progress.At = window.From;
-        var totals = rows.Find(row => row.Processor == (short)processor);
+        var totals = rows.Find(row => row.Processor == processor.Name);
         return new Comparison(
             totals is null ? default : new Sums(totals.Requests, totals.AmountCents),
             new Sums(held.Payments, held.Cents));

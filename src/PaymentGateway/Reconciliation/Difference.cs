@@ -34,19 +34,19 @@ internal enum RepairResult
 /// <summary>A payment as the ledger has it, and the answer of each processor: found or not found.</summary>
 internal sealed record PaymentSides(PaymentRow Row, Dictionary<Processor, LookupOutcome> At)
 {
-    public Processor? SettledAt => (Processor?)Row.Processor;
-
     public Processor[] HeldBy =>
-        BothSides.Processors.Where(processor => At[processor].Result == LookupResult.Found).ToArray();
+        At.Where(side => side.Value.Result == LookupResult.Found).Select(side => side.Key).ToArray();
 
     /// <summary>How the sides differ; null where they do not.</summary>
-    public DifferenceKind? Compare() => (SettledAt, HeldBy) switch
+    public DifferenceKind? Compare() => (Row.Processor, HeldBy) switch
     {
         (null, []) => null,
+        // A processor that is not configured any more cannot be asked.
+        var (settled, held) when held is [] && At.Keys.All(processor => processor.Name != settled) => null,
         (_, []) => DifferenceKind.Absent,
         (_, [_, _, ..]) => DifferenceKind.ChargedTwice,
         (null, _) => DifferenceKind.Unrecorded,
-        var (settled, held) when settled != held[0] => DifferenceKind.Misplaced,
+        var (settled, held) when settled != held[0].Name => DifferenceKind.Misplaced,
         var (_, held) when At[held[0]].AmountCents != Row.AmountCents => DifferenceKind.Amount,
         var (_, held) when At[held[0]].RequestedAt != Row.RequestedAt => DifferenceKind.RequestedAt,
         _ => null,
@@ -71,20 +71,21 @@ internal sealed record Difference(
     {
         DifferenceKind.Unrecorded or DifferenceKind.Unknown => "ledger",
         DifferenceKind.Absent => "processors",
-        DifferenceKind.Misplaced => Words.Of(Payment!.SettledAt!.Value),
+        DifferenceKind.Misplaced => Payment!.Row.Processor,
         _ => null,
     };
 
     public LedgerSide? Ledger => Payment is { Row: var row }
         ? new LedgerSide(
-            PaymentAnswer.StateOf(row), Money.FromCents(row.AmountCents), Payment.SettledAt, row.RequestedAt)
+            PaymentAnswer.StateOf(row), Money.FromCents(row.AmountCents), row.Processor, row.RequestedAt)
         : null;
 
-    public ProcessorSide? Default => SideOf(PaymentGateway.Processor.Default);
+    /// <summary>Those that hold it, by their names.</summary>
+    public Dictionary<string, ProcessorSide>? Processors => Payment?.HeldBy.ToDictionary(
+        processor => processor.Name, processor => new ProcessorSide(
+            Money.FromCents(Payment.At[processor].AmountCents), Payment.At[processor].RequestedAt));
 
-    public ProcessorSide? Fallback => SideOf(PaymentGateway.Processor.Fallback);
-
-    public Processor? Processor => Window?.Processor;
+    public string? Processor => Window?.Processor.Name;
 
     public DateTime? From => Window?.Window.From;
 
@@ -103,15 +104,10 @@ internal sealed record Difference(
     /// <summary>It was another kind of difference when it was named.</summary>
     [JsonIgnore]
     public bool HasChanged { get; init; }
-
-    private ProcessorSide? SideOf(Processor processor) =>
-        Payment?.At[processor] is { Result: LookupResult.Found } held
-            ? new ProcessorSide(Money.FromCents(held.AmountCents), held.RequestedAt)
-            : null;
 }
 
 /// <summary>A payment in the ledger; processor and requestedAt (UTC) where it is settled.</summary>
-internal sealed record LedgerSide(PaymentState State, decimal Amount, Processor? Processor, DateTime? RequestedAt);
+internal sealed record LedgerSide(PaymentState State, decimal Amount, string? Processor, DateTime? RequestedAt);
 
 /// <summary>A payment that a processor holds; requestedAt is UTC.</summary>
 internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt);

@@ -96,8 +96,8 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
         _suspects.Add(id, payment);
         foreach (var (processor, held) in payment.At)
             if (held.Result == LookupResult.Found
-                && (processor, held.AmountCents, held.RequestedAt)
-                    != (payment.SettledAt, payment.Row.AmountCents, payment.Row.RequestedAt))
+                && (processor.Name, held.AmountCents, held.RequestedAt)
+                    != (payment.Row.Processor, payment.Row.AmountCents, payment.Row.RequestedAt))
                 AddExcess(
                     processor, TimeWindow.Outward(held.RequestedAt, held.RequestedAt), new Sums(-1, -held.AmountCents));
         return true;
@@ -127,14 +127,14 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
                 var page = await ledger.AcceptedBeforeAsync(position, PageMax);
                 await TryAsync(page.FindAll(row => row.Processor is null), window);
                 others.AddRange(page.Where(
-                    row => row.Processor is not null && row.Processor != (short)window.Processor));
+                    row => row.Processor is not null && row.Processor != window.Processor.Name));
                 if (page.Count < PageMax)
                     break;
 
                 position = page[^1].Cursor;
             }
 
-            // Settled at the other processor: held by both.
+            // Settled at another processor: held by both.
             await TryAsync(others.FindAll(row => MayBe(row, ExcessOf(window))), window);
         }
     }

@@ -23,7 +23,7 @@ internal sealed partial class DifferenceRepair(
     {
         // After all look-ups: a processor that was emptied before one of them shows it now.
         if (report.Differences.Exists(one => one.Kind == DifferenceKind.Absent))
-            foreach (var processor in BothSides.Processors)
+            foreach (var processor in sides.Processors)
                 _now[processor] = await sides.CompareAsync(processor, report.Window!.Value);
 
         for (var at = 0; at < report.Differences.Count; at++)
@@ -57,17 +57,17 @@ internal sealed partial class DifferenceRepair(
         {
             (DifferenceKind.Unrecorded, [var by]) => (
                 RepairResult.Recorded, await ledger.RecordAsync(new RecordHeldArgs(
-                    row.CorrelationId, row.AcceptedAt, (int)by, at[by].AmountCents, at[by].RequestedAt, generation,
+                    row.CorrelationId, row.AcceptedAt, by.Name, at[by].AmountCents, at[by].RequestedAt, generation,
                     lease.Epoch)),
                 "It was settled or purged meanwhile."),
             (_, [var by]) => (
                 RepairResult.Corrected, await ledger.CorrectAsync(new CorrectArgs(
-                    row.CorrelationId, row.AcceptedAt, row.Processor!.Value, row.AmountCents, row.RequestedAt!.Value,
-                    (int)by, at[by].AmountCents, at[by].RequestedAt, generation)),
+                    row.CorrelationId, row.AcceptedAt, row.Processor!, row.AmountCents, row.RequestedAt!.Value,
+                    by.Name, at[by].AmountCents, at[by].RequestedAt, generation)),
                 "It changed meanwhile."),
             _ => (
                 RepairResult.PutBack, await ledger.PutBackAsync(new PutBackArgs(
-                    row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!.Value, row.AmountCents,
+                    row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!, row.AmountCents,
                     row.RequestedAt!.Value, generation)),
                 "It changed meanwhile, or its instance has older payments unsettled: try again later."),
         };
@@ -98,7 +98,7 @@ internal sealed partial class DifferenceRepair(
             return "A processor has less than half of the payments: is it the right one?";
         if (_now.Any(now => HasLess(now.Value, report.Compared[now.Key])))
             return "A processor holds less than it did a moment ago: find out why.";
-        if (BothSides.Processors.Any(
+        if (sides.Processors.Any(
             processor => lanes.Of(processor).Health.Read().Availability != Availability.Usable))
             return "A processor is not healthy: what it does not find may be there.";
         return report.Differences.Exists(other => MayHold(other, row))
@@ -110,7 +110,7 @@ internal sealed partial class DifferenceRepair(
     private static bool MayHold(Difference other, PaymentRow row) =>
         other is { Window: { } differing, Excess: { } excess }
         && (excess.Cents >= row.AmountCents
-            || (differing.Processor == (Processor)row.Processor!.Value && excess.Payments > 0
+            || (differing.Processor.Name == row.Processor && excess.Payments > 0
                 && differing.Window.From <= row.RequestedAt && row.RequestedAt < differing.Window.Before));
 
     private static bool HasLess(Comparison now, Comparison before) =>

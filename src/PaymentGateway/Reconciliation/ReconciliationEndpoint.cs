@@ -28,7 +28,8 @@ internal static class ReconciliationEndpoint
             {
                 await ProblemAnswer.WriteAsync(
                     context, Problems.ReconciliationOff,
-                    "Set Gateway__Processors__Default__AdminToken and Gateway__Processors__Fallback__AdminToken.");
+                    "Set " + string.Join(" and ", options.Processors.All.Select(
+                        one => $"Gateway__Processors__{one.Processor}__AdminToken")) + ".");
                 return;
             }
 
@@ -61,7 +62,7 @@ internal static class ReconciliationEndpoint
         HttpContext context, Task<ReconciliationReport> run, ReconciliationProgress progress, TimeProvider clock)
     {
         await Task.WhenAny(run, Task.Delay(Beat, clock, CancellationToken.None));
-        if (run.IsCompleted && await run is { Fallback: null, Stop: { Problem: { } problem } stopped })
+        if (run.IsCompleted && await run is { IsCompared: false, Stop: { Problem: { } problem } stopped })
         {
             await ProblemAnswer.WriteAsync(
                 context, problem, stopped.Message, stopped.Parameter, stopped.RetryAfterSeconds);

@@ -20,9 +20,8 @@ internal sealed class ReconciliationReport(bool repair)
 
     public DateTime? To => Window?.Last;
 
-    public Comparison? Default => ComparedAt(Processor.Default);
-
-    public Comparison? Fallback => ComparedAt(Processor.Fallback);
+    /// <summary>The sums of the whole window, by the names of the processors.</summary>
+    public Dictionary<string, Comparison> Processors => Compared.ToDictionary(one => one.Key.Name, one => one.Value);
 
     /// <summary>To all processors.</summary>
     public int Calls { get; set; }
@@ -39,15 +38,15 @@ internal sealed class ReconciliationReport(bool repair)
     [JsonIgnore]
     public TimeWindow? Window { get; set; }
 
-    /// <summary>The sums of the whole window.</summary>
     [JsonIgnore]
     public Dictionary<Processor, Comparison> Compared { get; } = [];
 
     [JsonIgnore]
     public StoppedException? Stop { get; set; }
 
-    private Comparison? ComparedAt(Processor processor) =>
-        Compared.TryGetValue(processor, out var compared) ? compared : null;
+    /// <summary>The sums of all processors are there.</summary>
+    [JsonIgnore]
+    public bool IsCompared { get; set; }
 }
 
 /// <summary>How far a reconciliation has come. One thread writes, any may read.</summary>
@@ -64,7 +63,7 @@ internal sealed class ReconciliationProgress
 
 [JsonSourceGenerationOptions(
     JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
-    Converters = [typeof(InstantConverter), typeof(WordConverter<Processor>)])]
+    Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(ReconciliationReport))]
 [JsonSerializable(typeof(ReconciliationProgress))]
 internal sealed partial class ReconciliationJsonContext : JsonSerializerContext;

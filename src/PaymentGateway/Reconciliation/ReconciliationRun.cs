@@ -30,7 +30,7 @@ internal sealed partial class ReconciliationRun(
     /// it was stored by then or never, and an adopter knows it.
     /// </summary>
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
-        - options.Settling.CallTimeout - options.Settling.InDoubtHorizon - options.Leasing.LeaseDuration);
+        - options.Processors.All.Max(one => one.CallTimeout + one.InDoubtHorizon) - options.Leasing.LeaseDuration);
 
     /// <summary>
     /// Reconciles, then ends the lock of the ledger, because a client with its report may ask for the next one. The
@@ -104,9 +104,10 @@ internal sealed partial class ReconciliationRun(
         var all = TimeWindow.Outward(begin, to);
         report.Window = all;
         using var sides = new BothSides(
-            ledger, lanes.NewAdminClient, options.Processors.ReconciliationRate, progress, clock, cancellation);
-        foreach (var processor in BothSides.Processors)
+            ledger, lanes.NewAdminClient, options.Processors, progress, clock, cancellation);
+        foreach (var processor in sides.Processors)
             report.Compared[processor] = await sides.CompareAsync(processor, all);
+        report.IsCompared = true;
         var found = new List<DifferingWindow>();
         foreach (var (processor, compared) in report.Compared)
             found.AddRange(await WindowSearch.FindAsync(

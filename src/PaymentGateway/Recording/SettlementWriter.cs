@@ -80,26 +80,14 @@ internal sealed partial class SettlementWriter(
         metrics.RecordDuration.Record(took.TotalSeconds);
         foreach (var settlement in batch)
             settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
-        Count(batch, Processor.Default);
-        Count(batch, Processor.Fallback);
+        foreach (var same in batch.Where(one => !one.Payment.Purged).GroupBy(one => one.Processor))
+            metrics.AddSettled(same.Key, same.Count(), same.Sum(one => one.AmountCents), same.Sum(Saved));
     }
 
-    private void Count(List<Settlement> batch, Processor processor)
-    {
-        var (payments, cents, waitedCents) = (0, 0L, 0L);
-        foreach (var settlement in batch)
-        {
-            if (settlement.Processor != processor || settlement.Payment.Purged)
-                continue;
-
-            payments++;
-            cents += settlement.AmountCents;
-            if (processor == Processor.Default && settlement.Payment.WaitedForDefault)
-                waitedCents += settlement.AmountCents;
-        }
-
-        metrics.AddSettled(processor, payments, cents, waitedCents);
-    }
+    // The difference of the fees, in cents.
+    private static decimal Saved(Settlement settlement) => settlement.Payment.PassedOver is { } dearer
+        ? settlement.AmountCents * Math.Max(0, dearer.Fee - settlement.Processor.Fee)
+        : 0;
 
     private RecordArgs ToArgs(List<Settlement> batch)
     {
@@ -109,7 +97,7 @@ internal sealed partial class SettlementWriter(
         for (var i = 0; i < batch.Count; i++)
         {
             args.Ids[i] = batch[i].Payment.Id;
-            args.Processors[i] = (short)batch[i].Processor;
+            args.Processors[i] = batch[i].Processor.Id;
             args.AmountsCents[i] = batch[i].AmountCents;
             args.RequestedAts[i] = batch[i].RequestedAt;
             args.AcceptedAts[i] = batch[i].Payment.AcceptedAt;

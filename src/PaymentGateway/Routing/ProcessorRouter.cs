@@ -1,45 +1,58 @@
 namespace PaymentGateway.Routing;
 
 /// <summary>
-/// The routing decision: a pure function of both processors, the payment's age and the fallback delay. The simulation
-/// of docs/routing.md chose it.
+/// The routing decision: a pure function of the processors in order of their fees, the payment's age and the fallback
+/// delay. The simulation of docs/routing.md chose it.
 /// </summary>
 internal static class ProcessorRouter
 {
-    // Both processors often recover at the same moment. A probe that was sent before takes up to 2 s to say so of the
-    // default processor, and meanwhile the whole backlog would go to fallback.
+    /// <summary>No processor takes the payment now.</summary>
+    public const int Wait = -1;
+
+    // Processors often recover at the same moment. A probe that was sent before takes up to 2 s to say so of the
+    // cheapest one, and meanwhile the whole backlog would go to a dearer one.
     private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
 
-    public static RouteChoice Choose(
-        ProcessorState atDefault, ProcessorState atFallback, TimeSpan age, TimeSpan fallbackAfter,
-        bool isMissingAtDefault = false)
+    /// <summary>Finds the cheapest usable processor, and waits for a cheaper one where that is worth it.</summary>
+    /// <returns>An index into <paramref name="states"/>, or <see cref="Wait"/>.</returns>
+    public static int Choose(ReadOnlySpan<ProcessorState> states, TimeSpan age, TimeSpan fallbackAfter)
     {
-        // Default was sent it before and did not store it: past the delay it is no probe any more.
-        if (isMissingAtDefault && age >= fallbackAfter && IsOpen(atFallback))
-            return RouteChoice.Fallback;
+        for (var at = 0; at < states.Length; at++)
+        {
+            // A processor that was sent it before and did not store it is no probe any more past the delay.
+            if (IsOpen(states[at], at) && !(states[at].IsMissing && age >= fallbackAfter && HasOpen(states, at + 1)))
+                return at;
+            if (IsWorthWaiting(states[at], age, fallbackAfter))
+                return Wait;
+        }
 
-        // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice
-        // that the default processor is back.
-        if (atDefault.Availability is Availability.Usable or Availability.Probe)
-            return RouteChoice.Default;
-
-        return IsOpen(atFallback) && !IsWorthWaiting(atDefault, age, fallbackAfter)
-            ? RouteChoice.Fallback
-            : RouteChoice.Wait;
+        return Wait;
     }
 
-    private static bool IsOpen(ProcessorState atFallback) => atFallback.Availability switch
+    /// <summary>Whether a dearer processor than the first ones could be used.</summary>
+    public static bool HasOpen(ReadOnlySpan<ProcessorState> states, int from)
     {
-        Availability.Usable => atFallback.For >= RecoveryGrace,
+        for (var at = from; at < states.Length; at++)
+            if (IsOpen(states[at], at))
+                return true;
+
+        return false;
+    }
+
+    // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice that
+    // a processor is back.
+    private static bool IsOpen(ProcessorState state, int at) => state.Availability switch
+    {
+        Availability.Usable => at == 0 || state.For >= RecoveryGrace,
         Availability.Probe => true,
         _ => false,
     };
 
     // A processor that fails is likely to recover soon, until its outage has lasted longer than a payment would wait.
     // A processor that is slow but works gives no such sign. A full processor has permits again when calls end.
-    private static bool IsWorthWaiting(ProcessorState atDefault, TimeSpan age, TimeSpan fallbackAfter) =>
-        age < fallbackAfter && (atDefault.Availability == Availability.Full
-            || (atDefault.Fails && atDefault.For <= fallbackAfter));
+    private static bool IsWorthWaiting(ProcessorState state, TimeSpan age, TimeSpan fallbackAfter) =>
+        age < fallbackAfter && (state.Availability == Availability.Full
+            || (state.Fails && state.For <= fallbackAfter));
 }
 
 internal enum Availability
@@ -59,19 +72,13 @@ internal enum Availability
 /// <summary>The state of one processor as routing sees it at one moment.</summary>
 /// <param name="Fails">It failed, or asked to be left alone; false while it is slow but works.</param>
 /// <param name="For">Since when Fails has this value.</param>
+/// <param name="IsMissing">It was sent the payment, and has not stored it.</param>
 internal readonly record struct ProcessorState(
-    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For)
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For, bool IsMissing = false)
 {
     /// <summary>The state while no permit is left: a probe that is due cannot be sent.</summary>
     public ProcessorState WithoutPermit() => this with
     {
         Availability = Availability == Availability.Usable ? Availability.Full : Availability.Unusable,
     };
-}
-
-internal enum RouteChoice
-{
-    Wait,
-    Default,
-    Fallback,
 }

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Routing;
@@ -8,11 +7,11 @@ namespace PaymentGateway.Settling;
 
 /// <summary>
 /// Resolves payments in doubt where they may have been charged: by look-up, or by the same charge again at the same
-/// processor. One may go to the other processor only when look-ups say 404 after the horizon.
+/// processor. One may go to another processor only when look-ups say 404 after the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlingOptions options,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, GatewayMetrics metrics,
+    TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
@@ -30,7 +29,7 @@ internal sealed partial class DoubtResolver(
 
     private async Task ResolveAsync(Payment payment)
     {
-        var chargedAt = payment.ChargedAt;
+        var mayBeAt = payment.MayBeAt;
         try
         {
             var backoff = new Backoff(BackoffInitial);
@@ -42,7 +41,7 @@ internal sealed partial class DoubtResolver(
                     return;
 
                 LogWhatLasts(payment, began);
-                var rest = options.InDoubtHorizon - clock.GetElapsedTime(payment.DoubtSince);
+                var rest = lanes.HorizonOf(mayBeAt) - clock.GetElapsedTime(payment.DoubtSince);
                 var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(doubts.Count)), rest);
                 await Task.Delay(step.RetryAfter + wait, clock, _stopping);
             }
@@ -56,7 +55,7 @@ internal sealed partial class DoubtResolver(
         }
         finally
         {
-            doubts.Leave(chargedAt);
+            doubts.Leave(mayBeAt);
         }
     }
 
@@ -74,13 +73,14 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    // At both processors when only a terminated owner knew where it was charged.
+    // At several processors when only a terminated owner knew where it was charged.
     private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
         // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
-        var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= options.InDoubtHorizon;
-        ProcessorLane[] asked = payment.ChargedAt is { } at ? [lanes.Of(at)] : [lanes.Default, lanes.Fallback];
-        var (isNowhere, retryAfter) = (true, default(TimeSpan?));
+        var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= lanes.HorizonOf(payment.MayBeAt);
+        var asked = lanes.In(payment.MayBeAt);
+        // One that is not configured any more cannot be asked.
+        var (isNowhere, retryAfter) = (asked.Count == payment.MayBeAt.Count, default(TimeSpan?));
         foreach (var lane in asked)
         {
             var lookup = await lane.LookUpAsync(payment, _stopping);
@@ -106,8 +106,8 @@ internal sealed partial class DoubtResolver(
         // each of them would keep the payment in doubt for ever. A purge or the lease's end may have come during the
         // look-up. ChargeContent would send nothing either, but its exception counts as a failed call: four payments
         // would open the circuit of a healthy processor.
-        if (clock.GetElapsedTime(began) >= options.InDoubtHorizon
-            || !owned.MayCharge || !owned.Contains(payment)
+        if (clock.GetElapsedTime(began) >= lanes.HorizonOf(payment.MayBeAt)
+            || !owned.MayCharge || !owned.Contains(payment) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);
 
@@ -130,7 +130,7 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
-        Log.Resolved(log, payment, lane.Processor == Processor.Default ? "Default has it" : "Fallback has it");
+        Log.Resolved(log, payment, $"{lane.Processor} has it");
         doubts.Forget(payment);
         owned.Settle(payment, lane.Processor, amountCents, requestedAt);
         return ResolvingStep.Ended;
@@ -138,9 +138,10 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Requeue(Payment payment)
     {
-        payment.IsMissingAtDefault |= payment.ChargedAt == Processor.Default;
-        payment.InDoubt = false;
-        payment.ChargedAt = null;
+        // Of several, any may never have been sent it.
+        if (payment.MayBeAt.IsSingle)
+            payment.MissingAt |= payment.MayBeAt;
+        payment.MayBeAt = default;
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
         doubts.End(payment);
@@ -157,8 +158,8 @@ internal sealed partial class DoubtResolver(
 
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(
-                log, doubts.Count, payment, payment.ChargedAt?.ToString() ?? "either processor",
-                (long)age.TotalSeconds);
+                log, doubts.Count, payment,
+                string.Join(" or ", lanes.In(payment.MayBeAt).Select(lane => lane.Processor)), (long)age.TotalSeconds);
     }
 
     private static partial class Log

@@ -22,10 +22,12 @@ internal sealed partial class SettlementWorker(
 
     private readonly AsyncAutoResetEvent _progress = new(clock);
     private readonly SettlementRateLimiter _rateLimiter = new(clock, options.Settling.MaxRate);
+    private readonly ProcessorState[] _states = new ProcessorState[lanes.Enabled.Count];
     private int _inFlight;
 
-    // The last time that a payment had to wait though fallback could be used; payments accepted before waited too.
-    private DateTime _fallbackPassedAt;
+    // The last time that a payment waited though a dearer processor could be used; those accepted before waited too.
+    private DateTime _passedAt;
+    private Processor? _passedOver;
     private volatile bool _draining;
 
     /// <summary>Latches the queue and drains it within the limit; the rest is released.</summary>
@@ -71,28 +73,15 @@ internal sealed partial class SettlementWorker(
         {
             if (owned.MayCharge)
             {
-                var route = Choose(payment, isFull: false);
-                if (route == RouteChoice.Default && TryAcquire(lanes.Default))
-                    return lanes.Default;
+                if (payment.InDoubt && !MayChargeAgain(payment))
+                {
+                    payment.RequestedAt = clock.UtcMicroseconds();
+                    doubts.Add(payment);
+                    return null;
+                }
 
-                if (payment.InDoubt)
-                {
-                    // A terminated owner may have charged it at default. Only default can end the doubt: by a charge
-                    // when a permit is free, or by a look-up.
-                    if (route != RouteChoice.Default)
-                    {
-                        payment.RequestedAt = clock.UtcMicroseconds();
-                        doubts.Add(payment);
-                        return null;
-                    }
-                }
-                else
-                {
-                    if (route == RouteChoice.Default)
-                        route = Choose(payment, isFull: true);
-                    if (route == RouteChoice.Fallback && lease.MayUseFallback(payment) && TryAcquire(lanes.Fallback))
-                        return lanes.Fallback;
-                }
+                if (Choose(payment) is { } lane)
+                    return lane;
             }
 
             // No processor takes it, and no charge in flight will change that soon: another instance may settle it.
@@ -108,23 +97,52 @@ internal sealed partial class SettlementWorker(
 
     private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
 
-    private RouteChoice Choose(Payment payment, bool isFull)
+    // A terminated owner may have charged it at one processor, and only that one can end the doubt: by a charge, or by
+    // a look-up.
+    private bool MayChargeAgain(Payment payment) =>
+        payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only]
+        && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
+
+    private ProcessorLane? Choose(Payment payment)
     {
+        if (payment.InDoubt)
+            return lanes.In(payment.MayBeAt).Find(lane => lease.MayUse(lane.Processor, payment) && TryAcquire(lane));
+
         var now = clock.GetUtcNow().UtcDateTime;
         // A payment may have been accepted in the future, by a wall clock that was ahead. The monotonic time bounds its
         // wait, otherwise it would keep later payments waiting too.
         var here = clock.GetElapsedTime(payment.TakenAt);
-        var age = now - payment.AcceptedAt;
-        var atDefault = lanes.Default.Health.Read();
-        var atFallback = lanes.Fallback.Health.Read();
-        var route = ProcessorRouter.Choose(
-            isFull ? atDefault.WithoutPermit() : atDefault, atFallback,
-            age > here ? age : here, options.Routing.FallbackAfter, payment.IsMissingAtDefault);
-        if (route == RouteChoice.Default)
-            payment.WaitedForDefault = payment.AcceptedAt <= _fallbackPassedAt;
-        else if (route == RouteChoice.Wait && atFallback.Availability == Availability.Usable)
-            _fallbackPassedAt = now;
-        return route;
+        var age = now - payment.AcceptedAt > here ? now - payment.AcceptedAt : here;
+        var states = _states.AsSpan();
+        for (var at = 0; at < states.Length; at++)
+            states[at] = lanes.Enabled[at].Health.Read() with
+            {
+                IsMissing = payment.MissingAt.Contains(lanes.Enabled[at].Processor),
+            };
+        // A processor without a permit is full, and the next choice is made without it.
+        for (var tries = 0; tries <= states.Length; tries++)
+        {
+            var chosen = ProcessorRouter.Choose(states, age, options.Routing.FallbackAfter);
+            if (chosen == ProcessorRouter.Wait)
+                break;
+
+            var lane = lanes.Enabled[chosen];
+            if (!lease.MayUse(lane.Processor, payment))
+                return null;
+
+            if (TryAcquire(lane))
+            {
+                payment.PassedOver = payment.AcceptedAt <= _passedAt ? _passedOver : null;
+                return lane;
+            }
+
+            states[chosen] = states[chosen].WithoutPermit();
+        }
+
+        for (var at = 1; at < states.Length; at++)
+            if (states[at].Availability == Availability.Usable)
+                (_passedAt, _passedOver) = (now, lanes.Enabled[at].Processor);
+        return null;
     }
 
     private async Task SettleAsync(Payment payment, ProcessorLane lane)

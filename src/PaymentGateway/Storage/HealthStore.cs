@@ -7,25 +7,27 @@ internal sealed class HealthStore(SharedConnections shared)
     // transaction that began later than this one, and was quicker.
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
-        WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval RETURNING processor
+        WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval
+          AND processor = ANY(ARRAY(SELECT id FROM processors WHERE name = ANY(@Names)))
+        RETURNING (SELECT name FROM processors WHERE id = processor)
         """;
 
     private const string PublishSql = """
         UPDATE processor_health SET failing = @Failing, min_response_ms = @MinResponseMs, observed_at = now()
-        WHERE processor = @Processor
+        WHERE processor = (SELECT id FROM processors WHERE name = @Processor)
         """;
 
     private const string ReadSql = """
-        SELECT processor, failing, min_response_ms,
+        SELECT (SELECT name FROM processors WHERE id = processor) AS processor, failing, min_response_ms,
                CASE WHEN observed_at = '-infinity' OR observed_at > now() + interval '1 second' THEN 1e9
                     ELSE extract(epoch FROM now() - observed_at) END::float8 AS age_seconds
         FROM processor_health
         """;
 
-    /// <summary>Claims the processors whose poll is due: no other instance polls them now.</summary>
-    public Task<List<short>> ClaimAsync(TimeSpan interval) =>
-        shared.ListAsync(db => db.QueryAsync<short>(
-            ClaimSql, new { Interval = interval }, commandTimeout: db.CommandTimeout));
+    /// <summary>Claims those of the processors whose poll is due: no other instance polls them now.</summary>
+    public Task<List<string>> ClaimAsync(string[] names, TimeSpan interval) =>
+        shared.ListAsync(db => db.QueryAsync<string>(
+            ClaimSql, new { Names = names, Interval = interval }, commandTimeout: db.CommandTimeout));
 
     public Task PublishAsync(HealthArgs report) =>
         shared.RunAsync(db => db.ExecuteAsync(PublishSql, report, commandTimeout: db.CommandTimeout));
@@ -35,6 +37,6 @@ internal sealed class HealthStore(SharedConnections shared)
 }
 
 /// <summary>A processor's health report, made AgeSeconds ago by the database's clock.</summary>
-internal sealed record HealthRow(short Processor, bool Failing, int MinResponseMs, double AgeSeconds);
+internal sealed record HealthRow(string Processor, bool Failing, int MinResponseMs, double AgeSeconds);
 
-internal sealed record HealthArgs(int Processor, bool Failing, int MinResponseMs);
+internal sealed record HealthArgs(string Processor, bool Failing, int MinResponseMs);

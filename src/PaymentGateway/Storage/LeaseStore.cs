@@ -15,17 +15,42 @@ internal sealed class LeaseStore(
     /// <summary>How many payments a statement reads to find the unsettled ones.</summary>
     public const int RowsMax = 10_000;
 
+    // Of two instances that name two processors at once, one finds its number taken.
+    private const int RegisterTries = 5;
+
+    // A gap would waste one of the numbers, so no sequence gives them.
+    private const string RegisterSql = """
+        WITH named AS (
+            INSERT INTO processors (id, name)
+            SELECT new.id, new.name FROM (
+                SELECT (SELECT max(id) FROM processors) + row_number() OVER () AS id, name
+                FROM unnest(@Names) AS given (name)
+                WHERE NOT EXISTS (SELECT FROM processors WHERE processors.name = given.name)) AS new
+            WHERE new.id <= 14
+            ON CONFLICT DO NOTHING
+            RETURNING id, name
+        ), polled AS (INSERT INTO processor_health (processor) SELECT id FROM named ON CONFLICT DO NOTHING)
+        SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
+        """;
+
+    // The earlier version adopts from every epoch as if it had used fallback, and does not start beside processors that
+    // it does not know.
     private const string OpenSql = """
-        INSERT INTO leases (instance, expires_at, used_fallback, default_url, fallback_url)
-        VALUES (@Instance, now() + @Duration, false, @DefaultUrl, @FallbackUrl)
+        INSERT INTO leases (instance, expires_at, processors, used_processors, used_fallback, default_url, fallback_url)
+        VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors, true,
+                coalesce(substring(@Processors FROM '^default=([^ ]+) fallback=[^ ]+$'), @Processors),
+                coalesce(substring(@Processors FROM '^default=[^ ]+ fallback=([^ ]+)$'), @Processors))
         RETURNING epoch
         """;
 
-    // Null, of an earlier version, differs from nothing.
-    private const string OtherProcessorsSql = """
-        SELECT instance, default_url, fallback_url FROM leases
+    // Of an earlier version; null, of one before it, differs from nothing.
+    private const string Processors =
+        "coalesce(processors, 'default=' || default_url || ' fallback=' || fallback_url)";
+
+    private const string OtherProcessorsSql = $"""
+        SELECT instance, {Processors} AS processors FROM leases
         WHERE closed_at IS NULL AND expires_at > now() AND epoch <> @Epoch AND instance <> @ProvenTerminated
-          AND (default_url <> @DefaultUrl OR fallback_url <> @FallbackUrl)
+          AND {Processors} <> @Processors
         ORDER BY epoch LIMIT 1
         """;
 
@@ -35,7 +60,7 @@ internal sealed class LeaseStore(
         WITH renewed AS (
             UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
                               refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
-                              used_fallback = used_fallback OR @UsesFallback,
+                              used_processors = used_processors | @UsedProcessors,
                               reading = @Reading, read_at = now()
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
         ), ended AS (
@@ -70,8 +95,7 @@ internal sealed class LeaseStore(
 
     // Epoch 0 owns nothing most of the time, and an adoption of nothing costs more than this query.
     private const string OrphanedSql = $"""
-        SELECT epoch, low_water_mark, epoch <> {Sql.Nobody} AND used_fallback AS used_fallback
-        FROM leases
+        SELECT epoch, low_water_mark, may_have_used FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
           AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT FROM payments WHERE owner_epoch = {Sql.Nobody}))
         ORDER BY epoch
@@ -89,15 +113,20 @@ internal sealed class LeaseStore(
         (SELECT CASE WHEN count(*) >= @Rows THEN max(accepted_at) + interval '1 microsecond' END FROM ({Page}) AS page)
         """;
 
+    // A row's set of processors, and those that its owner may have used; 2 stands for 7, as in an earlier version.
+    private const string Handover = "CASE handover WHEN 2 THEN 7 ELSE handover END";
+    private const string WithUsed =
+        $"{Handover} | (SELECT may_have_used FROM leases WHERE epoch = @Epoch) | {Sql.Unsent}::smallint";
+
     // One adopter at a time, because two that move payments in different orders deadlock: where the lease row is
     // locked, there is no row. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
     // statement lowers the adopter's own low-water mark, otherwise its death would leave older payments unseen; a
-    // closed adopter gets no row, because nobody searches its epoch any more. A closed epoch's mark of fallback is
-    // final. Payments that it had adopted itself keep their doubt. The lock timeout is for a payment that another
-    // transaction holds: the adopter's own lease, which is locked here, has to be renewed meanwhile.
+    // closed adopter gets no row, because nobody searches its epoch any more. A closed epoch's marks are final.
+    // Payments that it had adopted itself keep their doubt. The lock timeout is for a payment that another transaction
+    // holds: the adopter's own lease, which is locked here, has to be renewed meanwhile.
     private const string AdoptSql = $"""
         WITH claim AS (
-            SELECT epoch, used_fallback FROM leases
+            SELECT epoch FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
         ), orphans AS (
@@ -109,10 +138,8 @@ internal sealed class LeaseStore(
                               renewal = greatest(renewal, @Number)
             WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT FROM claim) RETURNING epoch
         ), moved AS (
-            UPDATE payments SET owner_epoch = @To, handover = CASE
-                WHEN @Epoch = {Sql.Nobody} THEN greatest(handover, {Sql.Unsent})
-                WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM claim) THEN {Sql.InDoubt}
-                ELSE {Sql.InDoubtAtDefault} END
+            UPDATE payments
+            SET owner_epoch = @To, handover = {WithUsed}
             WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @Epoch
               AND EXISTS (SELECT 1 FROM lowered)
             RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
@@ -138,20 +165,33 @@ internal sealed class LeaseStore(
               WHERE owner_epoch = @Epoch AND accepted_at >= @LastPage AND {PaymentStore.IsUnsettled})
         """;
 
+    // An earlier version that adopts and releases them again keeps a doubt at both of its processors by 2 alone.
     private const string ReleaseSql = $"""
         WITH released AS (
             UPDATE payments
             SET owner_epoch = {Sql.Nobody}, handover = CASE
                 WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
-                WHEN handover = {Sql.InDoubt} OR (SELECT used_fallback FROM leases WHERE epoch = @Epoch)
-                THEN {Sql.InDoubt}
-                ELSE {Sql.InDoubtAtDefault} END
+                WHEN ({WithUsed}) = 7 THEN 2
+                ELSE {WithUsed} END
             WHERE owner_epoch = @Epoch AND correlation_id IN (
                 SELECT correlation_id FROM ({Page}) AS payments WHERE {PaymentStore.IsUnsettled})
             RETURNING 1
         )
         SELECT (SELECT count(*) FROM released) AS released, {NextPage} AS next
         """;
+
+    /// <summary>Gives each name its number, for good.</summary>
+    /// <returns>Without the names that got none, because the ledger has all 14 numbers in use.</returns>
+    public async Task<List<ProcessorRow>> RegisterAsync(string[] names)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            var rows = await leases.ListAsync(db => db.QueryAsync<ProcessorRow>(
+                RegisterSql, new { Names = names }, commandTimeout: db.CommandTimeout));
+            if (rows.Count == names.Length || attempt == RegisterTries)
+                return rows;
+        }
+    }
 
     public Task<int> OpenAsync(OpenLeaseArgs lease) =>
         leases.RunAsync(db => db.QuerySingleAsync<int>(OpenSql, lease, commandTimeout: db.CommandTimeout));
@@ -226,26 +266,28 @@ internal sealed class LeaseStore(
     }
 }
 
-/// <summary>A closed epoch; UsedFallback is false when it has surely charged nothing there.</summary>
-internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, bool UsedFallback);
+internal sealed record ProcessorRow(short Id, string Name);
 
-/// <summary>The URLs are null for a lease of an earlier version.</summary>
+/// <summary>A closed epoch, and the bits of the processors that it may have charged at.</summary>
+internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, short MayHaveUsed);
+
+/// <summary>Processors has the name and URL of each, in order; UsedProcessors are the bits of a set.</summary>
 internal sealed record OpenLeaseArgs(
-    string Instance, TimeSpan Duration, string? DefaultUrl = null, string? FallbackUrl = null);
+    string Instance, TimeSpan Duration, string? Processors = null, int UsedProcessors = 1 << 1);
 
 /// <summary>Leases of the instance ProvenTerminated are valid no more; empty is none.</summary>
-internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string DefaultUrl, string FallbackUrl);
+internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string Processors);
 
-internal sealed record OtherProcessorsRow(string Instance, string DefaultUrl, string FallbackUrl);
+internal sealed record OtherProcessorsRow(string Instance, string Processors);
 
 /// <summary>
 /// Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil is stored any more.
 /// Number rises with each renewal and adoption. A renewal closes earlier epochs of the instance ProvenTerminated (empty
-/// is none). UsesFallback is for good. Reading is JSON.
+/// is none). UsedProcessors are the bits of a set, and stay for good. Reading is JSON.
 /// </summary>
 internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
-    bool CloseExpired, bool UsesFallback = false, string? Reading = null);
+    bool CloseExpired, int UsedProcessors = 0, string? Reading = null);
 
 /// <summary>A renewal's outcome and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record RenewalRow(

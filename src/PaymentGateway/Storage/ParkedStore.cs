@@ -19,10 +19,14 @@ internal sealed class ParkedStore(SharedConnections shared)
         GROUP BY reason
         """;
 
-    /// <summary>Gives payments to any adopter, in doubt: it looks them up at both processors first.</summary>
+    /// <summary>
+    /// Gives payments to any adopter, in doubt: it looks them up at all processors first. 2 stands for 7, as in an
+    /// earlier version.
+    /// </summary>
     public const string PutBack = $"""
-        UPDATE payments SET owner_epoch = {Sql.Nobody}, handover = {Sql.InDoubt}, parked_reason = NULL,
-                            parked_at = NULL, attempts = NULL
+        UPDATE payments
+        SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL,
+            handover = (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END FROM processors)::smallint
         """;
 
     private const string ReplaySql = $"{PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";

@@ -24,9 +24,9 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
 
     private const string WithSettlement = $"""
         payments.correlation_id, payments.accepted_at,
-        coalesce(settlement.amount_cents, payments.amount_cents) AS amount_cents, owner_epoch, settlement.processor,
-        settlement.requested_at, coalesce(settlement.attempts, payments.attempts) AS attempts, {DoubtOfPayment},
-        parked_at, parked_reason
+        coalesce(settlement.amount_cents, payments.amount_cents) AS amount_cents, owner_epoch,
+        (SELECT name FROM processors WHERE id = settlement.processor) AS processor, settlement.requested_at,
+        coalesce(settlement.attempts, payments.attempts) AS attempts, {DoubtOfPayment}, parked_at, parked_reason
         """;
 
     private const string InWindow =
@@ -47,7 +47,8 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
         """;
 
     private const string SettledSql = $"""
-        SELECT correlation_id, accepted_at, amount_cents, 0 AS owner_epoch, processor, requested_at, attempts,
+        SELECT correlation_id, accepted_at, amount_cents, 0 AS owner_epoch,
+               (SELECT name FROM processors WHERE id = processor) AS processor, requested_at, attempts,
                NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason
         FROM settlements WHERE {InWindow} {NewestFirst}
         """;
@@ -60,7 +61,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
             UNION ALL
             SELECT unsettled.* FROM ({Owners} UNION ALL SELECT {Sql.Parked}, '-infinity') AS owners
             CROSS JOIN LATERAL (
-                SELECT correlation_id, accepted_at, amount_cents, owner_epoch, NULL::smallint AS processor,
+                SELECT correlation_id, accepted_at, amount_cents, owner_epoch, NULL::text AS processor,
                        NULL::timestamptz AS requested_at, attempts, {DoubtOfPayment}, parked_at, parked_reason
                 FROM payments
                 WHERE owner_epoch = owners.epoch AND accepted_at <= @BeforeAt AND {InWindow}
@@ -124,7 +125,7 @@ internal sealed record PaymentPageArgs(DateTime From, DateTime BeforeAt, Guid Be
 
 /// <summary>A payment with its state; all times are UTC. The amount of a settled one is its processor's.</summary>
 internal sealed record PaymentRow(
-    Guid CorrelationId, DateTime AcceptedAt, long AmountCents, int OwnerEpoch, short? Processor, DateTime? RequestedAt,
+    Guid CorrelationId, DateTime AcceptedAt, long AmountCents, int OwnerEpoch, string? Processor, DateTime? RequestedAt,
     short? Attempts, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason)
 {
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);

@@ -15,11 +15,17 @@ internal static class PaymentStates
     /// <summary>Handed over, and surely not sent by anyone.</summary>
     public const short Unsent = 1;
 
-    /// <summary>Handed over, and perhaps sent, to either processor, by a terminated owner.</summary>
-    public const short InDoubt = 2;
+    // 6 has the bits of the ids 1 and 2, and earlier versions write 2 for it.
+    private const short BothOfEarlier = 2;
+    private const short Both = 6;
 
-    /// <summary>Handed over, perhaps sent to default, and surely not to fallback.</summary>
-    public const short InDoubtAtDefault = 3;
+    /// <summary>Handed over, and perhaps charged at these by terminated owners.</summary>
+    public static short Handover(ProcessorSet mayBeAt) =>
+        mayBeAt.Bits == Both ? BothOfEarlier : (short)(mayBeAt.Bits | Unsent);
+
+    /// <summary>Where a row's payment may be charged.</summary>
+    public static ProcessorSet MayBeAt(short handover) =>
+        new(handover == BothOfEarlier ? Both : (short)(handover & ~Unsent));
 
     /// <summary>The numbers for statements: Dapper.AOT takes constants only, and a number makes none.</summary>
     public static class Sql
@@ -28,7 +34,5 @@ internal static class PaymentStates
         public const string Parked = "-1";
         public const string AsAccepted = "0";
         public const string Unsent = "1";
-        public const string InDoubt = "2";
-        public const string InDoubtAtDefault = "3";
     }
 }

@@ -34,16 +34,20 @@ internal sealed class ReconciliationStore : IAsyncDisposable
                 ORDER BY accepted_at LIMIT 1) AS first)) AS at
         """;
 
-    private const string SettledSql = """
+    private const string IdOfProcessor = "(SELECT id FROM processors WHERE name = @Processor)";
+
+    private const string SettledSql = $"""
         SELECT correlation_id, amount_cents, requested_at FROM settlements
-        WHERE requested_at >= @From AND requested_at <= @To AND processor = @Processor
+        WHERE requested_at >= @From AND requested_at <= @To
+          AND processor = {IdOfProcessor}
         ORDER BY requested_at LIMIT @Limit
         """;
 
     // Of all owners, because payments that their owner has forgotten are looked for.
     private const string AcceptedBeforeSql = """
         SELECT correlation_id, accepted_at, amount_cents,
-               (SELECT processor FROM settlements WHERE settlements.accepted_at = page.accepted_at
+               (SELECT (SELECT name FROM processors WHERE id = processor) FROM settlements
+                WHERE settlements.accepted_at = page.accepted_at
                   AND settlements.correlation_id = page.correlation_id) AS processor
         FROM (
             SELECT owned.* FROM (SELECT epoch FROM leases UNION ALL SELECT -1) AS owners
@@ -57,7 +61,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         """;
 
     private const string UnsettledSql = $"""
-        SELECT unsettled.*, NULL::smallint AS processor FROM (
+        SELECT unsettled.*, NULL::text AS processor FROM (
             SELECT epoch, low_water_mark FROM leases WHERE adopted_at IS NULL
             UNION ALL SELECT -1, '-infinity') AS owners
         CROSS JOIN LATERAL (
@@ -71,7 +75,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private const string IsSameLedger = "(SELECT generation FROM ledger WHERE id = 1) = @Generation";
 
     private const string IsAsRead = """
-        accepted_at = @AcceptedAt AND correlation_id = @Id AND processor = @WasProcessor
+        accepted_at = @AcceptedAt AND correlation_id = @Id
+          AND processor = (SELECT id FROM processors WHERE name = @WasProcessor)
           AND amount_cents = @WasCents AND requested_at = @WasRequestedAt
         """;
 
@@ -79,7 +84,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
-            SELECT correlation_id, accepted_at, @Processor, @AmountCents, @RequestedAt, attempts FROM payments
+            SELECT correlation_id, accepted_at, {IdOfProcessor}, @AmountCents, @RequestedAt, attempts FROM payments
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND {IsSameLedger}
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
@@ -97,12 +102,14 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private const string CorrectSql = $"""
         WITH locked_first AS (SELECT FROM payments), corrected AS (
             UPDATE settlements
-            SET processor = @Processor, amount_cents = @AmountCents, requested_at = @RequestedAt
+            SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt
             WHERE {IsAsRead} AND {IsSameLedger}
             RETURNING processor, requested_at, amount_cents
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM corrected
-            UNION ALL SELECT @WasProcessor, @WasRequestedAt, -1, -@WasCents FROM corrected
+            UNION ALL
+            SELECT (SELECT id FROM processors WHERE name = @WasProcessor), @WasRequestedAt, -1, -@WasCents
+            FROM corrected
         ), added AS ({SettlementLedger.AddTotals})
         SELECT count(*) FROM corrected
         """;
@@ -182,7 +189,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     /// <summary>The settlements of a processor in a window, at most one more than WindowRowsMax.</summary>
     public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor) =>
         ListAsync(db => db.QueryAsync<SettledRow>(
-            SettledSql, new { From = from, To = to, Processor = (int)processor, Limit = WindowRowsMax + 1 },
+            SettledSql, new { From = from, To = to, Processor = processor.Name, Limit = WindowRowsMax + 1 },
             commandTimeout: db.CommandTimeout));
 
     /// <summary>A page of payments in any state, the last accepted first.</summary>
@@ -253,21 +260,21 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);
 
-internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, short? Processor)
+internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, string? Processor)
 {
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
 
 /// <summary>A parked payment is OwnerEpoch's from then on; Epoch is that of the totals, here and below.</summary>
 internal sealed record RecordHeldArgs(
-    Guid Id, DateTime AcceptedAt, int Processor, long AmountCents, DateTime RequestedAt, int Generation,
+    Guid Id, DateTime AcceptedAt, string Processor, long AmountCents, DateTime RequestedAt, int Generation,
     int OwnerEpoch, int Epoch = Nobody);
 
 /// <summary>A settlement as it was read, and as its processor has it.</summary>
 internal sealed record CorrectArgs(
-    Guid Id, DateTime AcceptedAt, int WasProcessor, long WasCents, DateTime WasRequestedAt, int Processor,
+    Guid Id, DateTime AcceptedAt, string WasProcessor, long WasCents, DateTime WasRequestedAt, string Processor,
     long AmountCents, DateTime RequestedAt, int Generation, int Epoch = Nobody);
 
 internal sealed record PutBackArgs(
-    Guid Id, DateTime AcceptedAt, int WasOwner, int WasProcessor, long WasCents, DateTime WasRequestedAt,
+    Guid Id, DateTime AcceptedAt, int WasOwner, string WasProcessor, long WasCents, DateTime WasRequestedAt,
     int Generation, int Epoch = Nobody);

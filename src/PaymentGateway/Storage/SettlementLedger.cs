@@ -48,9 +48,10 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         SELECT count(*) FROM known
         """;
 
-    // The row of processor 0 says that payments of a raw part are deleted, as the same snapshot knows.
+    // The row without a name says that payments of a raw part are deleted, as the same snapshot knows.
     private const string SummariseSql = """
-        SELECT processor, sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
+        SELECT (SELECT name FROM processors WHERE id = parts.processor) AS processor,
+               sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
             SELECT processor, count(*) AS requests, sum(amount_cents) AS amount_cents FROM settlements
             WHERE requested_at >= @From AND requested_at < @HeadEnd GROUP BY processor
             UNION ALL
@@ -67,7 +68,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
             WHERE width_seconds = 5 AND bucket >= @HoursTo AND bucket < @TailStart GROUP BY processor
             UNION ALL
             SELECT 0, 1, 0 FROM ledger WHERE id = 1 AND kept_from > @FirstRaw
-        ) AS parts GROUP BY processor
+        ) AS parts GROUP BY parts.processor
         """;
 
     /// <summary>Records outcomes; one that is in the ledger changes nothing, and a purged one is left out.</summary>
@@ -90,7 +91,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         var window = SummaryArgs.Of(from, to);
         var rows = (await db.QueryAsync<TotalsRow>(
             SummariseSql, window, commandTimeout: db.CommandTimeout)).AsList();
-        return rows.Exists(row => row.Processor == 0) ? throw window.NotKept() : rows;
+        return rows.Exists(row => row.Processor is null) ? throw window.NotKept() : rows;
     }
 }
 
@@ -152,7 +153,7 @@ internal sealed record SummaryArgs(
     }
 }
 
-internal sealed record TotalsRow(short Processor, long Requests, decimal AmountCents);
+internal sealed record TotalsRow(string? Processor, long Requests, decimal AmountCents);
 
 /// <summary>
 /// A window that cannot be summed up: it begins or ends within a bucket whose payments are deleted, and the totals have

@@ -39,7 +39,7 @@ internal static class AuditEndpoints
         var askedAt = clock.GetTimestamp();
         var window = new SummaryWindow(
             from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null);
-        PaymentsSummary? summary;
+        Dictionary<string, ProcessorTotals>? summary;
         try
         {
             summary = await summaries.AskAsync(window);
@@ -54,7 +54,7 @@ internal static class AuditEndpoints
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, Problems.Overloaded, "Too many summaries are being asked for. Ask again.", null, 1)
-            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
+            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.DictionaryStringProcessorTotals));
     }
 
     private static async Task PurgeAsync(
@@ -78,13 +78,9 @@ internal static class AuditEndpoints
     }
 }
 
-/// <summary>The contract's format: only settled payments count.</summary>
-internal sealed record PaymentsSummary(
-    [property: JsonPropertyName("default")] ProcessorTotals Default,
-    [property: JsonPropertyName("fallback")] ProcessorTotals Fallback);
-
+/// <summary>A processor's part of a summary (contract.md): only settled payments count.</summary>
 internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(PaymentsSummary))]
+[JsonSerializable(typeof(Dictionary<string, ProcessorTotals>))]
 internal sealed partial class SummaryJsonContext : JsonSerializerContext;

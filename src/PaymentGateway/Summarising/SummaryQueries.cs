@@ -1,4 +1,5 @@
 using System.Threading.RateLimiting;
+using PaymentGateway.Configuration;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 
@@ -10,7 +11,7 @@ namespace PaymentGateway.Summarising;
 /// asked are counted, and payments purged before are not. A caller that comes during a query shares the next one.
 /// </remarks>
 internal sealed class SummaryQueries(
-    Func<SummaryWindow, Task<PaymentsSummary>> summarise, TimeProvider clock) : IDisposable
+    Func<SummaryWindow, Task<Dictionary<string, ProcessorTotals>>> summarise, TimeProvider clock) : IDisposable
 {
     /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
@@ -35,7 +36,7 @@ internal sealed class SummaryQueries(
     /// <returns>Null at once when too many queries wait.</returns>
     /// <exception cref="System.Data.Common.DbException">The query's.</exception>
     /// <exception cref="TimeoutException">No answer within the limit.</exception>
-    public Task<PaymentsSummary?> AskAsync(SummaryWindow window)
+    public Task<Dictionary<string, ProcessorTotals>?> AskAsync(SummaryWindow window)
     {
         Query? before;
         Query query;
@@ -79,7 +80,7 @@ internal sealed class SummaryQueries(
     }
 
     // The permit is the statement's: one that hangs keeps it, and its window is asked for again after the limit.
-    private async Task<PaymentsSummary> SummariseAsync(SummaryWindow window, RateLimitLease permit)
+    private async Task<Dictionary<string, ProcessorTotals>> SummariseAsync(SummaryWindow window, RateLimitLease permit)
     {
         using (permit)
             return await summarise(window);
@@ -88,7 +89,7 @@ internal sealed class SummaryQueries(
     /// <summary>Waiting or in flight.</summary>
     private sealed class Query
     {
-        public TaskCompletionSource<PaymentsSummary?> Answer { get; } =
+        public TaskCompletionSource<Dictionary<string, ProcessorTotals>?> Answer { get; } =
             new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         public bool HasBegun { get; set; }
@@ -101,17 +102,16 @@ internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 /// <summary>
 /// Sums a window on one snapshot, with every outcome that this instance knew when it was asked. Safe from any thread.
 /// </summary>
-internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten)
+internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
 {
-    public async Task<PaymentsSummary> SummariseAsync(SummaryWindow window)
+    /// <returns>The totals of each processor by its name; also of one that is not configured any more.</returns>
+    public async Task<Dictionary<string, ProcessorTotals>> SummariseAsync(SummaryWindow window)
     {
         await unwritten.WrittenAsync(window.To);
-        var rows = await ledger.SumAsync(window.From, window.To);
-        return new PaymentsSummary(TotalsOf(rows, Processor.Default), TotalsOf(rows, Processor.Fallback));
+        var summary = options.Processors.All.ToDictionary(
+            one => one.Processor.Name, static _ => new ProcessorTotals(0, 0.00m));
+        foreach (var row in await ledger.SumAsync(window.From, window.To))
+            summary[row.Processor!] = new ProcessorTotals(row.Requests, Money.FromCents(row.AmountCents));
+        return summary;
     }
-
-    private static ProcessorTotals TotalsOf(List<TotalsRow> rows, Processor processor) =>
-        rows.Find(row => row.Processor == (short)processor) is { } totals
-            ? new ProcessorTotals(totals.Requests, Money.FromCents(totals.AmountCents))
-            : new ProcessorTotals(0, 0.00m);
 }

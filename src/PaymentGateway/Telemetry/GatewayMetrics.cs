@@ -13,8 +13,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
 {
     public const string MeterName = "PaymentGateway";
 
-    private static readonly Processor[] Both = Enum.GetValues<Processor>();
-
+    private readonly Processor[] _processors = options.Processors.All.Select(one => one.Processor).ToArray();
     private readonly Dictionary<string, Func<double?>> _gauges = [];
     private Func<Processor, LaneReading>? _lanes;
 
@@ -96,19 +95,17 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
         "payment_gateway.fee.paid", "{currency}", "Fees of what was settled.");
 
     private Counter<double> FeeAvoided { get; } = meter.CreateCounter<double>(
-        "payment_gateway.fee.avoided", "{currency}", "Fees saved by waiting for default while fallback could be used.");
+        "payment_gateway.fee.avoided", "{currency}", "Fees saved by waiting while a dearer processor could be used.");
 
     /// <summary>Adds what has entered the ledger with one batch.</summary>
-    /// <param name="waitedCents">The part of them that waited for default while fallback could be used.</param>
-    public void AddSettled(Processor processor, int payments, long cents, long waitedCents)
+    /// <param name="savedCents">The fees that were saved by waiting for it.</param>
+    public void AddSettled(Processor processor, int payments, long cents, decimal savedCents)
     {
-        var tag = Tags.Of(processor);
         var amount = Money.FromCents(cents);
-        var processors = options.Processors;
-        Settled.Add(payments, tag);
-        SettledAmount.Add((double)amount, tag);
-        FeePaid.Add((double)(amount * processors.Of(processor).Fee), tag);
-        FeeAvoided.Add((double)(Money.FromCents(waitedCents) * (processors.Fallback.Fee - processors.Default.Fee)));
+        Settled.Add(payments, processor.Tag);
+        SettledAmount.Add((double)amount, processor.Tag);
+        FeePaid.Add((double)(amount * processor.Fee), processor.Tag);
+        FeeAvoided.Add((double)Money.FromCents(savedCents));
     }
 
     /// <summary>Adds a gauge of a stage. It has no value while it reads null.</summary>
@@ -124,7 +121,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     /// <summary>The value of a gauge now.</summary>
     public double Read(string gauge) => _gauges[gauge]() ?? 0;
 
-    /// <summary>Adds the gauges of both processors.</summary>
+    /// <summary>Adds the gauges of the processors.</summary>
     public void AddLanes(Func<Processor, LaneReading> read)
     {
         _lanes = read;
@@ -137,15 +134,15 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
             LaneReading.Availabilities, lane => lane.Availability);
     }
 
-    /// <summary>The state of a processor as routing sees it now, without durations.</summary>
-    public LaneReading Read(Processor processor) => _lanes!(processor);
+    /// <summary>The state of each processor as routing sees it now, without durations.</summary>
+    public LaneReading[] ReadLanes() => Array.ConvertAll(_processors, processor => _lanes!(processor));
 
     /// <summary>Starts the counters at 0, because the first rise of a missing counter could not be seen.</summary>
     public void BeginAtZero()
     {
         foreach (var counter in new[] { Accepted, Duplicates, Parked, Adopted, Removed, LeasesLost })
             counter.Add(0);
-        foreach (var processor in Both)
+        foreach (var processor in _processors)
             AddSettled(processor, 0, 0, 0);
         foreach (var reason in Reasons.All)
             Refused.Add(0, reason);
@@ -163,29 +160,19 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
         meter.CreateObservableGauge(
             "payment_gateway.processor." + name,
             () => Array.ConvertAll(
-                Both, processor => new Measurement<double>(read(Read(processor)), Tags.Of(processor))),
+                _processors, processor => new Measurement<double>(read(_lanes!(processor)), processor.Tag)),
             unit, description);
 
     private void AddStates(string name, string description, string[] all, Func<LaneReading, string> read) =>
         meter.CreateObservableGauge(
             "payment_gateway.processor." + name,
-            () => Both.SelectMany(processor =>
+            () => _processors.SelectMany(processor =>
             {
-                var current = read(Read(processor));
+                var current = read(_lanes!(processor));
                 return all.Select(state => new Measurement<double>(
-                    state == current ? 1 : 0, Tags.Of(processor), new("state", state)));
+                    state == current ? 1 : 0, processor.Tag, new("state", state)));
             }),
             null, description);
-}
-
-/// <summary>The tags of the instruments; made once, so that none is made for a payment.</summary>
-internal static class Tags
-{
-    private static readonly KeyValuePair<string, object?> Default = new("processor", "default");
-    private static readonly KeyValuePair<string, object?> Fallback = new("processor", "fallback");
-
-    public static KeyValuePair<string, object?> Of(Processor processor) =>
-        processor == Processor.Default ? Default : Fallback;
 }
 
 /// <summary>Why a payment was refused (docs/metrics.md has the status of each).</summary>

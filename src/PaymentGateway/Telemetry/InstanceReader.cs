@@ -40,10 +40,8 @@ internal sealed class InstanceReader(
                 metrics.Read("backlog.age"), metrics.Read("backlog.overflow") > 0,
                 (int)metrics.Read("payments.in_doubt"), Environment.WorkingSet,
                 Math.Max(SecondsBetween(first, now), RateSecondsMin), Since(first.Accepts, now.Accepts),
-                [
-                    metrics.Read(Processor.Default) with { Calls = Since(first.DefaultCalls, now.DefaultCalls) },
-                    metrics.Read(Processor.Fallback) with { Calls = Since(first.FallbackCalls, now.FallbackCalls) },
-                ]);
+                metrics.ReadLanes().Select((lane, at) => lane with { Calls = Since(first.Calls[at], now.Calls[at]) })
+                    .ToArray());
         }
     }
 
@@ -51,8 +49,7 @@ internal sealed class InstanceReader(
 
     private Counts Count() => new(
         clock.GetTimestamp(), SumOf(_accepted), SumOf(_settled),
-        BucketsOf(_accepts), BucketsOf(_calls, Tags.Of(Processor.Default)),
-        BucketsOf(_calls, Tags.Of(Processor.Fallback)));
+        BucketsOf(_accepts), options.Processors.All.Select(one => BucketsOf(_calls, one.Processor.Tag)).ToArray());
 
     private static long SumOf(MeasuredInstrument counter) => (long)counter.Series.Sum(series => series.Read().Sum);
 
@@ -66,14 +63,14 @@ internal sealed class InstanceReader(
 
     /// <summary>Everything that only rises, at one moment.</summary>
     private sealed record Counts(
-        long At, long Accepted, long Settled, long[] Accepts, long[] DefaultCalls, long[] FallbackCalls);
+        long At, long Accepted, long Settled, long[] Accepts, long[][] Calls);
 }
 
 /// <summary>The state of one instance; its lease row has it as JSON.</summary>
 /// <param name="OldestSeconds">The age of its oldest unsettled payment, also in the table.</param>
 /// <param name="WindowSeconds">How long Accepts and the calls of Lanes were counted.</param>
 /// <param name="Accepts">Acceptances by how long they took, in the buckets of the metrics.</param>
-/// <param name="Lanes">A reading of each processor, default first.</param>
+/// <param name="Lanes">A reading of each processor, the cheapest first.</param>
 internal sealed record InstanceReading(
     string Name, bool LeaseHeld, double AcceptedPerSecond, double SettledPerSecond, int Unsettled,
     double OldestSeconds, bool HasOverflow, int InDoubt, long MemoryBytes, double WindowSeconds, long[] Accepts,
@@ -87,8 +84,8 @@ internal sealed record InstanceReading(
         try
         {
             var read = JsonSerializer.Deserialize(json, ReadingJsonContext.Default.InstanceReading);
-            return read is { Name: not null, WindowSeconds: > 0, Accepts: not null, Lanes: [{ } first, { } second] }
-                && first.IsWhole() && second.IsWhole()
+            return read is { Name: not null, WindowSeconds: > 0, Accepts: not null, Lanes: not null }
+                && Array.TrueForAll(read.Lanes, static lane => lane?.IsWhole() == true)
                 && double.IsFinite(
                     read.AcceptedPerSecond + read.SettledPerSecond + read.OldestSeconds + read.WindowSeconds)
                 ? read
@@ -104,7 +101,7 @@ internal sealed record InstanceReading(
 /// <summary>The state of one processor at one instance.</summary>
 /// <param name="Calls">Charges by how long they took, in the buckets of the metrics.</param>
 internal sealed record LaneReading(
-    string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
+    string Name, string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
 {
     /// <summary>The states of the circuit breaker, the best first.</summary>
     public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
@@ -114,7 +111,8 @@ internal sealed record LaneReading(
 
     /// <summary>False when something is missing, because another version wrote it.</summary>
     public bool IsWhole() =>
-        Circuit is not null && Availability is not null && Calls is not null && double.IsFinite(ExpectedSeconds);
+        Name is not null && Circuit is not null && Availability is not null && Calls is not null
+        && double.IsFinite(ExpectedSeconds);
 }
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]

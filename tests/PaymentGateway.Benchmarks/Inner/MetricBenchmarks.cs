@@ -12,7 +12,8 @@ namespace PaymentGateway.Benchmarks.Inner;
 /// </summary>
 public class MetricBenchmarks : IDisposable
 {
-    private static readonly KeyValuePair<string, object?> AtDefault = Tags.Of(Processor.Default);
+    private static readonly Processor Default = new("default", 0.05m);
+    private static readonly KeyValuePair<string, object?> AtDefault = Default.Tag;
 
     private GatewayMetrics? _metrics;
     private MetricListener? _listener;
@@ -57,6 +58,6 @@ public class MetricBenchmarks : IDisposable
         metrics.CallDuration.Record(0.0021, AtDefault);
         metrics.RecordBatchSize.Record(1);
         metrics.RecordDuration.Record(0.0016);
-        metrics.AddSettled(Processor.Default, 1, 1990, 0);
+        metrics.AddSettled(Default, 1, 1990, 0);
     }
 }

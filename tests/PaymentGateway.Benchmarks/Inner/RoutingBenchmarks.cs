@@ -26,6 +26,5 @@ public class RoutingBenchmarks
 
     [Benchmark]
     public bool Choose() =>
-        ProcessorRouter.Choose(_defaultHealth.Read(), _fallbackHealth.Read(), Age, _options.FallbackAfter)
-        == RouteChoice.Default;
+        ProcessorRouter.Choose([_defaultHealth.Read(), _fallbackHealth.Read()], Age, _options.FallbackAfter) == 0;
 }

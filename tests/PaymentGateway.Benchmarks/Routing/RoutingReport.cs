@@ -20,7 +20,7 @@ internal static class RoutingReport
     /// <param name="randomLoads">How many random loads to play; the seeds are 0, 1, 2, …</param>
     public static void Run(int randomLoads)
     {
-        Console.WriteLine("| `FallbackAfter` | load | net, worst | lag | on fallback | delay p50 / p99 s "
+        Console.WriteLine("| `FallbackAfter` | load | net, worst | lag | on dearer ones | delay p50 / p99 s "
             + "| regret, worst |");
         Console.WriteLine("| --- | --- | --- | --- | --- | --- | --- |");
         foreach (var seconds in FallbackAfterSeconds)
@@ -31,8 +31,9 @@ internal static class RoutingReport
             foreach (var official in new[] { Schedule.Preview, Schedule.Final })
                 Print(seconds, official.Name, Play(
                     Phases, phase => new RoutingRun(official.Shifted(PartOf(phase)), options, weight: 1)));
-            Print(seconds, "random", Play(
-                randomLoads, seed => new RoutingRun(Schedule.Random(seed), options, RandomWeight)));
+            foreach (var processors in new[] { 2, 3, 5 })
+                Print(seconds, $"random, {processors} processors", Play(
+                    randomLoads, seed => new RoutingRun(Schedule.Random(seed, processors), options, RandomWeight)));
         }
     }
 
@@ -49,7 +50,7 @@ internal static class RoutingReport
     private static void Print(int seconds, string load, ConcurrentBag<RoutingResult> all) => Console.WriteLine(
         string.Create(CultureInfo.InvariantCulture, $"| {seconds} s | {load} | {all.Average(one => one.Net):0.0000}, "
             + $"{all.Min(one => one.Net):0.0000} | {all.Average(one => one.Lag):0.0000} "
-            + $"| {all.Average(one => one.OnFallback):0.000} | {all.Average(one => one.DelayP50):0.00} / "
+            + $"| {all.Average(one => one.OnDearer):0.000} | {all.Average(one => one.DelayP50):0.00} / "
             + $"{all.Average(one => one.DelayP99):0.00} | {all.Average(one => one.Regret):0.0000}, "
             + $"{all.Max(one => one.Regret):0.000} |"));
 }

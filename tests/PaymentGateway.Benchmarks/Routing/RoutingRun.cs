@@ -31,8 +31,7 @@ internal sealed class RoutingRun
     private readonly int _weight;
     private readonly EventClock _clock = new();
     private readonly PriorityQueue<double, double> _queue = new();
-    private readonly Lane _default;
-    private readonly Lane _fallback;
+    private readonly Lane[] _lanes;
     private readonly List<float> _delays = [];
     private TimeSpan _nextCharge;
     private bool _wakes;
@@ -44,8 +43,7 @@ internal sealed class RoutingRun
     public RoutingRun(Schedule schedule, RoutingOptions options, int weight)
     {
         (_schedule, _options, _weight) = (schedule, options, weight);
-        _default = new Lane(_clock, options, weight);
-        _fallback = new Lane(_clock, options, weight);
+        _lanes = Array.ConvertAll(schedule.Fees, _ => new Lane(_clock, options, weight));
     }
 
     /// <param name="phase">When the first health report is asked for, as a part of their interval.</param>
@@ -54,7 +52,7 @@ internal sealed class RoutingRun
         ArriveNext();
         _clock.At(phase * HealthInterval, Report);
         _clock.RunUntil(TimeSpan.FromSeconds(_schedule.Seconds) + LastPause);
-        return RoutingResult.Of(_schedule, _accepted, _default.Settled, _fallback.Settled, _delays);
+        return RoutingResult.Of(_schedule, _accepted, Array.ConvertAll(_lanes, lane => lane.Settled), _delays);
     }
 
     private void ArriveNext()
@@ -74,8 +72,8 @@ internal sealed class RoutingRun
     private void Report()
     {
         var stage = _schedule.StageAt(_clock.Now.TotalSeconds);
-        Observe(_default, stage.Default);
-        Observe(_fallback, stage.Fallback);
+        for (var at = 0; at < _lanes.Length; at++)
+            Observe(_lanes[at], stage.At[at]);
         _clock.At(_clock.Now + HealthInterval, Report);
 
         static void Observe(Lane lane, Behaviour now) => lane.Health.Observe(
@@ -107,18 +105,19 @@ internal sealed class RoutingRun
 
     private Lane? Choose(TimeSpan age)
     {
-        var (atDefault, atFallback) = (_default.Health.Read(), _fallback.Health.Read());
-        var route = ProcessorRouter.Choose(atDefault, atFallback, age, _options.FallbackAfter);
-        if (route == RouteChoice.Default)
+        var states = Array.ConvertAll(_lanes, lane => lane.Health.Read());
+        for (var tries = 0; tries <= states.Length; tries++)
         {
-            if (_default.Limit.TryAcquire())
-                return _default;
+            var at = ProcessorRouter.Choose(states, age, _options.FallbackAfter);
+            if (at == ProcessorRouter.Wait)
+                return null;
+            if (_lanes[at].Limit.TryAcquire())
+                return _lanes[at];
 
-            route = ProcessorRouter.Choose(
-                atDefault.WithoutPermit(), atFallback, age, _options.FallbackAfter);
+            states[at] = states[at].WithoutPermit();
         }
 
-        return route == RouteChoice.Fallback && _fallback.Limit.TryAcquire() ? _fallback : null;
+        return null;
     }
 
     private void WakeAt(TimeSpan at)
@@ -169,11 +168,8 @@ internal sealed class RoutingRun
     }
 
     // The contract's processor waits for its delay first, and looks at its failure switch then.
-    private Behaviour BehaviourOf(Lane lane)
-    {
-        var stage = _schedule.StageAt(_clock.Now.TotalSeconds);
-        return lane == _default ? stage.Default : stage.Fallback;
-    }
+    private Behaviour BehaviourOf(Lane lane) =>
+        _schedule.StageAt(_clock.Now.TotalSeconds).At[Array.IndexOf(_lanes, lane)];
 
     /// <summary>A processor as the gateway sees it.</summary>
     private sealed class Lane

@@ -100,7 +100,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
 
         var parked = await _asked.BecomesAsync(id, "parked");
 
-        Assert.Equal(("Default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
+        Assert.Equal(("default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
         Assert.True(Time(parked, "parkedAt") >= Time(parked, "acceptedAt"));
         Assert.Equal($"{parked}", $"{Assert.Single(await owner.FollowAsync("state=parked"))}");
         using var replayed = await owner.PostAsync($"admin/parked/{id}/replay");

@@ -6,8 +6,8 @@ namespace PaymentGateway.Tests.Admin;
 /// <summary>What an operator does with parked payments, over HTTP.</summary>
 public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
-    private const string Refused = "Default answered 400 Bad Request";
-    private const string Other = "Fallback answered 400 Bad Request";
+    private const string Refused = "default answered 400 Bad Request";
+    private const string Other = "fallback answered 400 Bad Request";
 
     private static readonly TimeSpan ReplayWithin = TimeSpan.FromSeconds(2);
 

@@ -86,7 +86,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             ledger.Entries.Count(entry => entry is { Outcome: LoadOutcome.Acknowledged, Attempts: 1 }),
             await system.Database.CountAsync("settlements"),
             await system.Database.CountAsync("settlements WHERE processor = 2"),
-            await system.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}"),
+            await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}"),
             [.. Adoptions.Kills.Select(kill => kill.Left)], schedule.CleanKills.Count(),
             JudgedKills().Count(one => ChaosVerdict.IsJudged(one.Kill, one.DatabaseWasSteady)), Doubted,
             byDefault.Lookups + byFallback.Lookups + byDefault.Duplicates422 + byFallback.Duplicates422, longOutages,

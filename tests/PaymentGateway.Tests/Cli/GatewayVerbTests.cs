@@ -7,7 +7,7 @@ public sealed class GatewayVerbTests() : OneGateway(
 {
     private const string Token = "secret";
     private const string Reader = "a token that reads";
-    private const string Refused = "Default answered 400";
+    private const string Refused = "default answered 400";
 
     [PostgresFact]
     public async Task Status_says_that_it_is_ready_and_what_is_settled_and_parked()

@@ -11,7 +11,8 @@ public sealed partial class ConfigurationPageTests
         var read = Directory.EnumerateFiles(
                 Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories)
             .SelectMany(file => Setting().Matches(File.ReadAllText(file)))
-            .Select(match => match.Groups["name"].Value.Replace(":", "__", StringComparison.Ordinal));
+            .Select(match => match.Groups["name"].Value.Replace("{own}", "Gateway:Processors:<name>")
+                .Replace(":", "__", StringComparison.Ordinal));
 
         var told = Row().Matches(_page).Select(match => match.Groups["name"].Value);
 
@@ -40,11 +41,11 @@ public sealed partial class ConfigurationPageTests
     private static string Plain(string number) => number.Replace("_", "", StringComparison.Ordinal)
         .Replace(",", "", StringComparison.Ordinal).Trim('"');
 
-    [GeneratedRegex("""settings\.\w+(<\w+>)?\(\s*"(?<name>(ConnectionStrings|Gateway):[\w:]+)"\s*[,)]""")]
+    [GeneratedRegex("""settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}):[\w:]+)"\s*[,)]""")]
     private static partial Regex Setting();
 
     [GeneratedRegex("""
-        ^\| `(?<name>(ConnectionStrings|Gateway)__\w+)` \|
+        ^\| `(?<name>(ConnectionStrings|Gateway)__[\w<>]+)` \|
         """, RegexOptions.Multiline)]
     private static partial Regex Row();
 

@@ -7,10 +7,11 @@ public sealed class OverviewBuilderTests
 {
     private const int Epoch = 7;
     private static readonly DateTime Now = new(2026, 11, 23, 13, 50, 1, DateTimeKind.Utc);
-    private static readonly LaneReading Idle = new("closed", "usable", 0, 0, 0, [0, 0, 0]);
+    private static readonly LaneReading Idle = new("default", "closed", "usable", 0, 0, 0, [0, 0, 0]);
+    private static readonly LaneReading IdleFallback = Idle with { Name = "fallback" };
 
     private static readonly InstanceReading Own = new(
-        "api1", true, 10, 8, 3, 0.5, false, 1, 40_000_000, 10, [4, 0, 0], [Idle with { Calls = [2, 0, 0] }, Idle]);
+        "api1", true, 10, 8, 3, 0.5, false, 1, 40_000_000, 10, [4, 0, 0], [Idle with { Calls = [2, 0, 0] }, IdleFallback]);
 
     private readonly OverviewBuilder _making = new(
         TestSettings.Read(("Gateway:Instance:Name", "api1")), Identity: "host/api1", Bounds: [0.001, 0.002]);
@@ -81,10 +82,10 @@ public sealed class OverviewBuilderTests
     [Fact]
     public void What_calling_instances_find_out_counts_and_not_what_an_idle_one_remembers()
     {
-        var open = Own with { Lanes = [new("open", "unusable", 0.5, 4, 0, [0, 0, 0]), Idle] };
+        var open = Own with { Lanes = [new("default", "open", "unusable", 0.5, 4, 0, [0, 0, 0]), IdleFallback] };
         Assert.Equal("closed", Make(Row("api2", 8, 0.1, open)).Processors[0].Circuit);
 
-        var calling = open with { Lanes = [open.Lanes[0] with { Calls = [0, 1, 0] }, Idle] };
+        var calling = open with { Lanes = [open.Lanes[0] with { Calls = [0, 1, 0] }, IdleFallback] };
 
         var seen = Make(Row("api2", 8, 0.1, calling)).Processors[0];
         Assert.Equal(("open", "unusable"), (seen.Circuit, seen.Availability));
@@ -107,9 +108,9 @@ public sealed class OverviewBuilderTests
     public void Money_has_two_decimals_and_fees_are_those_of_the_settings()
     {
         var shared = new SharedFacts(
-            [], [new TotalsRow(1, 3, 123_456_789_012_345_678m), new TotalsRow(2, 1, 1_990)],
-            [new HealthRow(1, true, 30, 2.5), new HealthRow(2, false, 0, 1e9)],
-            [new ParkedCountRow("Fallback answered 400", 2), new ParkedCountRow("Default answered 400", 5)]);
+            [], [new TotalsRow("default", 3, 123_456_789_012_345_678m), new TotalsRow("fallback", 1, 1_990)],
+            [new HealthRow("default", true, 30, 2.5), new HealthRow("fallback", false, 0, 1e9)],
+            [new ParkedCountRow("fallback answered 400", 2), new ParkedCountRow("default answered 400", 5)]);
 
         var view = _making.Make(Now, Epoch, Own, isReset: true, shared);
 
@@ -119,21 +120,21 @@ public sealed class OverviewBuilderTests
         Assert.Equal((shared.Reports[0], false), (view.Processors[0].Report, view.Processors[0].ReportIsOverdue));
         Assert.Null(view.Processors[1].Report);
         Assert.Equal((7, false), (view.Parked!.Payments, view.Parked.IsMore));
-        Assert.Equal("Default answered 400", view.Parked.Reasons[0].Reason);
+        Assert.Equal("default answered 400", view.Parked.Reasons[0].Reason);
         Assert.True(view.LedgerReset);
         Assert.True(_making.Make(Now, Epoch, Own, isReset: true, shared with
         {
-            Parked = [new ParkedCountRow("Default answered 400", ParkedCount.CountMax)],
+            Parked = [new ParkedCountRow("default answered 400", ParkedCount.CountMax)],
         }).Parked!.IsMore);
     }
 
     [Fact]
     public void An_overdue_report_is_marked_and_the_state_unknown_is_worse_than_usable()
     {
-        var unsure = Own with { Lanes = [Own.Lanes[0], Idle with { Availability = "unknown" }] };
+        var unsure = Own with { Lanes = [Own.Lanes[0], IdleFallback with { Availability = "unknown" }] };
         var shared = new SharedFacts(
             [Row("api2", 8, 0.1, unsure)], [],
-            [new HealthRow(1, false, 0, 10.3), new HealthRow(2, false, 0, 10.4)], []);
+            [new HealthRow("default", false, 0, 10.3), new HealthRow("fallback", false, 0, 10.4)], []);
 
         var view = _making.Make(Now, Epoch, Own, isReset: false, shared);
 

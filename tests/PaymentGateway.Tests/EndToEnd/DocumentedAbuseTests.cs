@@ -210,7 +210,7 @@ public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifet
         var report = answer.Json()["report"]!;
         if (OutcomeOf(answer) != "agrees")
             Note(request, meant, "it does not agree", answer);
-        else if (report["default"] is not null)
+        else if (report["processors"]!["default"] is not null)
             lock (_statuses)
                 _reconciledWithRepair.Add((bool)report["repair"]!);
     }

@@ -108,6 +108,6 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         ["ASPNETCORE_URLS"] = $"http://unix:{_folder}/api.sock",
         ["ConnectionStrings__Ledger"] = "Host=/nowhere;Username=nobody;Database=none",
         ["Gateway__Processors__Default__BaseUrl"] = "http://127.0.0.1:9",
-        ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.1:9",
+        ["Gateway__Processors__Fallback__BaseUrl"] = "http://127.0.0.2:9",
     };
 }

@@ -49,7 +49,7 @@ public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem 
         await StopAsync();
         await LedgerCheck.AgreesAsync(System, Ledger);
 
-        Assert.True(await System.Database.CountAsync($"payments WHERE handover >= {PaymentStates.Sql.InDoubt}") > 0);
+        Assert.True(await System.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}") > 0);
     }
 
     private async Task StopUnderLoadAsync()

@@ -23,7 +23,7 @@ public sealed class InstantConverterTests
             {
                 Write(
                     new PaymentAnswer(
-                        Guid.NewGuid(), 1, PaymentState.Settled, Processor.Default, at, at, null, null, null, 1),
+                        Guid.NewGuid(), 1, PaymentState.Settled, "default", at, at, null, null, null, 1),
                     AdminJsonContext.Default.PaymentAnswer),
                 Write(new ReadyAnswer("reset", at), HealthJsonContext.Default.ReadyAnswer),
                 Write(new ReconciliationProgress { At = at }, ReconciliationJsonContext.Default.ReconciliationProgress),

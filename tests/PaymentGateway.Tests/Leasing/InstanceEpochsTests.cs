@@ -8,6 +8,7 @@ public sealed class InstanceEpochsTests : OwnDatabase
     private const string FallbackKey = "Gateway:Processors:Fallback:BaseUrl";
     private const string Default = "http://default.example/";
     private const string Fallback = "http://fallback.example/";
+    private const string Both = $"default={Default} fallback={Fallback}";
 
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
@@ -31,8 +32,9 @@ public sealed class InstanceEpochsTests : OwnDatabase
             () => stages.StartAsync<LeaseKeeper>().WaitAsync(Minute));
 
         Assert.StartsWith(
-            key.Replace(":", "__", StringComparison.Ordinal) + ": is http://another.example/, and running runs",
-            wrong.Message, StringComparison.Ordinal);
+            key.Replace(":", "__", StringComparison.Ordinal) + ": http://another.example/ is not named by both",
+            wrong.Message, StringComparison.OrdinalIgnoreCase);
+        Assert.Contains("and running runs on this ledger", wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', wrong.Message);
         Assert.Equal(
             running, await Database.ScalarAsync<int>("SELECT max(epoch) FROM leases WHERE closed_at IS NULL"));
@@ -42,7 +44,10 @@ public sealed class InstanceEpochsTests : OwnDatabase
     [InlineData("the same", "http://default.EXAMPLE:80", null)]
     [InlineData("expired", "http://another.example", "expires_at = now()")]
     [InlineData("stopped", "http://another.example", "closed_at = now()")]
-    [InlineData("of an earlier version", "http://another.example", "default_url = NULL, fallback_url = NULL")]
+    [InlineData("of an earlier version", "http://another.example", "default_url = NULL, processors = NULL")]
+    [InlineData(
+        "of version 7, with the same", "http://default.example",
+        $"default_url = '{Default}', fallback_url = '{Fallback}', processors = NULL")]
     public async Task Beside_an_instance_that_is_the_same_or_gone_or_names_none_an_epoch_begins(
         string instance, string url, string? change)
     {
@@ -85,7 +90,64 @@ public sealed class InstanceEpochsTests : OwnDatabase
 
         var epoch = await stages.Part<InstanceEpochs>().OpenAsync();
 
+        // An earlier version reads default_url.
         Assert.Equal(Default, await Database.LeaseAsync<string>(epoch, "default_url"));
+        Assert.Equal(Both, await Database.LeaseAsync<string>(epoch, "processors"));
+    }
+
+    // Both ends of a list of processors that one of the instances does not know.
+    [PostgresTheory]
+    [InlineData("processors = NULL")]
+    [InlineData("processors = processors")]
+    public async Task A_third_processor_is_refused_beside_an_instance_that_does_not_name_it(string change)
+    {
+        await OpenAsync("running");
+        await Database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
+        await using var stages = Build(
+            ("Gateway:Processors:third:BaseUrl", "http://third.example"), ("Gateway:Processors:third:Fee", "0.3"));
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(stages.Part<InstanceEpochs>().OpenAsync);
+
+        Assert.StartsWith("Gateway__Processors__third__BaseUrl: ", wrong.Message, StringComparison.Ordinal);
+        // An earlier version compares with these.
+        Assert.Equal(
+            2, await Database.ScalarAsync<long>("""
+                SELECT count(DISTINCT default_url) FROM leases
+                WHERE default_url LIKE 'http%' OR default_url LIKE 'default=% third=%'
+                """));
+    }
+
+    [PostgresFact]
+    public async Task A_name_keeps_its_number_and_a_new_one_gets_the_next()
+    {
+        (string, string?)[] third =
+            [("Gateway:Processors:third:BaseUrl", "http://third.example"), ("Gateway:Processors:third:Fee", "0.01")];
+        await using var one = Build(third);
+        await using var other = Build(third);
+
+        // At once, so that one of them finds the number taken.
+        await Task.WhenAll(
+            Task.Run(one.Part<InstanceEpochs>().OpenAsync), Task.Run(other.Part<InstanceEpochs>().OpenAsync));
+
+        foreach (var stages in new[] { one, other })
+            Assert.Equal(
+                [("third", 3), ("default", 1), ("fallback", 2)],
+                stages.Part<GatewayOptions>().Processors.All.Select(
+                    processor => (processor.Processor.Name, (int)processor.Processor.Id)));
+        Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+    }
+
+    [PostgresFact]
+    public async Task A_ledger_without_a_number_left_is_refused_by_name()
+    {
+        await Database.ExecuteAsync(
+            "INSERT INTO processors (id, name) SELECT id, 'former' || id FROM generate_series(3, 14) AS id");
+        await using var stages = Build(
+            ("Gateway:Processors:third:BaseUrl", "http://third.example"), ("Gateway:Processors:third:Fee", "0.01"));
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(stages.Part<InstanceEpochs>().OpenAsync);
+
+        Assert.StartsWith("Gateway__Processors: has third", wrong.Message, StringComparison.Ordinal);
     }
 
     private Stages Build(params (string Key, string? Value)[] settings) => Build(urls: null, settings);
@@ -95,7 +157,7 @@ public sealed class InstanceEpochsTests : OwnDatabase
         [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
 
     private Task<int> OpenAsync(string instance) =>
-        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Default, Fallback));
+        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both));
 
     // On a thread of its own, so that both are on their way at once.
     private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>

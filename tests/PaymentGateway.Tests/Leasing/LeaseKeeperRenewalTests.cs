@@ -60,7 +60,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await _stages.StartAsync<LeaseKeeper>();
         await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
-            + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions");
+            + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions, processors");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
@@ -192,7 +192,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         var keeper = await _stages.StartAsync<LeaseKeeper>();
         var stored = await Database.StoreAsync(_stages.Lease.Epoch, 3);
         var payments = stored.Ids.Select((id, at) =>
-            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { InDoubt = at == 1 }).ToList();
+            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch) { MayBeAt = at == 1 ? Known.AtDefault : default }).ToList();
         payments.ForEach(_stages.Open.Add);
         await Database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));

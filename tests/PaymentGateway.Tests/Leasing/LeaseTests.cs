@@ -63,19 +63,19 @@ public sealed class LeaseTests
     {
         _lease.Confirm(7, _clock.GetTimestamp());
         var payment = new Payment(Guid.NewGuid(), 1, Batches.Noon, 7);
-        Assert.False(_lease.FallbackRequested);
+        Assert.False(_lease.Wanted.Contains(Known.Fallback));
 
-        Assert.False(_lease.MayUseFallback(payment));
-        Assert.True(_lease.FallbackRequested);
-        Assert.False(_lease.MayUseFallback(payment));
-        _lease.FallbackMarked(7);
-        Assert.True(_lease.MayUseFallback(payment));
+        Assert.False(_lease.MayUse(Known.Fallback, payment));
+        Assert.True(_lease.Wanted.Contains(Known.Fallback));
+        Assert.False(_lease.MayUse(Known.Fallback, payment));
+        _lease.Stored(7, ProcessorSet.Of(Known.Fallback));
+        Assert.True(_lease.MayUse(Known.Fallback, payment));
 
         // The next epoch has said nothing yet.
         _lease.Lose(7);
         _lease.Confirm(8, _clock.GetTimestamp());
-        Assert.False(_lease.FallbackRequested);
-        Assert.False(_lease.MayUseFallback(new Payment(Guid.NewGuid(), 1, Batches.Noon, 8)));
+        Assert.False(_lease.Wanted.Contains(Known.Fallback));
+        Assert.False(_lease.MayUse(Known.Fallback, new Payment(Guid.NewGuid(), 1, Batches.Noon, 8)));
     }
 
     [Fact]

@@ -47,8 +47,8 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         await Adoption.AdoptAllAsync();
 
         Assert.All(_stages.Open.Snapshot(), payment => Assert.Equal(
-            (usedFallback is not null, usedFallback is false ? Processor.Default : (Processor?)null, _mine),
-            (payment.InDoubt, payment.ChargedAt, payment.Epoch)));
+            (usedFallback is { } used ? used ? Known.AtBoth : Known.AtDefault : default, _mine),
+            (payment.MayBeAt, payment.Epoch)));
         // Those in doubt at both are looked up, and not queued.
         Assert.Equal((3, usedFallback is true ? 3 : 0), (_stages.Open.Count, _stages.Doubts.Count));
         Assert.Equal(usedFallback is true ? [] : left, Queued());
@@ -146,7 +146,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         // Not held, so that they wait without asking anybody.
         _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
-            _stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { InDoubt = true });
+            _stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { MayBeAt = Known.AtBoth });
         _stages.HoldLease(_mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);
@@ -352,7 +352,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     private async Task<(int Owner, Guid[] Left)> LeaveAsync(int count, bool usedFallback = false, bool close = true)
     {
         var owner = await Database.OpenEpochAsync();
-        await Database.ExecuteAsync($"UPDATE leases SET used_fallback = {usedFallback} WHERE epoch = {owner}");
+        await Database.ExecuteAsync($"UPDATE leases SET used_processors = {(usedFallback ? 6 : 2)} WHERE epoch = {owner}");
         await Database.SettleAsync(owner, 1, Batches.Noon.AddHours(-1));
         var left = await Database.StoreAsync(owner, count);
         if (close)

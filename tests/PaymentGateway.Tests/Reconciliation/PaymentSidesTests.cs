@@ -16,24 +16,26 @@ public sealed class PaymentSidesTests
     [InlineData(null, "=", "-", "unrecorded ledger")]
     [InlineData(null, "-", "b", "unrecorded ledger")]
     [InlineData(null, "=", "=", "charged_twice")]
-    [InlineData(1, "=", "-", null)]
-    [InlineData(2, "-", "=", null)]
-    [InlineData(1, "-", "-", "absent processors")]
-    [InlineData(2, "-", "-", "absent processors")]
-    [InlineData(1, "-", "=", "misplaced default")]
-    [InlineData(2, "b", "-", "misplaced fallback")]
-    [InlineData(1, "=", "=", "charged_twice")]
-    [InlineData(2, "t", "=", "charged_twice")]
-    [InlineData(1, "c", "-", "amount")]
-    [InlineData(2, "-", "b", "amount")]
-    [InlineData(1, "t", "-", "requested_at")]
+    [InlineData("default", "=", "-", null)]
+    [InlineData("fallback", "-", "=", null)]
+    [InlineData("default", "-", "-", "absent processors")]
+    [InlineData("fallback", "-", "-", "absent processors")]
+    [InlineData("default", "-", "=", "misplaced default")]
+    [InlineData("fallback", "b", "-", "misplaced fallback")]
+    [InlineData("default", "=", "=", "charged_twice")]
+    [InlineData("fallback", "t", "=", "charged_twice")]
+    [InlineData("default", "c", "-", "amount")]
+    [InlineData("fallback", "-", "b", "amount")]
+    [InlineData("default", "t", "-", "requested_at")]
+    [InlineData("former", "-", "-", null)]
+    [InlineData("former", "=", "-", "misplaced former")]
     public void A_difference_is_named_with_the_side_that_lacks_it(
-        int? settledAt, string atDefault, string atFallback, string? expected)
+        string? settledAt, string atDefault, string atFallback, string? expected)
     {
         var sides = new PaymentSides(
             new PaymentRow(
-                Guid.NewGuid(), At, 1990, 7, (short?)settledAt, settledAt is null ? null : At, null, null, null, null),
-            new() { [Processor.Default] = Held(atDefault), [Processor.Fallback] = Held(atFallback) });
+                Guid.NewGuid(), At, 1990, 7, settledAt, settledAt is null ? null : At, null, null, null, null),
+            new() { [Known.Default] = Held(atDefault), [Known.Fallback] = Held(atFallback) });
 
         var kind = sides.Compare();
 

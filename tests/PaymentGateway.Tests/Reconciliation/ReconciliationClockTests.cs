@@ -14,7 +14,7 @@ public sealed class ReconciliationClockTests : PlantedGateway
     [PostgresFact]
     public async Task It_ends_after_ten_minutes_and_repairs_nothing()
     {
-        await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
+        await PlantAsync(20, planted => planted.Unrecorded(Known.Default));
         var progress = new ReconciliationProgress();
 
         var running = RunAsync(New(_clock), progress);
@@ -40,13 +40,16 @@ public sealed class ReconciliationClockTests : PlantedGateway
     public void A_window_ends_before_what_may_be_in_flight()
     {
         var options = Gateway.Part<GatewayOptions>();
-        var settling = options.Settling with
+        var fallback = options.Processors.All[1] with
         {
             CallTimeout = TimeSpan.FromSeconds(20),
             InDoubtHorizon = TimeSpan.FromSeconds(30),
         };
 
-        var reconciliation = New(new FakeTimeProvider(Start), options with { Settling = settling });
+        var reconciliation = New(new FakeTimeProvider(Start), options with
+        {
+            Processors = new ProcessorsOptions([options.Processors.All[0], fallback], 100),
+        });
 
         // 20 + 30 + 3 s of lease.
         Assert.Equal(Start.AddSeconds(-53), reconciliation.ClosedUntil);
@@ -55,7 +58,7 @@ public sealed class ReconciliationClockTests : PlantedGateway
     [PostgresFact]
     public async Task An_instance_without_a_lease_records_nothing()
     {
-        await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
+        await PlantAsync(20, planted => planted.Unrecorded(Known.Default));
         var unheld = new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing);
 
         var report = await RunAsync(New(TimeProvider.System, lease: unheld));

@@ -19,7 +19,7 @@ public sealed class ReconciliationEndpointTests : PlantedGateway
         await AssertRefusedAsync(gateway, "", 403, "reconciliation-off", null);
         using var refused = await gateway.PostAsync(ReconciliationRuns.Path);
         Assert.Empty(OpenApiDocument.Present["reconcile"].FaultsOf(await ReadAnswer.OfAsync(refused)));
-        verb.AssertFailed(78, "Gateway__Processors__Default__AdminToken");
+        verb.AssertFailed(78, "Gateway__Processors__default__AdminToken");
         Assert.Equal(
             (0, 0), ((await Rig.Default.CallsAsync()).Summaries, (await Rig.Fallback.CallsAsync()).Summaries));
     }
@@ -52,7 +52,7 @@ public sealed class ReconciliationEndpointTests : PlantedGateway
             [.. ReconciliationRuns.Settings, "Processors:Fallback:AdminToken=wrong"]);
         await AssertRefusedAsync(refused, "", 403, "processor-token-wrong", null);
         (await Verb.RunAsync("reconcile", "--url", refused.Url))
-            .AssertFailed(78, "Gateway__Processors__Fallback__AdminToken");
+            .AssertFailed(78, "Gateway__Processors__fallback__AdminToken");
 
         // Instances of one ledger name the same processors.
         await Rig.StopGatewayAsync(refused);
@@ -167,7 +167,7 @@ public sealed class ReconciliationEndpointTests : PlantedGateway
     private Task<PlantedLedgers> PlantDifferencesAsync() => PlantAsync(200, static planted =>
     {
         for (var at = 0; at < 4; at++)
-            planted.Unrecorded(Processor.Default);
+            planted.Unrecorded(Known.Default);
     });
 
     // What stops it later than its first beat is in the report, of a 200; then it is asked for again.

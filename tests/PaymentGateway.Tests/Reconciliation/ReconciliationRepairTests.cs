@@ -8,7 +8,7 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [InlineData(29, "less than it did")]
     public async Task Nothing_is_put_back_where_a_processor_is_emptied_meanwhile(int kept, string why)
     {
-        await PlantAsync(40, planted => planted.Absent(Processor.Fallback));
+        await PlantAsync(40, planted => planted.Absent(Known.Fallback));
 
         var report = await Held.MeanwhileAsync(() => Gateway.ReconcileAsync(repair: true), async () =>
         {
@@ -32,8 +32,8 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     {
         await PlantAsync(20, planted =>
         {
-            planted.Absent(Processor.Default);
-            planted.NotInLedger(isDefault ? Processor.Default : Processor.Fallback, cents, atLast);
+            planted.Absent(Known.Default);
+            planted.NotInLedger(isDefault ? Known.Default : Known.Fallback, cents, atLast);
         });
 
         var report = await Gateway.ReconcileAsync(repair: true);
@@ -46,7 +46,7 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [PostgresFact]
     public async Task What_is_another_difference_by_the_second_look_is_that_one_and_left()
     {
-        var planted = await PlantAsync(20, planted => planted.Unrecorded(Processor.Default));
+        var planted = await PlantAsync(20, planted => planted.Unrecorded(Known.Default));
 
         var report = await Held.MeanwhileAsync(
             () => Gateway.ReconcileAsync(repair: true),
@@ -62,8 +62,8 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     {
         var planted = await PlantAsync(20, planted =>
         {
-            planted.Absent(Processor.Default);
-            planted.NotInLedger(Processor.Default);
+            planted.Absent(Known.Default);
+            planted.NotInLedger(Known.Default);
         });
 
         var report = await Held.MeanwhileAsync(
@@ -81,8 +81,8 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     {
         await PlantAsync(20, planted =>
         {
-            planted.Absent(Processor.Default);
-            planted.NotInLedger(Processor.Fallback);
+            planted.Absent(Known.Default);
+            planted.NotInLedger(Known.Fallback);
         });
 
         var report = await Held.MeanwhileAsync(() => Gateway.ReconcileAsync(), async () =>
@@ -102,9 +102,9 @@ public sealed class ReconciliationRepairTests : PlantedGateway
         var refused = Guid.Empty;
         await PlantAsync(20, planted =>
         {
-            refused = planted.Unrecorded(Processor.Default);
-            planted.Unrecorded(Processor.Default);
-            planted.Unrecorded(Processor.Fallback);
+            refused = planted.Unrecorded(Known.Default);
+            planted.Unrecorded(Known.Default);
+            planted.Unrecorded(Known.Fallback);
         });
         await Rig.Database.ExecuteAsync(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$; "
@@ -123,13 +123,13 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [PostgresFact]
     public async Task A_look_up_that_cannot_be_true_says_nothing_and_the_report_comes()
     {
-        var id = (await PlantAsync(20, planted => planted.Absent(Processor.Default))).Kinds.Keys.Single();
+        var id = (await PlantAsync(20, planted => planted.Absent(Known.Default))).Kinds.Keys.Single();
         await Rig.Default.PlantAsync([new ProcessorPayment(id, 1m, DateTimeOffset.MaxValue)]);
 
         var report = await Gateway.ReconcileAsync(repair: true);
 
         Assert.Equal("stopped", report.Text("outcome"));
-        Assert.Equal($"Default does not say whether it holds {id}.", report.Text("stopped"));
+        Assert.Equal($"default does not say whether it holds {id}.", report.Text("stopped"));
         Assert.Equal(21, await Rig.CountSettledAsync());
     }
 
@@ -137,7 +137,7 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [PostgresFact]
     public async Task A_processor_that_does_not_answer_once_is_asked_again()
     {
-        await PlantAsync(20, planted => planted.Absent(Processor.Default));
+        await PlantAsync(20, planted => planted.Absent(Known.Default));
         await Rig.Default.SetFaultsAsync(new { lookUp = "tooMany" });
 
         Held.Hold(TimeSpan.FromSeconds(1));
@@ -153,7 +153,7 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [PostgresFact]
     public async Task A_payment_that_an_instance_may_have_in_memory_is_not_put_back()
     {
-        await PlantAsync(20, planted => planted.Absent(Processor.Default));
+        await PlantAsync(20, planted => planted.Absent(Known.Default));
         await Rig.Database.ExecuteAsync(
             "UPDATE leases SET closed_at = NULL, low_water_mark = '-infinity', expires_at = 'infinity' "
             + "WHERE instance = 'planted'");
@@ -166,7 +166,7 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     [PostgresFact]
     public async Task Nothing_is_put_back_while_a_processor_fails()
     {
-        await PlantAsync(10, planted => planted.Absent(Processor.Fallback));
+        await PlantAsync(10, planted => planted.Absent(Known.Fallback));
         await Rig.Default.SetFailureAsync(true);
         await Gateway.PayAsync();
         await Eventually.HoldsAsync(async () => (await Rig.PostsAsync()).Default >= 5, "its circuit has opened");

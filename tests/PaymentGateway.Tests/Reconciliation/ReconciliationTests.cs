@@ -9,7 +9,7 @@ public sealed class ReconciliationTests : PlantedGateway
         var parked = Guid.Empty;
         var planted = await PlantAsync(300, planted =>
         {
-            foreach (var processor in Enum.GetValues<Processor>())
+            foreach (var processor in new[] { Known.Default, Known.Fallback })
             {
                 planted.Absent(processor);
                 planted.Unrecorded(processor);
@@ -22,7 +22,7 @@ public sealed class ReconciliationTests : PlantedGateway
             }
 
             planted.Agreeing(100);
-            parked = planted.Unrecorded(Processor.Default);
+            parked = planted.Unrecorded(Known.Default);
         });
         await Rig.Database.ExecuteAsync(
             "UPDATE payments SET owner_epoch = -1, parked_reason = 'tests', parked_at = now() "
@@ -56,7 +56,8 @@ public sealed class ReconciliationTests : PlantedGateway
         var report = await Gateway.ReconcileAsync();
 
         Assert.Equal("agrees", report.Text("outcome"));
-        Assert.Equal(1_500, report.GetProperty("default").GetProperty("ledger").GetProperty("payments").GetInt32());
+        var atDefault = report.GetProperty("processors").GetProperty("default");
+        Assert.Equal(1_500, atDefault.GetProperty("ledger").GetProperty("payments").GetInt32());
         Assert.Equal(0, (await Rig.Default.CallsAsync()).Lookups + (await Rig.Fallback.CallsAsync()).Lookups);
         // 74 s in parts of a second, at both.
         Assert.InRange(report.GetProperty("calls").GetInt32(), 4, 2 * 2 * 256);
@@ -69,7 +70,7 @@ public sealed class ReconciliationTests : PlantedGateway
             1_200, planted =>
             {
                 for (var at = 0; at < 1_100; at++)
-                    planted.Absent(Processor.Default);
+                    planted.Absent(Known.Default);
             },
             apartMs: 1.001);
 
@@ -87,7 +88,7 @@ public sealed class ReconciliationTests : PlantedGateway
     [InlineData(20, 1.001, true)]
     public async Task What_no_payment_explains_is_named_by_its_sums(int agreeing, double apartMs, bool isOrphan)
     {
-        var planted = await PlantAsync(agreeing, planted => planted.Absent(Processor.Default), apartMs);
+        var planted = await PlantAsync(agreeing, planted => planted.Absent(Known.Default), apartMs);
         if (isOrphan)
             await Rig.Database.ExecuteAsync(
                 $"DELETE FROM payments WHERE correlation_id = '{planted.Kinds.Keys.Single()}'");
@@ -105,7 +106,7 @@ public sealed class ReconciliationTests : PlantedGateway
         var (waited, parked) = (Guid.Empty, Guid.Empty);
         var planted = await PlantAsync(
             5_200, planted => (waited, parked) =
-                (planted.Unrecorded(Processor.Default), planted.Unrecorded(Processor.Fallback)),
+                (planted.Unrecorded(Known.Default), planted.Unrecorded(Known.Fallback)),
             apartMs: 1.001);
         await Rig.Database.ExecuteAsync(
             "UPDATE payments SET accepted_at = accepted_at - interval '2 seconds' "

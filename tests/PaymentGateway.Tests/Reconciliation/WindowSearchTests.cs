@@ -93,7 +93,7 @@ public sealed class WindowSearchTests
     private static List<DifferingWindow> Find(
         TimeWindow all, Func<TimeWindow, Comparison> compare, int most = int.MaxValue) =>
         WindowSearch.FindAsync(
-            Processor.Default, all, compare(all), most, window => Task.FromResult(compare(window))).Result;
+            Known.Default, all, compare(all), most, window => Task.FromResult(compare(window))).Result;
 
     // As ledger and processors sum up: both bounds inclusive.
     private static Sums Of(IReadOnlyList<DateTime> instants, TimeWindow window, int shared, int cents)

@@ -43,7 +43,7 @@ public sealed class SettlementWriterTests : OneInstance
         var (paid, other) = (await StoreAsync(), await StoreAsync());
         await Stages.StartAsync<SettlementWriter>();
 
-        Add(paid, Processor.Fallback);
+        Add(paid, Known.Fallback);
 
         await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal([other], Stages.Open.Snapshot());
@@ -175,10 +175,10 @@ public sealed class SettlementWriterTests : OneInstance
         return payment;
     }
 
-    private void Add(Payment payment, Processor processor = Processor.Default)
+    private void Add(Payment payment, Processor? processor = null)
     {
         Stages.Open.Add(payment);
-        Stages.Outcomes.Add(new Settlement(payment, processor, payment.AmountCents, Batches.Noon));
+        Stages.Outcomes.Add(new Settlement(payment, processor ?? Known.Default, payment.AmountCents, Batches.Noon));
     }
 
     private Task<long> CountSettledAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM settlements");

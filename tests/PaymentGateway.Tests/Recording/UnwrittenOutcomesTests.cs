@@ -132,7 +132,7 @@ public sealed class UnwrittenOutcomesTests
     {
         var requestedAt = _clock.GetUtcNow().UtcDateTime - age;
         var settlement = new Settlement(
-            new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Processor.Default, 1990, requestedAt);
+            new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Known.Default, 1990, requestedAt);
         _outcomes.Add(settlement);
         return settlement;
     }

@@ -23,39 +23,62 @@ public sealed class ProcessorRouterTests
         foreach (var atDefault in Enum.GetValues<Availability>())
             foreach (var atFallback in Enum.GetValues<Availability>())
             {
-                var choice = ProcessorRouter.Choose(
+                var choice = Choose(
+                    TimeSpan.FromSeconds(ageSeconds), FallbackAfter,
                     Usable with { Availability = atDefault, Fails = defaultFails, For = FallbackAfter },
-                    Usable with { Availability = atFallback }, TimeSpan.FromSeconds(ageSeconds), FallbackAfter);
+                    Usable with { Availability = atFallback });
 
-                Assert.True(rows[(int)atDefault][(int)atFallback] == choice.ToString()[0],
-                    $"{atDefault}, {atFallback}: {choice}");
+                Assert.True(rows[(int)atDefault][(int)atFallback] == choice, $"{atDefault}, {atFallback}: {choice}");
             }
     }
 
     [Theory]
-    [InlineData(10, "Wait")]
-    [InlineData(10.001, "Fallback")]
-    public void A_payment_does_not_wait_for_an_outage_longer_than_the_fallback_delay(
-        double outSeconds, string expected)
-    {
-        var choice = ProcessorRouter.Choose(
-            Failing(TimeSpan.FromSeconds(outSeconds)), Usable, TimeSpan.Zero, FallbackAfter);
-
-        Assert.Equal(expected, choice.ToString());
-    }
+    [InlineData(10, 'W')]
+    [InlineData(10.001, 'F')]
+    public void A_payment_does_not_wait_for_an_outage_longer_than_the_fallback_delay(double outSeconds, char expected) =>
+        Assert.Equal(
+            expected, Choose(TimeSpan.Zero, FallbackAfter, Failing(TimeSpan.FromSeconds(outSeconds)), Usable));
 
     [Theory]
-    [InlineData(2.499, "Wait")]
-    [InlineData(2.5, "Fallback")]
+    [InlineData(2.499, 'W')]
+    [InlineData(2.5, 'F')]
     public void A_fallback_that_has_just_recovered_takes_nothing_before_default_could_recover_too(
-        double usableSeconds, string expected)
-    {
-        var choice = ProcessorRouter.Choose(
-            Failing(TimeSpan.FromMinutes(1)), Usable with { For = TimeSpan.FromSeconds(usableSeconds) },
-            TimeSpan.FromMinutes(1), FallbackAfter);
+        double usableSeconds, char expected) =>
+        Assert.Equal(expected, Choose(
+            TimeSpan.FromMinutes(1), FallbackAfter, Failing(TimeSpan.FromMinutes(1)),
+            Usable with { For = TimeSpan.FromSeconds(usableSeconds) }));
 
-        Assert.Equal(expected, choice.ToString());
-    }
+    // U is usable, S slow, X fails since a moment, L fails for longer than the delay, F is full, P is due for a probe,
+    // m did not store it and is usable.
+    [Theory]
+    [InlineData("UUU", 0, 'D')]
+    [InlineData("SUU", 0, 'F')]
+    [InlineData("SSU", 0, '2')]
+    [InlineData("LLU", 0, '2')]
+    [InlineData("XUU", 0, 'W')]
+    [InlineData("LXU", 0, 'W')]
+    [InlineData("LXU", 10, '2')]
+    [InlineData("SFU", 0, 'W')]
+    [InlineData("SFU", 10, '2')]
+    [InlineData("LPU", 0, 'F')]
+    [InlineData("LLP", 0, '2')]
+    [InlineData("mmU", 10, '2')]
+    [InlineData("mmU", 9, 'D')]
+    [InlineData("mmm", 10, '2')]
+    [InlineData("SSSSU", 0, '4')]
+    [InlineData("LSLXU", 10, '4')]
+    public void Of_several_processors_the_cheapest_that_is_worth_it_takes_the_payment(
+        string states, double ageSeconds, char expected) => Assert.Equal(expected, Choose(
+            TimeSpan.FromSeconds(ageSeconds), FallbackAfter, states.Select(letter => letter switch
+            {
+                'S' => Usable with { Availability = Availability.Unusable },
+                'X' => Failing(TimeSpan.Zero),
+                'L' => Failing(TimeSpan.FromMinutes(1)),
+                'F' => Usable with { Availability = Availability.Full },
+                'P' => Usable with { Availability = Availability.Probe },
+                'm' => Usable with { IsMissing = true },
+                _ => Usable,
+            }).ToArray()));
 
     [Theory]
     [InlineData("Usable", "Full")]
@@ -74,21 +97,23 @@ public sealed class ProcessorRouterTests
     public void A_payment_that_default_did_not_store_takes_fallback_past_the_fallback_delay(
         double ageSeconds, string expected)
     {
-        var choices = Enum.GetValues<Availability>().Select(atFallback => ProcessorRouter.Choose(
-            Usable, Usable with { Availability = atFallback }, TimeSpan.FromSeconds(ageSeconds), FallbackAfter,
-            isMissingAtDefault: true).ToString()[0]);
+        var choices = Enum.GetValues<Availability>().Select(atFallback => Choose(
+            TimeSpan.FromSeconds(ageSeconds), FallbackAfter, Usable with { IsMissing = true },
+            Usable with { Availability = atFallback }));
 
         Assert.Equal(expected, string.Concat(choices));
     }
 
     [Fact]
     public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot() => Assert.Equal(
-        RouteChoice.Fallback, ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.Zero, TimeSpan.Zero));
+        'F', Choose(TimeSpan.Zero, TimeSpan.Zero, Failing(TimeSpan.Zero), Usable));
 
     [Fact]
     public void A_payment_from_the_future_waits_as_a_new_one() => Assert.Equal(
-        RouteChoice.Wait,
-        ProcessorRouter.Choose(Failing(TimeSpan.Zero), Usable, TimeSpan.FromHours(-1), FallbackAfter));
+        'W', Choose(TimeSpan.FromHours(-1), FallbackAfter, Failing(TimeSpan.Zero), Usable));
+
+    private static char Choose(TimeSpan age, TimeSpan fallbackAfter, params ProcessorState[] states) =>
+        "WDF23456"[ProcessorRouter.Choose(states, age, fallbackAfter) + 1];
 
     private static ProcessorState Failing(TimeSpan since) =>
         Usable with { Availability = Availability.Unusable, Fails = true, For = since };

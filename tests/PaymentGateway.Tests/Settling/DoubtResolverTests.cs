@@ -142,8 +142,7 @@ public sealed class DoubtResolverTests : OwnRig
         var (clock, epoch) = (gateway.Part<TimeProvider>(), gateway.Part<Lease>().Epoch);
         var payments = Enumerable.Range(0, 7).Select(_ => new Payment(Guid.NewGuid(), 1990, DateTime.UtcNow, epoch)
         {
-            InDoubt = true,
-            ChargedAt = Processor.Default,
+            MayBeAt = Known.AtDefault,
             DoubtSince = clock.GetTimestamp(),
         }).ToList();
         payments.ForEach(gateway.Part<DoubtQueue>().Add);
@@ -153,7 +152,7 @@ public sealed class DoubtResolverTests : OwnRig
         await Rig.Default.ClearFaultsAsync();
 
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "they are given up");
-        Assert.Equal(CircuitState.Closed, gateway.Part<ProcessorLanes>().Default.Health.Circuit.CircuitState);
+        Assert.Equal(CircuitState.Closed, gateway.Part<ProcessorLanes>().Of(Known.Default).Health.Circuit.CircuitState);
         Assert.Equal(0, (await Rig.Default.CallsAsync()).Posts);
     }
 

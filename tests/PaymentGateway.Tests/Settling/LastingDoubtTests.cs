@@ -33,6 +33,7 @@ public sealed class LastingDoubtTests
         await using var stages = Stages.BuildLanes(nowhere, nowhere, _clock);
         await stages.StartAsync<DoubtResolver>();
         var payment = Batches.NewPayment();
+        payment.MayBeAt = Known.AtBoth;
         stages.Open.Add(payment);
         var began = _clock.GetUtcNow();
 
@@ -44,7 +45,7 @@ public sealed class LastingDoubtTests
         Assert.Equal((1, 1), (stages.Doubts.Count, stages.Open.Count));
         var took = _clock.GetUtcNow() - began;
         Assert.InRange(Shown().Count, 3, took.TotalMinutes);
-        Assert.All(Shown(), line => Assert.Matches($"^1 payments are in doubt, {payment.Id}.* for [0-9]+ s$", line));
+        Assert.All(Shown(), line => Assert.Matches($"^1 payments are in doubt, {payment.Id} at default or fallback for [0-9]+ s$", line));
 
         IReadOnlyCollection<string> Shown() => stages.ShownOf<DoubtResolver>();
     }

@@ -12,7 +12,7 @@ public sealed class SettlementWorkerTests : OneWorker
 
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
         var stored = Assert.Single(await Rig.Default.PaymentsAsync()).Value;
-        Assert.Equal(new Settlement(payment, Processor.Default, 1990, stored.RequestedAt.UtcDateTime), settlement);
+        Assert.Equal(new Settlement(payment, Stages.Default.Processor, 1990, stored.RequestedAt.UtcDateTime), settlement);
         Assert.Equal(Clock.GetUtcNow().UtcDateTime, stored.RequestedAt.UtcDateTime);
         Assert.Equal((1, 0), await Rig.PostsAsync());
         // The ledger does not have it yet.
@@ -38,7 +38,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task While_the_ledger_is_behind_nothing_is_charged_and_with_capacity_charging_goes_on()
     {
         await StartAsync(("Gateway:Recording:MaxBuffered", "1"));
-        var unwritten = new Settlement(NewPayment(), Processor.Default, 1990, Batches.Noon);
+        var unwritten = new Settlement(NewPayment(), Known.Default, 1990, Batches.Noon);
         Stages.Outcomes.Add(unwritten);
         Pay();
         await CheckAsync(times: 10);
@@ -118,16 +118,16 @@ public sealed class SettlementWorkerTests : OneWorker
         var payment = new Payment(Guid.NewGuid(), 1990, acceptedAt, Epoch);
         Stages.Add(payment);
         await CheckAsync(times: 59);
-        Assert.False(Stages.Lease.FallbackRequested);
+        Assert.False(Stages.Lease.Wanted.Contains(Known.Fallback));
 
         await CheckAsync(times: 10);
-        Assert.True(Stages.Lease.FallbackRequested);
+        Assert.True(Stages.Lease.Wanted.Contains(Known.Fallback));
         Assert.Equal((0, 0), await Rig.PostsAsync());
-        Stages.Lease.FallbackMarked(Epoch);
+        Stages.Lease.Stored(Epoch, Known.AtBoth);
         await CheckAsync(times: 1);
 
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
-        Assert.Equal((payment, Processor.Fallback), (settlement.Payment, settlement.Processor));
+        Assert.Equal((payment, Stages.Fallback.Processor), (settlement.Payment, settlement.Processor));
         Assert.Equal((0, 1), await Rig.PostsAsync());
     }
 
@@ -137,7 +137,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback(bool defaultFails)
     {
         await StartAsync();
-        Stages.Lease.FallbackMarked(Epoch);
+        Stages.Lease.Stored(Epoch, Known.AtBoth);
         if (defaultFails)
             Stages.Default.Health.End(probe: true, latency: null, retryAfter: null);
         else
@@ -229,7 +229,7 @@ public sealed class SettlementWorkerTests : OneWorker
 
         Assert.Same(next, Assert.Single(await TakeOutcomesAsync(1)).Payment);
         Assert.Equal(
-            "-1 Default answered 400",
+            "-1 default answered 400",
             await Rig.Database.ScalarAsync<string>("SELECT owner_epoch || ' ' || parked_reason FROM payments"));
     }
 
@@ -255,7 +255,7 @@ public sealed class SettlementWorkerTests : OneWorker
         var payment = Pay();
 
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
-        Assert.Equal((payment, Processor.Default), (settlement.Payment, settlement.Processor));
+        Assert.Equal((payment, Stages.Default.Processor), (settlement.Payment, settlement.Processor));
         Assert.Equal((1, 0), await Rig.PostsAsync());
     }
 
@@ -264,7 +264,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task A_payment_that_default_breaks_each_time_and_never_stores_goes_to_fallback()
     {
         await StartAsync();
-        Stages.Lease.FallbackMarked(Epoch);
+        Stages.Lease.Stored(Epoch, Known.AtBoth);
         await Rig.Default.SetFaultsAsync(new { garbage = true });
         var payment = Pay();
         var until = Clock.GetUtcNow() + TimeSpan.FromMinutes(2);
@@ -275,7 +275,7 @@ public sealed class SettlementWorkerTests : OneWorker
 
         Assert.Equal(1, Stages.Outcomes.Count);
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
-        Assert.Equal((payment, Processor.Fallback), (settlement.Payment, settlement.Processor));
+        Assert.Equal((payment, Stages.Fallback.Processor), (settlement.Payment, settlement.Processor));
     }
 
     [PostgresFact]
@@ -351,7 +351,7 @@ public sealed class SettlementWorkerTests : OneWorker
     private Payment NewDoubt()
     {
         var payment = NewPayment();
-        (payment.InDoubt, payment.ChargedAt, payment.DoubtSince) = (true, Processor.Default, Clock.GetTimestamp());
+        (payment.MayBeAt, payment.DoubtSince) = (Known.AtDefault, Clock.GetTimestamp());
         return payment;
     }
 }

@@ -108,7 +108,7 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             if (fault is Fault.Breaks or Fault.Drops)
                 cluster.Network.After(Quick / 2, () => answer.TrySetException(cluster.BrokenConnection()));
             cluster.Reach(instance, Point.Sent);
-            if (at.Processor == Processor.Fallback)
+            if (at.Processor == Known.Fallback)
                 cluster.Reach(instance, Point.UsesFallback);
             return answer.Task;
         }

@@ -50,8 +50,8 @@ internal sealed record Step(
     {
         Verb.Wait => $"Wait {Seconds}",
         Verb.Jump => $"Jump {Seconds}",
-        Verb.Break => $"Break {(Processor)Who} {Fault} {Seconds}",
-        Verb.Silence => $"Silence {(Processor)Who} {Seconds}",
+        Verb.Break => $"Break {Who} {Fault} {Seconds}",
+        Verb.Silence => $"Silence {Who} {Seconds}",
         Verb.Arm => $"Arm {Who} {Point} {Armed} {Seconds}",
         Verb.Stall or Verb.Skew => $"{Verb} {Who} {Seconds}",
         _ => $"{Verb} {Who}",

@@ -46,10 +46,14 @@ public sealed class LeaseStoreTests : OwnDatabase
         var lost = await Database.OpenEpochAsync();
         await Leases.CloseAsync(lost);
 
-        var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true, UsesFallback = true });
+        var renewal = await Leases.RenewAsync(Renewal(lost) with
+        {
+            CloseExpired = true,
+            UsedProcessors = ProcessorSet.Of(Known.Fallback).Bits,
+        });
 
         Assert.Equal((false, false), (renewal.Renewed, renewal.IsOpen));
-        Assert.False(await Database.LeaseAsync<bool>(lost, "used_fallback"));
+        Assert.False(await Database.LeaseAsync<bool>(lost, "used_processors & 4 <> 0"));
         Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
     }
 

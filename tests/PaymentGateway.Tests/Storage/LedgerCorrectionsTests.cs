@@ -48,7 +48,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
         Assert.False(await _store.CorrectAsync(Correction(0) with { Generation = 2 }));
         Assert.False(await _store.CorrectAsync(Correction(0) with { WasCents = 1991 }));
-        Assert.False(await _store.CorrectAsync(Correction(0) with { WasProcessor = 2 }));
+        Assert.False(await _store.CorrectAsync(Correction(0) with { WasProcessor = "fallback" }));
         Assert.False(await _store.PutBackAsync(PutBack(0) with { Generation = 2 }));
         Assert.False(await _store.PutBackAsync(PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
 
@@ -91,7 +91,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         var adopter = await Database.OpenEpochAsync();
         var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
         Assert.Equal(
-            expected ? [(_stored.Ids[5], PaymentStates.InDoubt)] : [],
+            expected ? [(_stored.Ids[5], (short)(Known.AtBoth.Bits | PaymentStates.Unsent))] : [],
             adopted.Select(row => (row.CorrelationId, row.Handover)));
     }
 
@@ -141,13 +141,14 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
     }
 
     private RecordHeldArgs Held(int at) =>
-        new(_stored.Ids[at], _stored.AcceptedAts[at], 1, 1990, Batches.Noon, 1, _owner);
+        new(_stored.Ids[at], _stored.AcceptedAts[at], "default", 1990, Batches.Noon, 1, _owner);
 
     private CorrectArgs Correction(int at) => new(
-        _stored.Ids[at], _stored.AcceptedAts[at], 1, 1990, Batches.Noon, 2, 2000, Batches.Noon.AddHours(2), 1);
+        _stored.Ids[at], _stored.AcceptedAts[at], "default", 1990, Batches.Noon, "fallback", 2000,
+        Batches.Noon.AddHours(2), 1);
 
     private PutBackArgs PutBack(int at) =>
-        new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, 1, 1990, Batches.Noon, 1);
+        new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, "default", 1990, Batches.Noon, 1);
 
     private async Task AssertSumsAsync(long settled)
     {

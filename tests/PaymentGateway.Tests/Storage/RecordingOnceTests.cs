@@ -13,7 +13,7 @@ public sealed class RecordingOnceTests : OwnDatabase
 
         Assert.Equal(10, await Ledger.RecordAsync(Batches.ToRecord(batch)));
         Assert.Equal(10, await Ledger.RecordAsync(Batches.ToRecord(batch)));
-        var other = Batches.ToRecord(batch, Processor.Fallback, Batches.Noon.AddHours(1));
+        var other = Batches.ToRecord(batch, Known.Fallback, Batches.Noon.AddHours(1));
         Assert.Equal(10, await Ledger.RecordAsync(other));
 
         await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
@@ -29,7 +29,7 @@ public sealed class RecordingOnceTests : OwnDatabase
         // Four instances, each with every batch: as after repetitions, adoptions and answers that came late.
         var instances = Enumerable.Range(1, 4).Select(instance => Task.Run(async () =>
         {
-            var processor = instance == 4 ? Processor.Fallback : Processor.Default;
+            var processor = instance == 4 ? Known.Fallback : Known.Default;
             foreach (var batch in instance % 2 == 0 ? batches : batches.AsEnumerable().Reverse())
                 Assert.Equal(100, await Ledger.RecordAsync(Batches.ToRecord(batch, processor, epoch: instance)));
         }));

@@ -265,14 +265,15 @@ public sealed class RetentionStoreTests : OwnDatabase
         // A reconciliation finds that the processor has them.
         for (var at = 0; at < 3; at++)
             Assert.True(await store.RecordAsync(new RecordHeldArgs(
-                again.Ids[at], again.AcceptedAts[at], 1, 1990, left.AcceptedAts[at], 1, epoch)));
+                again.Ids[at], again.AcceptedAts[at], "default", 1990, left.AcceptedAts[at], 1, epoch)));
         Assert.Equal(before, await Database.SummariseAsync(null, null));
         // The other one has it, and the first one no more; and one that none has.
         Assert.True(await store.CorrectAsync(new CorrectArgs(
-            again.Ids[0], again.AcceptedAts[0], 1, 1990, left.AcceptedAts[0], 2, 1990, DateTime.UtcNow, 1)));
+            again.Ids[0], again.AcceptedAts[0], "default", 1990, left.AcceptedAts[0], "fallback", 1990, DateTime.UtcNow,
+            1)));
         await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
         Assert.True(await store.PutBackAsync(new PutBackArgs(
-            again.Ids[1], again.AcceptedAts[1], epoch, 1, 1990, left.AcceptedAts[1], 1)));
+            again.Ids[1], again.AcceptedAts[1], epoch, "default", 1990, left.AcceptedAts[1], 1)));
 
         var after = await Database.SummariseAsync(null, null);
         Assert.Equal((1, 1), (after.Default.TotalRequests, after.Fallback.TotalRequests));

@@ -82,7 +82,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     [InlineData("schema_version")]
     [InlineData("schema_version, settlements, leases, ledger")]
     [InlineData("payments, settlements, settlement_totals, doubts, leases, processor_health, ledger, ledger_intact, "
-        + "watching, instance_readings, retention_hours, operator_actions")]
+        + "watching, instance_readings, retention_hours, operator_actions, processors")]
     public async Task Tables_without_their_versions_and_versions_without_tables_are_a_wrong_setting(string lost)
     {
         await Setup().EnsureAsync();

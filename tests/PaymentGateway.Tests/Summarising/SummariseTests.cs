@@ -25,7 +25,7 @@ public sealed class SummariseTests : OwnDatabase
             var summary = await Database.SummariseAsync(from, to);
 
             var expected = new PaymentsSummary(
-                Expected(settled, Processor.Default, from, to), Expected(settled, Processor.Fallback, from, to));
+                Expected(settled, Known.Default, from, to), Expected(settled, Known.Fallback, from, to));
             Assert.True(expected == summary, $"{from:O} to {to:O}: {summary} instead of {expected}");
         }
     }
@@ -34,7 +34,7 @@ public sealed class SummariseTests : OwnDatabase
     public async Task Both_bounds_are_inclusive_to_the_microsecond()
     {
         var at = Batches.Noon.AddSeconds(7).AddMicroseconds(123_456);
-        await SettleAsync([new Charge(Processor.Default, 1990, at)]);
+        await SettleAsync([new Charge(Known.Default, 1990, at)]);
 
         Assert.Equal(1, await CountAsync(at, at));
         Assert.Equal(1, await CountAsync(at, null));
@@ -50,7 +50,7 @@ public sealed class SummariseTests : OwnDatabase
     public async Task A_settlement_on_the_border_of_a_bucket_counts_once(int second)
     {
         var border = Batches.Noon.AddSeconds(second);
-        await SettleAsync([new Charge(Processor.Fallback, 1, border)]);
+        await SettleAsync([new Charge(Known.Fallback, 1, border)]);
 
         Assert.Equal(1, await CountAsync(border, border));
         Assert.Equal(1, await CountAsync(border.AddSeconds(-5), border));
@@ -67,18 +67,19 @@ public sealed class SummariseTests : OwnDatabase
     [PostgresFact]
     public async Task The_summary_of_an_empty_ledger_is_zero_with_two_decimals_in_the_format_of_the_contract()
     {
-        var summary = await Database.SummariseAsync(null, null);
+        var summary = await new LedgerSummary(Database.Ledger, Database.Unwritten, TestSettings.Read())
+            .SummariseAsync(new SummaryWindow(null, null));
 
         Assert.Equal(
             """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
-            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.PaymentsSummary));
+            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.DictionaryStringProcessorTotals));
     }
 
     [PostgresFact]
     public async Task More_than_a_bigint_of_cents_is_summed_exactly()
     {
         const int Count = 92_300; // 92,234 payments of the largest amount overflow a bigint.
-        await SettleAsync([.. Enumerable.Repeat(new Charge(Processor.Default, Money.MaxCents, Batches.Noon), Count)]);
+        await SettleAsync([.. Enumerable.Repeat(new Charge(Known.Default, Money.MaxCents, Batches.Noon), Count)]);
 
         var byTotals = await Database.SummariseAsync(null, null);
         var byRows = await Database.SummariseAsync(Batches.Noon, Batches.Noon);
@@ -90,7 +91,7 @@ public sealed class SummariseTests : OwnDatabase
     [PostgresFact]
     public async Task The_earliest_and_the_latest_times_there_are_can_be_asked_for()
     {
-        await SettleAsync([new Charge(Processor.Default, 1990, Batches.Noon)]);
+        await SettleAsync([new Charge(Known.Default, 1990, Batches.Noon)]);
         var last = new DateTime(9998, 12, 31, 23, 59, 59, DateTimeKind.Utc).AddMicroseconds(999_999);
 
         Assert.Equal(1, await CountAsync(Batches.Earliest, last));
@@ -124,7 +125,7 @@ public sealed class SummariseTests : OwnDatabase
                 1 => RandomBorder(3_600) + Microsecond * _random.Next(-1, 2),
                 _ => Within(LedgerSpan),
             };
-            var processor = _random.Next(3) == 0 ? Processor.Fallback : Processor.Default;
+            var processor = _random.Next(3) == 0 ? Known.Fallback : Known.Default;
             settled.Add(new Charge(processor, _random.Next(1, 1_000_000), at));
         }
 
@@ -158,7 +159,7 @@ public sealed class SummariseTests : OwnDatabase
             await Database.Payments.StoreAsync(stored);
             Assert.Equal(page.Length, await Database.Ledger.RecordAsync(new RecordArgs(
                 stored.Ids,
-                Array.ConvertAll(page, charge => (short)charge.Processor),
+                Array.ConvertAll(page, charge => charge.Processor.Id),
                 Array.ConvertAll(page, charge => charge.Cents),
                 Array.ConvertAll(page, charge => charge.RequestedAt),
                 stored.AcceptedAts,

@@ -10,7 +10,7 @@ internal static class Batches
 
     /// <summary>A renewal for a minute; everything before noon is settled.</summary>
     public static RenewalArgs Renewal(int epoch, long number = 1, bool usesFallback = false) => new(
-        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false, usesFallback);
+        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false, usesFallback ? ProcessorSet.Of(Known.Fallback).Bits : 0);
 
     public static Guid[] SortedIds(int count) =>
         [.. Enumerable.Range(0, count).Select(_ => Guid.NewGuid()).Order()];
@@ -28,10 +28,10 @@ internal static class Batches
 
     /// <summary>All of a stored batch settled by one processor at one time.</summary>
     public static RecordArgs ToRecord(
-        StoreArgs stored, Processor processor = Processor.Default, DateTime? requestedAt = null, int epoch = 1) =>
+        StoreArgs stored, Processor? processor = null, DateTime? requestedAt = null, int epoch = 1) =>
         new(
         stored.Ids,
-        Array.ConvertAll(stored.Ids, _ => (short)processor),
+        Array.ConvertAll(stored.Ids, _ => (processor ?? Known.Default).Id),
         stored.AmountsCents,
         Array.ConvertAll(stored.Ids, _ => requestedAt ?? Noon),
         stored.AcceptedAts,

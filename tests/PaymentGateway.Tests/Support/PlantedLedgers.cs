@@ -13,8 +13,8 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     private readonly List<(Guid Id, DateTime AcceptedAt, long Cents, PlantedSettlement? Settled)> _payments = [];
     private readonly Dictionary<Processor, List<ProcessorPayment>> _held = new()
     {
-        [Processor.Default] = [],
-        [Processor.Fallback] = [],
+        [Known.Default] = [],
+        [Known.Fallback] = [],
     };
 
     private DateTime _next = from;
@@ -41,7 +41,7 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     {
         for (var at = 0; at < count; at++)
         {
-            var processor = at % 4 == 3 ? Processor.Fallback : Processor.Default;
+            var processor = at % 4 == 3 ? Known.Fallback : Known.Default;
             var (id, cents, when) = Next();
             Settle(id, cents, new PlantedSettlement(processor, cents, when));
             Hold(processor, id, cents, when);
@@ -101,7 +101,7 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
             """,
             ("ids", settled.Select(payment => payment.Id).ToArray()),
             ("accepted", settled.Select(payment => payment.AcceptedAt).ToArray()),
-            ("processors", settled.Select(payment => (short)payment.Settled!.Processor).ToArray()),
+            ("processors", settled.Select(payment => payment.Settled!.Processor.Id).ToArray()),
             ("cents", settled.Select(payment => payment.Settled!.Cents).ToArray()),
             ("requested", settled.Select(payment => payment.Settled!.RequestedAt).ToArray()));
         await connection.ExecuteAsync(
@@ -113,12 +113,12 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
             GROUP BY 1, 2, 3
             """,
             ("epoch", epoch));
-        await atDefault.PlantAsync(_held[Processor.Default]);
-        await atFallback.PlantAsync(_held[Processor.Fallback]);
+        await atDefault.PlantAsync(_held[Known.Default]);
+        await atFallback.PlantAsync(_held[Known.Fallback]);
     }
 
     private static Processor Other(Processor processor) =>
-        processor == Processor.Default ? Processor.Fallback : Processor.Default;
+        processor == Known.Default ? Known.Fallback : Known.Default;
 
     // Whole microseconds, so that a bound of a millisecond is hit now and then.
     private (Guid Id, long Cents, DateTime RequestedAt) Next(string? kind = null)

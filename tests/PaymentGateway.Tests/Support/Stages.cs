@@ -29,8 +29,11 @@ internal sealed class Stages : IAsyncDisposable
             ("ConnectionStrings:Ledger", ledger), ("Gateway:Storage:Profile", "Unlogged"),
             ("Gateway:Recording:Linger", "0s"),
             ("Gateway:Processors:Default:BaseUrl", "http://127.0.0.1:9"),
-            ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.1:9"), .. settings,
+            ("Gateway:Processors:Fallback:BaseUrl", "http://127.0.0.2:9"), .. settings,
         ]);
+        // As an instance's first lease finds them.
+        foreach (var one in options.Processors.All)
+            one.Processor.Id = one.Processor.Name == "default" ? (short)1 : (short)2;
         var instance = InstanceLock.Take(urls, "tests");
         var parts = new ServiceCollection();
         parts.AddSingleton(typeof(ILogger<>), typeof(LogLines<>));
@@ -39,6 +42,7 @@ internal sealed class Stages : IAsyncDisposable
     }
 
     /// <summary>Without a ledger, for calls of processors; epoch 1 is held until a test ends it.</summary>
+    /// <param name="fallbackUrl">May be that of default: two names for one host are two processors.</param>
     public static Stages BuildLanes(
         Uri defaultUrl, Uri fallbackUrl, TimeProvider clock, params (string Key, string? Value)[] settings)
     {
@@ -46,7 +50,10 @@ internal sealed class Stages : IAsyncDisposable
             "Host=/nowhere", clock, urls: null,
             [
                 ("Gateway:Processors:Default:BaseUrl", defaultUrl.AbsoluteUri),
-                ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl.AbsoluteUri), .. settings,
+                ("Gateway:Processors:Fallback:BaseUrl", fallbackUrl == defaultUrl
+                    ? new UriBuilder(fallbackUrl) { Host = "localhost" }.Uri.AbsoluteUri
+                    : fallbackUrl.AbsoluteUri),
+                .. settings,
             ]);
         stages.HoldLease(epoch: 1);
         return stages;
@@ -64,9 +71,9 @@ internal sealed class Stages : IAsyncDisposable
 
     public DoubtQueue Doubts => Part<DoubtQueue>();
 
-    public ProcessorLane Default => Part<ProcessorLanes>().Default;
+    public ProcessorLane Default => Part<ProcessorLanes>().Of(Known.Default);
 
-    public ProcessorLane Fallback => Part<ProcessorLanes>().Fallback;
+    public ProcessorLane Fallback => Part<ProcessorLanes>().Of(Known.Fallback);
 
     public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
@@ -85,8 +92,11 @@ internal sealed class Stages : IAsyncDisposable
     }
 
     /// <summary>The instance holds the lease of this epoch for as long as a test takes.</summary>
-    public void HoldLease(int epoch) =>
+    public void HoldLease(int epoch)
+    {
+        Lease.Stored(epoch, Known.AtDefault);
         Lease.Confirm(epoch, Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(1)));
+    }
 
     /// <summary>Queues a payment as if it had just been stored.</summary>
     public void Add(Payment payment)

@@ -40,8 +40,8 @@ public class TestDatabase : IAsyncLifetime
 
     internal HealthStore Health => new(Shared);
 
-    internal Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to) =>
-        new LedgerSummary(Ledger, Unwritten).SummariseAsync(new SummaryWindow(from, to));
+    internal async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to) => PaymentsSummary.Of(
+        await new LedgerSummary(Ledger, Unwritten, TestSettings.Read()).SummariseAsync(new SummaryWindow(from, to)));
 
     public async Task InitializeAsync()
     {

@@ -34,7 +34,7 @@ public sealed class InstanceReaderTests : IAsyncLifetime
         _metrics.Accepted.Add(10);
         Assert.Equal(10, ReadAfter(1_000).AcceptedPerSecond);
         _metrics.Accepted.Add(1);
-        _metrics.AddSettled(Processor.Default, payments: 21, cents: 1, waitedCents: 0);
+        _metrics.AddSettled(Known.Default, payments: 21, cents: 1, savedCents: 0);
 
         var soon = ReadAfter(50);
 

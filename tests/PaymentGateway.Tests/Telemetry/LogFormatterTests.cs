@@ -38,7 +38,7 @@ public sealed partial class LogFormatterTests
     public void Json_line_has_time_level_category_event_message_and_the_named_values()
     {
         var before = DateTime.UtcNow.AddMilliseconds(-1);
-        Parked(_log, Id, 7, TimeSpan.FromSeconds(1.5), Processor.Default);
+        Parked(_log, Id, 7, TimeSpan.FromSeconds(1.5), Known.Default);
 
         var line = Json();
 
@@ -48,9 +48,9 @@ public sealed partial class LogFormatterTests
         Assert.Equal(Category, line.GetProperty("category").GetString());
         Assert.Equal(421, line.GetProperty("eventId").GetInt32());
         Assert.Equal("Parked", line.GetProperty("event").GetString());
-        Assert.Equal($"Payment {Id}, 7, 00:00:01.5000000, Default", line.GetProperty("message").GetString());
+        Assert.Equal($"Payment {Id}, 7, 00:00:01.5000000, default", line.GetProperty("message").GetString());
         Assert.Equal(
-            $$"""{"correlationId":"{{Id}}","count":7,"age":"00:00:01.5000000","processor":"Default"}""",
+            $$"""{"correlationId":"{{Id}}","count":7,"age":"00:00:01.5000000","processor":"default"}""",
             line.GetProperty("values").GetRawText());
         Assert.Equal(
             ["time", "level", "category", "eventId", "event", "message", "values"],

@@ -13,7 +13,7 @@ internal abstract class Part(string name)
 
     public static Part Named(string name) => name switch
     {
-        PartNames.Default or PartNames.Fallback => new SimulatorPart(name),
+        _ when PartNames.Processors.Contains(name) => new SimulatorPart(name),
         PartNames.Postgres => new PostgresPart(),
         PartNames.First or PartNames.Second => new InstancePart(name),
         PartNames.Nginx => new NginxPart(),
@@ -71,6 +71,10 @@ public static class PartNames
     public const string Nginx = "nginx";
 
     public static IReadOnlyList<string> Instances { get; } = [First, Second];
+
+    /// <summary>As many as PROCESSORS says are started, in this order; each is dearer than the one before.</summary>
+    public static IReadOnlyList<string> Processors { get; } =
+        [Default, Fallback, "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 
     /// <summary>Whose CPU and memory the challenge counts.</summary>
     public static IReadOnlyList<string> Counted { get; } = [Nginx, First, Second, Postgres];

@@ -79,6 +79,12 @@ internal static class InstanceEnvironment
             // Hexadecimal, 4 MiB: else the young generation takes 4/5 of the processor's cache, whoever shares it.
             [YoungMax] = settings[YoungMax] ?? "400000",
         };
+        foreach (var further in settings.Further)
+        {
+            environment[$"Gateway__Processors__{further}__BaseUrl"] = SystemSettings.Local(settings.PortOf(further));
+            environment[$"Gateway__Processors__{further}__Fee"] = settings.FeeOf(further);
+        }
+
         // Where memory is not limited, the heap at least is, as the runtime does by itself in a container.
         if (settings["HEAP_LIMIT"] is { } limit)
             environment[HeapLimit] = limit;
@@ -106,7 +112,7 @@ internal sealed class SimulatorPart(string name) : Part(name)
             new Dictionary<string, string?>
             {
                 ["ASPNETCORE_URLS"] = string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{PortIn(system)}"),
-                ["Simulator__FeePerTransaction"] = FeeIn(system),
+                ["Simulator__FeePerTransaction"] = system.Settings.FeeOf(Name),
             });
         return Task.CompletedTask;
     }
@@ -114,11 +120,7 @@ internal sealed class SimulatorPart(string name) : Part(name)
     public override Task<bool> IsReadyAsync(SystemLayout system, CancellationToken cancellation) =>
         Task.FromResult(Readiness.Listens(PortIn(system)));
 
-    private string FeeIn(SystemLayout system) =>
-        Name == PartNames.Default ? system.Settings.DefaultFee : system.Settings.FallbackFee;
-
-    private int PortIn(SystemLayout system) =>
-        Name == PartNames.Default ? system.Settings.DefaultPort : system.Settings.FallbackPort;
+    private int PortIn(SystemLayout system) => system.Settings.PortOf(Name);
 }
 
 /// <summary>The entry point: it opens last and closes first.</summary>

@@ -12,7 +12,7 @@ public sealed class SystemSettings
     // What a later start of one part takes over when its caller does not say it again.
     private static readonly string[] Saved =
     [
-        "PORT", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
+        "PORT", "PROCESSORS", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
         "FALLBACK_FEE", "PROFILE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
         "GATEWAY_BIN", "SIMULATOR_BIN",
         "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
@@ -59,6 +59,9 @@ public sealed class SystemSettings
 
     public string FallbackFee => this["FALLBACK_FEE"] ?? "0.15";
 
+    /// <summary>The processors beside default and fallback, each a simulator.</summary>
+    public IReadOnlyList<string> Further => PartNames.Processors.Take(Number("PROCESSORS", 2)).Skip(2).ToList();
+
     public bool HasOutsideDefault => this["DEFAULT_URL"] is not null;
 
     public bool HasOutsideFallback => this["FALLBACK_URL"] is not null;
@@ -78,6 +81,20 @@ public sealed class SystemSettings
         (this["FRESH"] ?? (HasOutsideDefault || HasOutsideFallback || HasOutsideLedger ? "0" : "1")) == "1";
 
     public TimeSpan ReadyLimit => TimeSpan.FromSeconds(Number("READY_SECONDS", 30));
+
+    /// <summary>The port of a simulator; the further ones follow that of fallback.</summary>
+    public int PortOf(string processor) => processor == PartNames.Default
+        ? DefaultPort
+        : FallbackPort + PartNames.Processors.ToList().IndexOf(processor) - 1;
+
+    /// <summary>What a simulator takes of each amount.</summary>
+    public string FeeOf(string processor) => processor switch
+    {
+        PartNames.Default => DefaultFee,
+        PartNames.Fallback => FallbackFee,
+        _ => this[$"Gateway__Processors__{processor}__Fee"] ?? string.Create(
+            CultureInfo.InvariantCulture, $"{0.10 + 0.05 * PartNames.Processors.ToList().IndexOf(processor):0.00}"),
+    };
 
     /// <summary>Whether measurements put the parts under the split of docker-compose.yml.</summary>
     public bool Limits => this["LIMITS"] == "1";
@@ -110,6 +127,7 @@ public sealed class SystemSettings
     [
         .. HasOutsideDefault ? Array.Empty<string>() : [PartNames.Default],
         .. HasOutsideFallback ? Array.Empty<string>() : [PartNames.Fallback],
+        .. Further,
         .. HasOutsideLedger ? Array.Empty<string>() : [PartNames.Postgres],
         PartNames.First, PartNames.Second, PartNames.Nginx,
     ];
@@ -187,7 +205,7 @@ public sealed class SystemSettings
                 from.Remove(same);
     }
 
-    private static string Local(int port) => string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}");
+    public static string Local(int port) => string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}");
 
     /// <summary>The binary that `eng/publish` or a publish of a test program left.</summary>
     public string Published(string program) =>

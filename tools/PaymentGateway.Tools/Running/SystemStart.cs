@@ -104,7 +104,7 @@ internal static class SystemStop
     /// <summary>Whoever is asked by somebody else stops after him. Those of one step stop together.</summary>
     public static IReadOnlyList<IReadOnlyList<string>> Order { get; } =
     [
-        [PartNames.Nginx], PartNames.Instances, [PartNames.Default, PartNames.Fallback], [PartNames.Postgres],
+        [PartNames.Nginx], PartNames.Instances, PartNames.Processors, [PartNames.Postgres],
     ];
 
     /// <summary>Everything but the logs and what PostgreSQL has stored.</summary>

@@ -70,7 +70,9 @@ internal static class SystemVerbs
     {
         string[] lines =
         [
-            $"ready - gateway {system.Url}, default {system.DefaultUrl}, fallback {system.FallbackUrl}; "
+            $"ready - gateway {system.Url}, default {system.DefaultUrl}, fallback {system.FallbackUrl}"
+                + string.Concat(system.Settings.Further.Select(
+                    name => $", {name} {SystemSettings.Local(system.Settings.PortOf(name))}")) + "; "
                 + $"logs in {system.LogDirectory}",
             "try:",
             $"  curl -i -H '{Json}' -d '{{\"correlationId\":\"{Guid.NewGuid()}\",\"amount\":19.90}}' "

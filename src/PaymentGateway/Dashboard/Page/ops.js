@@ -48,15 +48,18 @@ function copyOf(id) {
 }
 
 const processors = {};
-for (const name of ["default", "fallback"]) {
-  const { copy, parts } = copyOf("processor");
-  parts.name.textContent = name;
-  processors[name] = parts;
-  one("processors").append(copy);
+function partsOf(name) {
+  if (!processors[name]) {
+    const { copy, parts } = copyOf("processor");
+    parts.name.textContent = name;
+    processors[name] = parts;
+    one("processors").append(copy);
+  }
+  return processors[name];
 }
 
 function showProcessor(view) {
-  const parts = processors[view.name];
+  const parts = partsOf(view.name);
   const settled = view.settled;
   put(parts.availability, words[view.availability], states[view.availability]);
   put(parts.payments, settled ? count(settled.payments) : "–");
@@ -111,7 +114,7 @@ function makeChart(title, unit, format, series) {
   const values = series.map((name, at) => {
     const line = make("li");
     const value = make("b", "–");
-    line.append(make("span", "", "swatch s" + (at + 1)), name + " ", value);
+    line.append(make("span", "", "swatch s" + (at % 3 + 1)), name + " ", value);
     parts.key.append(line);
     return value;
   });
@@ -136,7 +139,7 @@ function makeChart(title, unit, format, series) {
       axis({ size: 54, incrs: wholeSteps, values: (_, splits) => splits.map(value => format(value)) }),
     ],
     series: [{}, ...series.map((_, at) => ({
-      stroke: () => colour("--series-" + (at + 1)), width: 1.75, dash: at === 2 ? [3, 3] : [], points: { show: false },
+      stroke: () => colour("--series-" + (at % 3 + 1)), width: 1.75, dash: at > 1 ? [at + 1, at + 1] : [], points: { show: false },
     }))],
     hooks: { drawClear: [shade] },
   }, [times, ...columns], parts.plot);
@@ -173,11 +176,13 @@ function makeChart(title, unit, format, series) {
   };
 }
 
-const charts = [
-  makeChart("Payments", "per second", rate, ["accepted", "settled"]),
-  makeChart("Accepting and charging, p99", "time", duration, ["accepting", "default", "fallback"]),
-  makeChart("Backlog", "payments", whole, ["unsettled", "in doubt"]),
-];
+const charts = [];
+function makeCharts(names) {
+  charts.push(
+    makeChart("Payments", "per second", rate, ["accepted", "settled"]),
+    makeChart("Accepting and charging, p99", "time", duration, ["accepting", ...names]),
+    makeChart("Backlog", "payments", whole, ["unsettled", "in doubt"]));
+}
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(chart => chart.draw()));
 
 function addSample(time, isUnusable, ...values) {
@@ -187,11 +192,12 @@ function addSample(time, isUnusable, ...values) {
 }
 
 function addToCharts(view) {
-  const [atDefault, atFallback] = view.processors;
+  if (!charts.length) makeCharts(view.processors.map(processor => processor.name));
   const [time, last] = [Date.parse(view.at) / 1000, times.at(-1)];
   if (time - last > gapLeast) addSample(last + 1, false, [], [], []); // The lines break there.
-  addSample(time, atDefault.availability !== "usable", [view.acceptedPerSecond, view.settledPerSecond],
-    [view.accepts.p99, atDefault.calls.p99, atFallback.calls.p99], [view.backlog.payments, view.inDoubt]);
+  addSample(time, view.processors[0].availability !== "usable", [view.acceptedPerSecond, view.settledPerSecond],
+    [view.accepts.p99, ...view.processors.map(processor => processor.calls.p99)],
+    [view.backlog.payments, view.inDoubt]);
   while (times.length > windowMost + 2) {
     times.shift();
     unusable.shift();

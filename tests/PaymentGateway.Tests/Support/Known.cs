@@ -1,0 +1,19 @@
+namespace PaymentGateway.Tests.Support;
+
+/// <summary>The challenge's processors, as every ledger numbers them.</summary>
+internal static class Known
+{
+    public static readonly Processor Default = new("default", 0.05m) { Id = 1 };
+    public static readonly Processor Fallback = new("fallback", 0.15m) { Id = 2 };
+
+    public static ProcessorSet AtDefault => ProcessorSet.Of(Default);
+
+    public static ProcessorSet AtBoth => AtDefault | ProcessorSet.Of(Fallback);
+}
+
+/// <summary>A summary in the challenge's form.</summary>
+internal sealed record PaymentsSummary(ProcessorTotals Default, ProcessorTotals Fallback)
+{
+    public static PaymentsSummary Of(Dictionary<string, ProcessorTotals> summary) =>
+        new(summary["default"], summary["fallback"]);
+}
