@@ -31,8 +31,8 @@ public sealed class FolderTests
             "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
             "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
         ("Cli", [
-            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Reconciliation", "Storage",
-            "Summarising"]),
+            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
+            "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

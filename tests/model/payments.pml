@@ -210,7 +210,7 @@ proctype instance(byte i) {
   :: atomic { !up[i] -> up[i] = true } /* Restarted. */
   /* The two instances, and the two payments, are alike: only one order of each is searched. */
   :: atomic { up[i] && epoch[i] == NOBODY && !renewing[i] && epochs < EPOCHS && (epochs > 0 || i == 0) -> open(i) }
-  /* InstanceEpochs.RenewAsync, its first half; FallbackRequested by Lease.MayUseFallback. */
+  /* InstanceEpochs.RenewAsync, its first half; Lease.Wanted by Lease.MayUse. */
   :: atomic { up[i] && epoch[i] != NOBODY && !renewing[i] &&
        (lease[epoch[i]] != OPEN || !held[i] || LOW_WATER(i) != lowWater[epoch[i]]) ->
        renewing[i] = true; renewalMark[i] = LOW_WATER(i) }

@@ -88,6 +88,7 @@ internal sealed class ProcessorLane(
         var state = Health.Read();
         var availability = (state.Availability, Health.ReadLiveness()) switch
         {
+            _ when !IsEnabled => "disabled",
             (Availability.Usable, Liveness.Alive) => "usable",
             (Availability.Usable, Liveness.Unknown) => "unknown",
             (Availability.Probe, _) => "probe",

@@ -107,7 +107,7 @@ internal sealed record LaneReading(
     public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
 
     /// <summary>Whether the processor can be used, the best first.</summary>
-    public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable"];
+    public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable", "disabled"];
 
     /// <summary>False when something is missing, because another version wrote it.</summary>
     public bool IsWhole() =>

@@ -21,10 +21,12 @@ const age = seconds => seconds < 60 ? number(seconds) + " s"
   : seconds < 3600 ? Math.floor(seconds / 60) + " min " + Math.floor(seconds % 60) + " s"
   : Math.floor(seconds / 3600) + " h " + Math.floor(seconds % 3600 / 60) + " min";
 const words = {
-  usable: "Usable", unknown: "Unknown", probe: "Being probed", unusable: "Not usable", half_open: "half open",
+  usable: "Usable", unknown: "Unknown", probe: "Being probed", unusable: "Not usable", disabled: "Disabled",
+  half_open: "half open",
 };
 const states = {
-  usable: "good", unknown: "warn", probe: "warn", unusable: "bad", closed: "", half_open: "warn", open: "bad",
+  usable: "good", unknown: "warn", probe: "warn", unusable: "bad", disabled: "", closed: "", half_open: "warn",
+  open: "bad",
 };
 
 // Writes only what has changed, so that nothing is read out or painted again for nothing.
@@ -240,7 +242,7 @@ function showNotices(view) {
     notices.set("A crash of PostgreSQL has emptied the ledger; a purge begins a new one.", "bad");
   for (const processor of view.processors) {
     if (processor.availability === "unusable" || processor.circuit !== "closed")
-      notices.set("Processor " + processor.name + " fails: payments wait for it, or take the other one.", "bad");
+      notices.set("Processor " + processor.name + " fails: payments wait for it, or take another one.", "bad");
     else if (processor.availability === "probe")
       notices.set("Processor " + processor.name + " is slow or fails: single payments try it.", "warn");
     else if (processor.availability === "unknown")

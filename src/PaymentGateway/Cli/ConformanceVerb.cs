@@ -1,0 +1,174 @@
+using System.CommandLine;
+using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Processors;
+
+namespace PaymentGateway.Cli;
+
+/// <summary>`conformance`: plays the contract against a processor or an adapter (docs/processor-api.yaml).</summary>
+internal static class ConformanceVerb
+{
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(20);
+
+    private static readonly Option<string> Url = GatewayVerb.Text(
+        "--url", "The processor's base URL; it stores some payments of this check.", "url");
+
+    private static readonly Option<string> Token = GatewayVerb.Text(
+        "--token", "Its administrator's token: its sums are checked too, and its switches where it has any.", "token");
+
+    public static Command Create()
+    {
+        Url.Required = true;
+        var verb = new Command("conformance", "Says what a processor gets wrong; exit code 65 when it does.")
+        {
+            Url, Token, GatewayVerb.Json,
+        };
+        verb.SetAction(static async (ParseResult parsed, CancellationToken _) =>
+        {
+            if (!Uri.TryCreate(parsed.GetValue(Url), UriKind.Absolute, out var url))
+                throw new VerbException(ExitCodes.Usage, $"--url: '{parsed.GetValue(Url)}' is not an absolute URL");
+
+            using var http = GatewayClient.Open(url.AbsoluteUri, AnswerLimit);
+            return await (await new Conformance(http, parsed.GetValue(Token)).CheckAsync()).WriteAsync(parsed);
+        });
+        return verb;
+    }
+}
+
+/// <summary>Checks the rules of docs/processor-api.yaml, one after another.</summary>
+/// <param name="token">Null: the administrator's calls are not checked.</param>
+internal sealed class Conformance(HttpClient http, string? token)
+{
+    private const string Right = "right";
+
+    private static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(400);
+
+    private readonly ProcessorPayment _paid = New(19.90m);
+    private readonly JsonArray _rows = [];
+
+    /// <returns>A row for each rule, with what is wrong.</returns>
+    public async Task<Report> CheckAsync()
+    {
+        await RuleAsync("a charge gets 200 and a message", async () => await ReadsAsync(
+            ChargeAsync(_paid), ProcessorJsonContext.Default.ChargeAnswer, static answer => answer.Message is not null));
+        await RuleAsync("the same id again gets 422", () => IsAsync(ChargeAsync(_paid), 422));
+        await RuleAsync("of five charges with one id at once one is stored", async () =>
+        {
+            var payment = New(5.00m);
+            var answers = await Task.WhenAll(Enumerable.Range(0, 5).Select(_ => ChargeAsync(payment)));
+            var statuses = string.Join(' ', answers.Select(static answer => (int)answer.StatusCode).Order());
+            return statuses == "200 422 422 422 422" ? Right : $"they get {statuses}";
+        });
+        await RuleAsync("a look-up gets id, amount and requestedAt as sent", () => IsStoredAsync(_paid));
+        await RuleAsync("twelve digits of an amount are kept", async () =>
+        {
+            var large = New(1_234_567_890.12m);
+            await ChargeAsync(large);
+            return await IsStoredAsync(large);
+        });
+        await RuleAsync("a look-up of an unknown id gets 404", () => IsAsync(LookUpAsync(Guid.NewGuid()), 404));
+        await RuleAsync("a body that is no payment gets 400", () => IsAsync(
+            SendAsync(HttpMethod.Post, "payments", "{\"correlationId\":\"none\"}"u8.ToArray()), 400));
+        await RuleAsync("health gets failing and minResponseTime", () => ReadsAsync(
+            SendAsync(HttpMethod.Get, "payments/service-health"), ProcessorJsonContext.Default.HealthAnswer,
+            static answer => answer.MinResponseTime >= 0));
+        if (token is not null)
+        {
+            var bound = $"{_paid.RequestedAt:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}";
+            await RuleAsync("sums include both bounds", () => ReadsAsync(
+                SendAsync(HttpMethod.Get, $"admin/payments-summary?from={bound}&to={bound}"),
+                ProcessorJsonContext.Default.AdminSummary,
+                static answer => answer is { TotalRequests: 1, TotalAmount: 19.90m }));
+            await CheckSwitchesAsync();
+        }
+
+        var wrong = _rows.Count(static row => (string?)row!["result"] != Right);
+        return new Report(
+            _rows, wrong == 0 ? ExitCodes.Ok : ExitCodes.Differs, wrong == 0 ? null : $"{wrong} rules are broken");
+    }
+
+    // An adapter need not have them.
+    private async Task CheckSwitchesAsync()
+    {
+        if (await IsAsync(SwitchAsync("failure", "true"), 200) != Right)
+            return;
+
+        var (refused, left) = (New(1.00m), New(2.00m));
+        await RuleAsync("while it fails a charge gets 500 without a body", async () =>
+        {
+            using var answer = await ChargeAsync(refused);
+            return (await answer.Content.ReadAsByteArrayAsync()).Length > 0
+                ? "it has a body" : await IsAsync(Task.FromResult(answer), 500);
+        });
+        await SwitchAsync("failure", "false");
+        await RuleAsync("what it refused is not stored", () => IsAsync(LookUpAsync(refused.CorrelationId), 404));
+        await SwitchAsync("delay", $"{Delay.TotalMilliseconds:0}");
+        await RuleAsync("a charge is stored though its client hangs up", async () =>
+        {
+            using var hangUp = new CancellationTokenSource(Delay / 4, TimeProvider.System);
+            await Task.WhenAny(ChargeAsync(left, hangUp.Token));
+            await Task.Delay(Delay * 2, TimeProvider.System, CancellationToken.None);
+            return await IsStoredAsync(left);
+        });
+        await SwitchAsync("delay", "0");
+    }
+
+    private static ProcessorPayment New(decimal amount) =>
+        new(Guid.NewGuid(), amount, TimeProvider.System.UtcMicroseconds());
+
+    private async Task RuleAsync(string rule, Func<Task<string>> check)
+    {
+        string result;
+        try
+        {
+            result = await check();
+        }
+        catch (Exception silent) when (silent is HttpRequestException or OperationCanceledException)
+        {
+            result = $"no answer: {silent.Message}";
+        }
+
+        _rows.Add((JsonNode)new JsonObject { ["rule"] = rule, ["result"] = result });
+    }
+
+    private static async Task<string> IsAsync(Task<HttpResponseMessage> call, int status) =>
+        (int)(await call).StatusCode is var answered && answered == status ? Right : $"it gets {answered}";
+
+    private static async Task<string> ReadsAsync<T>(
+        Task<HttpResponseMessage> call, JsonTypeInfo<T> type, Func<T, bool> isRight) where T : class
+    {
+        using var answer = await call;
+        var body = await answer.Content.ReadAsByteArrayAsync();
+        var read = new ProcessorAnswer((int)answer.StatusCode, body, null).Read(type);
+        return answer.StatusCode != HttpStatusCode.OK ? $"it gets {(int)answer.StatusCode}"
+            : read is not null && isRight(read) ? Right : $"it gets {Encoding.UTF8.GetString(body)}";
+    }
+
+    private Task<string> IsStoredAsync(ProcessorPayment payment) => ReadsAsync(
+        LookUpAsync(payment.CorrelationId), ProcessorJsonContext.Default.ProcessorPayment,
+        found => found with { RequestedAt = found.RequestedAt.ToUniversalTime() } == payment);
+
+    private Task<HttpResponseMessage> ChargeAsync(ProcessorPayment payment, CancellationToken hangUp = default) =>
+        SendAsync(
+            HttpMethod.Post, "payments",
+            JsonSerializer.SerializeToUtf8Bytes(payment, ProcessorJsonContext.Default.ProcessorPayment), hangUp);
+
+    private Task<HttpResponseMessage> LookUpAsync(Guid id) => SendAsync(HttpMethod.Get, $"payments/{id}");
+
+    private Task<HttpResponseMessage> SwitchAsync(string name, string value) => SendAsync(
+        HttpMethod.Put, $"admin/configurations/{name}", Encoding.UTF8.GetBytes($"{{\"{name}\":{value}}}"));
+
+    private async Task<HttpResponseMessage> SendAsync(
+        HttpMethod method, string path, byte[]? body = null, CancellationToken hangUp = default)
+    {
+        using var request = new HttpRequestMessage(method, path);
+        if (token is not null && path.StartsWith("admin/", StringComparison.Ordinal))
+            request.Headers.Add("X-Rinha-Token", token);
+        if (body is not null)
+        {
+            request.Content = new ByteArrayContent(body);
+            request.Content.Headers.ContentType = new("application/json");
+        }
+
+        return await http.SendAsync(request, hangUp);
+    }
+}
