@@ -55,7 +55,7 @@ internal sealed class Conformance(HttpClient http, string? token)
         {
             var payment = New(5.00m);
             var answers = await Task.WhenAll(Enumerable.Range(0, 5).Select(_ => ChargeAsync(payment)));
-            var statuses = string.Join(' ', answers.Select(static answer => (int)answer.StatusCode).Order());
+            var statuses = string.Join(' ', answers.Select(static answer => $"{(int)answer.StatusCode}").Order());
             return statuses == "200 422 422 422 422" ? Right : $"they get {statuses}";
         });
         await RuleAsync("a look-up gets id, amount and requestedAt as sent", () => IsStoredAsync(_paid));

@@ -91,8 +91,11 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 
     public static ProcessorsOptions Read(SettingsReader settings, SettlingOptions settling)
     {
-        var all = settings.Names(Key).Select(name => ProcessorOptions.Read(settings, $"{Key}:{name}", name, settling))
-            .OrderBy(one => one.Processor.Fee).ThenBy(one => one.Processor.Name, StringComparer.Ordinal).ToList();
+        var all = settings.Names(Key).Select(
+            name => ProcessorOptions.Read(settings, $"{Key}:{name}", name, settling)).ToList();
+        all.Sort(static (one, other) => one.Processor.Fee != other.Processor.Fee
+            ? one.Processor.Fee.CompareTo(other.Processor.Fee)
+            : string.CompareOrdinal(one.Processor.Name, other.Processor.Name));
         var options = new ProcessorsOptions(all, settings.Count("Gateway:Reconciling:MaxRate", 300, 100, 100_000));
         if (options.Enabled.Count == 0 || all.Count > Max)
             throw SettingsReader.Wrong(
@@ -121,9 +124,6 @@ internal sealed record ProcessorOptions(
     Processor Processor, Uri Url, string? AdminToken, bool IsEnabled, int MaxConcurrency, TimeSpan CallTimeout,
     TimeSpan InDoubtHorizon)
 {
-    // The challenge's.
-    private static readonly Dictionary<string, decimal> Fees = new() { ["default"] = 0.05m, ["fallback"] = 0.15m };
-
     /// <param name="own">The key with the name as it was given.</param>
     /// <param name="settling">Has the values for what is not set here.</param>
     public static ProcessorOptions Read(SettingsReader settings, string own, string given, SettlingOptions settling)
@@ -133,7 +133,8 @@ internal sealed record ProcessorOptions(
             throw SettingsReader.Wrong(own, $"'{given}' is no word of the letters a to z");
 
         var url = settings.HttpUrl($"{own}:BaseUrl");
-        var fee = settings.Fraction($"{own}:Fee", Fees.TryGetValue(name, out var known) ? known : null);
+        // The challenge's.
+        var fee = settings.Fraction($"{own}:Fee", name == "default" ? 0.05m : name == "fallback" ? 0.15m : null);
         var options = new ProcessorOptions(
             new Processor(name, fee), url, settings.HeaderValue($"{own}:AdminToken"),
             settings.Choice($"{own}:Enabled", Switch.True) == Switch.True,

@@ -42,9 +42,8 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
 
     private ProcessorView ProcessorOf(Processor processor, List<InstanceReading> speaking, SharedFacts? shared)
     {
-        var read = speaking.Select(one => (
-            Lane: Array.Find(one.Lanes, lane => lane.Name == processor.Name), one.WindowSeconds)).ToList();
-        var lanes = read.Select(one => one.Lane).OfType<LaneReading>().ToList();
+        LaneReading? LaneOf(InstanceReading one) => Array.Find(one.Lanes, lane => lane.Name == processor.Name);
+        var lanes = speaking.Select(LaneOf).OfType<LaneReading>().ToList();
         // An instance without payments does not notice that a processor is back.
         var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
         var telling = calling.Count > 0 ? calling : lanes;
@@ -56,7 +55,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
             LaneReading.Availabilities.LastOrDefault(
                 state => telling.Exists(lane => lane.Availability == state), "usable"),
             telling.Max(lane => lane.ExpectedSeconds) * 1_000, lanes.Sum(lane => lane.InFlight),
-            read.Sum(one => (one.Lane?.Calls.Sum() ?? 0) / one.WindowSeconds),
+            speaking.Sum(one => (LaneOf(one)?.Calls.Sum() ?? 0) / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
             report, report?.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds,
             shared is null ? null : SettledOf(processor, shared.Totals));

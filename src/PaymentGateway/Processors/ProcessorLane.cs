@@ -127,7 +127,14 @@ internal sealed class ProcessorLanes(
     public List<ProcessorLane> In(ProcessorSet set) => All.Where(lane => set.Contains(lane.Processor)).ToList();
 
     /// <summary>The longest horizon of a set's processors.</summary>
-    public TimeSpan HorizonOf(ProcessorSet set) => In(set).Select(lane => lane.Horizon).DefaultIfEmpty().Max();
+    public TimeSpan HorizonOf(ProcessorSet set)
+    {
+        var longest = TimeSpan.Zero;
+        foreach (var lane in All)
+            if (set.Contains(lane.Processor) && lane.Horizon > longest)
+                longest = lane.Horizon;
+        return longest;
+    }
 
     /// <summary>
     /// A client for reconciliation. Its connection, time limit and breaker are its own, so its calls cannot affect

@@ -35,7 +35,7 @@ internal enum RepairResult
 internal sealed record PaymentSides(PaymentRow Row, Dictionary<Processor, LookupOutcome> At)
 {
     public Processor[] HeldBy =>
-        At.Where(side => side.Value.Result == LookupResult.Found).Select(side => side.Key).ToArray();
+        At.Keys.Where(processor => At[processor].Result == LookupResult.Found).ToArray();
 
     /// <summary>How the sides differ; null where they do not.</summary>
     public DifferenceKind? Compare() => (Row.Processor, HeldBy) switch
@@ -80,10 +80,11 @@ internal sealed record Difference(
             PaymentAnswer.StateOf(row), Money.FromCents(row.AmountCents), row.Processor, row.RequestedAt)
         : null;
 
-    /// <summary>Those that hold it, by their names.</summary>
-    public Dictionary<string, ProcessorSide>? Processors => Payment?.HeldBy.ToDictionary(
-        processor => processor.Name, processor => new ProcessorSide(
-            Money.FromCents(Payment.At[processor].AmountCents), Payment.At[processor].RequestedAt));
+    /// <summary>A <see cref="ProcessorSide"/> of each that holds it, by their names.</summary>
+    public JsonObject? Processors => Payment is null ? null : ReconciliationReport.ByName(
+        Payment.HeldBy, processor => JsonSerializer.SerializeToNode(
+            new ProcessorSide(Money.FromCents(Payment.At[processor].AmountCents), Payment.At[processor].RequestedAt),
+            ReconciliationJsonContext.Default.ProcessorSide));
 
     public string? Processor => Window?.Processor.Name;
 

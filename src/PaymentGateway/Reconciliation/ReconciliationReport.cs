@@ -20,8 +20,9 @@ internal sealed class ReconciliationReport(bool repair)
 
     public DateTime? To => Window?.Last;
 
-    /// <summary>The sums of the whole window, by the names of the processors.</summary>
-    public Dictionary<string, Comparison> Processors => Compared.ToDictionary(one => one.Key.Name, one => one.Value);
+    /// <summary>The <see cref="Comparison"/> of the whole window at each processor, by their names.</summary>
+    public JsonObject Processors => ByName(Compared.Keys, processor => JsonSerializer.SerializeToNode(
+        Compared[processor], ReconciliationJsonContext.Default.Comparison));
 
     /// <summary>To all processors.</summary>
     public int Calls { get; set; }
@@ -43,6 +44,15 @@ internal sealed class ReconciliationReport(bool repair)
 
     [JsonIgnore]
     public StoppedException? Stop { get; set; }
+
+    /// <summary>An object with a member for each processor; a dictionary would take more of the binary.</summary>
+    public static JsonObject ByName(IEnumerable<Processor> processors, Func<Processor, JsonNode?> write)
+    {
+        var all = new JsonObject();
+        foreach (var processor in processors)
+            all[processor.Name] = write(processor);
+        return all;
+    }
 
     /// <summary>The sums of all processors are there.</summary>
     [JsonIgnore]
@@ -66,4 +76,6 @@ internal sealed class ReconciliationProgress
     Converters = [typeof(InstantConverter)])]
 [JsonSerializable(typeof(ReconciliationReport))]
 [JsonSerializable(typeof(ReconciliationProgress))]
+[JsonSerializable(typeof(Comparison))]
+[JsonSerializable(typeof(ProcessorSide))]
 internal sealed partial class ReconciliationJsonContext : JsonSerializerContext;

@@ -30,7 +30,8 @@ internal sealed partial class ReconciliationRun(
     /// it was stored by then or never, and an adopter knows it.
     /// </summary>
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
-        - options.Processors.All.Max(one => one.CallTimeout + one.InDoubtHorizon) - options.Leasing.LeaseDuration);
+        - TimeSpan.FromSeconds(options.Processors.All.Max(one => (one.CallTimeout + one.InDoubtHorizon).TotalSeconds))
+        - options.Leasing.LeaseDuration);
 
     /// <summary>
     /// Reconciles, then ends the lock of the ledger, because a client with its report may ask for the next one. The

@@ -81,13 +81,19 @@ internal sealed partial class SettlementWriter(
         foreach (var settlement in batch)
             settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
         foreach (var same in batch.Where(one => !one.Payment.Purged).GroupBy(one => one.Processor))
-            metrics.AddSettled(same.Key, same.Count(), same.Sum(one => one.AmountCents), same.Sum(Saved));
-    }
+        {
+            var (payments, cents, savedCents) = (0, 0L, 0m);
+            foreach (var settlement in same)
+            {
+                payments++;
+                cents += settlement.AmountCents;
+                if (settlement.Payment.PassedOver is { } dearer && dearer.Fee > same.Key.Fee)
+                    savedCents += settlement.AmountCents * (dearer.Fee - same.Key.Fee);
+            }
 
-    // The difference of the fees, in cents.
-    private static decimal Saved(Settlement settlement) => settlement.Payment.PassedOver is { } dearer
-        ? settlement.AmountCents * Math.Max(0, dearer.Fee - settlement.Processor.Fee)
-        : 0;
+            metrics.AddSettled(same.Key, payments, cents, savedCents);
+        }
+    }
 
     private RecordArgs ToArgs(List<Settlement> batch)
     {

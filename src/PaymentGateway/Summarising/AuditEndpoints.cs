@@ -39,7 +39,7 @@ internal static class AuditEndpoints
         var askedAt = clock.GetTimestamp();
         var window = new SummaryWindow(
             from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null);
-        Dictionary<string, ProcessorTotals>? summary;
+        PaymentsSummary? summary;
         try
         {
             summary = await summaries.AskAsync(window);
@@ -54,7 +54,7 @@ internal static class AuditEndpoints
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, Problems.Overloaded, "Too many summaries are being asked for. Ask again.", null, 1)
-            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.DictionaryStringProcessorTotals));
+            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
     private static async Task PurgeAsync(
@@ -78,9 +78,32 @@ internal static class AuditEndpoints
     }
 }
 
-/// <summary>A processor's part of a summary (contract.md): only settled payments count.</summary>
+/// <summary>The contract's format, by the names of the processors: only settled payments count.</summary>
+[JsonConverter(typeof(PaymentsSummaryConverter))]
+internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>;
+
 internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
 
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(Dictionary<string, ProcessorTotals>))]
+/// <remarks>The serializer's own for dictionaries takes more of the binary.</remarks>
+internal sealed class PaymentsSummaryConverter : JsonConverter<PaymentsSummary>
+{
+    public override PaymentsSummary Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+        throw new NotSupportedException();
+
+    public override void Write(Utf8JsonWriter writer, PaymentsSummary value, JsonSerializerOptions options)
+    {
+        writer.WriteStartObject();
+        foreach (var (name, totals) in value)
+        {
+            writer.WriteStartObject(name);
+            writer.WriteNumber("totalRequests"u8, totals.TotalRequests);
+            writer.WriteNumber("totalAmount"u8, totals.TotalAmount);
+            writer.WriteEndObject();
+        }
+
+        writer.WriteEndObject();
+    }
+}
+
+[JsonSerializable(typeof(PaymentsSummary))]
 internal sealed partial class SummaryJsonContext : JsonSerializerContext;

@@ -11,7 +11,7 @@ namespace PaymentGateway.Summarising;
 /// asked are counted, and payments purged before are not. A caller that comes during a query shares the next one.
 /// </remarks>
 internal sealed class SummaryQueries(
-    Func<SummaryWindow, Task<Dictionary<string, ProcessorTotals>>> summarise, TimeProvider clock) : IDisposable
+    Func<SummaryWindow, Task<PaymentsSummary>> summarise, TimeProvider clock) : IDisposable
 {
     /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
@@ -36,7 +36,7 @@ internal sealed class SummaryQueries(
     /// <returns>Null at once when too many queries wait.</returns>
     /// <exception cref="System.Data.Common.DbException">The query's.</exception>
     /// <exception cref="TimeoutException">No answer within the limit.</exception>
-    public Task<Dictionary<string, ProcessorTotals>?> AskAsync(SummaryWindow window)
+    public Task<PaymentsSummary?> AskAsync(SummaryWindow window)
     {
         Query? before;
         Query query;
@@ -80,7 +80,7 @@ internal sealed class SummaryQueries(
     }
 
     // The permit is the statement's: one that hangs keeps it, and its window is asked for again after the limit.
-    private async Task<Dictionary<string, ProcessorTotals>> SummariseAsync(SummaryWindow window, RateLimitLease permit)
+    private async Task<PaymentsSummary> SummariseAsync(SummaryWindow window, RateLimitLease permit)
     {
         using (permit)
             return await summarise(window);
@@ -89,7 +89,7 @@ internal sealed class SummaryQueries(
     /// <summary>Waiting or in flight.</summary>
     private sealed class Query
     {
-        public TaskCompletionSource<Dictionary<string, ProcessorTotals>?> Answer { get; } =
+        public TaskCompletionSource<PaymentsSummary?> Answer { get; } =
             new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         public bool HasBegun { get; set; }
@@ -105,11 +105,12 @@ internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
 {
     /// <returns>The totals of each processor by its name; also of one that is not configured any more.</returns>
-    public async Task<Dictionary<string, ProcessorTotals>> SummariseAsync(SummaryWindow window)
+    public async Task<PaymentsSummary> SummariseAsync(SummaryWindow window)
     {
         await unwritten.WrittenAsync(window.To);
-        var summary = options.Processors.All.ToDictionary(
-            one => one.Processor.Name, static _ => new ProcessorTotals(0, 0.00m));
+        var summary = new PaymentsSummary();
+        foreach (var one in options.Processors.All)
+            summary.Add(one.Processor.Name, new ProcessorTotals(0, 0.00m));
         foreach (var row in await ledger.SumAsync(window.From, window.To))
             summary[row.Processor!] = new ProcessorTotals(row.Requests, Money.FromCents(row.AmountCents));
         return summary;

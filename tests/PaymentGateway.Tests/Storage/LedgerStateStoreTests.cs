@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class LedgerStateStoreTests : OwnDatabase
 {
-    private static readonly PaymentsSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
+    private static readonly ChallengeSummary Empty = new(new ProcessorTotals(0, 0.00m), new ProcessorTotals(0, 0.00m));
 
     private static readonly TimeSpan HangGuard = TimeSpan.FromMinutes(1);
 

@@ -91,7 +91,7 @@ public sealed class RecordingOnceTests : OwnDatabase
 
     private async Task AssertLedgerAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
     {
-        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await Database.SummariseAsync(null, null));
+        Assert.Equal(new ChallengeSummary(byDefault, byFallback), await Database.SummariseAsync(null, null));
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 

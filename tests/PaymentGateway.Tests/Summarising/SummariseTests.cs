@@ -24,7 +24,7 @@ public sealed class SummariseTests : OwnDatabase
 
             var summary = await Database.SummariseAsync(from, to);
 
-            var expected = new PaymentsSummary(
+            var expected = new ChallengeSummary(
                 Expected(settled, Known.Default, from, to), Expected(settled, Known.Fallback, from, to));
             Assert.True(expected == summary, $"{from:O} to {to:O}: {summary} instead of {expected}");
         }
@@ -72,7 +72,7 @@ public sealed class SummariseTests : OwnDatabase
 
         Assert.Equal(
             """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
-            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.DictionaryStringProcessorTotals));
+            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
     [PostgresFact]

@@ -9,14 +9,14 @@ public sealed class SummaryQueriesTests : IDisposable
 
     private static readonly SummaryWindow Everything = new(null, null);
 
-    private readonly List<(SummaryWindow Window, TaskCompletionSource<Dictionary<string, ProcessorTotals>> Answer)> _begun = [];
+    private readonly List<(SummaryWindow Window, TaskCompletionSource<PaymentsSummary> Answer)> _begun = [];
     private readonly FakeTimeProvider _clock = new();
     private readonly SummaryQueries _queries;
 
     public SummaryQueriesTests() => _queries = new SummaryQueries(
         window =>
         {
-            var answer = new TaskCompletionSource<Dictionary<string, ProcessorTotals>>();
+            var answer = new TaskCompletionSource<PaymentsSummary>();
             lock (_begun)
                 _begun.Add((window, answer));
             return answer.Task;
@@ -120,10 +120,10 @@ public sealed class SummaryQueriesTests : IDisposable
 
     private static SummaryWindow Window(int second) => new(DateTime.UnixEpoch.AddSeconds(second), null);
 
-    private static Dictionary<string, ProcessorTotals> Summary(int requests) =>
+    private static PaymentsSummary Summary(int requests) =>
         new() { ["default"] = new ProcessorTotals(requests, 0.00m) };
 
-    private void End(int at, Dictionary<string, ProcessorTotals> summary) => _begun[at].Answer.SetResult(summary);
+    private void End(int at, PaymentsSummary summary) => _begun[at].Answer.SetResult(summary);
 
     private int Begun()
     {

@@ -12,8 +12,8 @@ internal static class Known
 }
 
 /// <summary>A summary in the challenge's form.</summary>
-internal sealed record PaymentsSummary(ProcessorTotals Default, ProcessorTotals Fallback)
+internal sealed record ChallengeSummary(ProcessorTotals Default, ProcessorTotals Fallback)
 {
-    public static PaymentsSummary Of(Dictionary<string, ProcessorTotals> summary) =>
+    public static ChallengeSummary Of(PaymentsSummary summary) =>
         new(summary["default"], summary["fallback"]);
 }

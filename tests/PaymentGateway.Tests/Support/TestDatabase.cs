@@ -40,7 +40,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal HealthStore Health => new(Shared);
 
-    internal async Task<PaymentsSummary> SummariseAsync(DateTime? from, DateTime? to) => PaymentsSummary.Of(
+    internal async Task<ChallengeSummary> SummariseAsync(DateTime? from, DateTime? to) => ChallengeSummary.Of(
         await new LedgerSummary(Ledger, Unwritten, TestSettings.Read()).SummariseAsync(new SummaryWindow(from, to)));
 
     public async Task InitializeAsync()
