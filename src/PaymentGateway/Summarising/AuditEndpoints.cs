@@ -84,10 +84,11 @@ internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>;
 
 internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
 
-/// <remarks>The serializer's own for dictionaries takes more of the binary.</remarks>
+/// <summary>Writes a summary; the serializer's own way for dictionaries takes more of the binary.</summary>
 internal sealed class PaymentsSummaryConverter : JsonConverter<PaymentsSummary>
 {
-    public override PaymentsSummary Read(ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
+    public override PaymentsSummary Read(
+        ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
         throw new NotSupportedException();
 
     public override void Write(Utf8JsonWriter writer, PaymentsSummary value, JsonSerializerOptions options)

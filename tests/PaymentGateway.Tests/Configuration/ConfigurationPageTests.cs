@@ -12,6 +12,7 @@ public sealed partial class ConfigurationPageTests
                 Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories)
             .SelectMany(file => Setting().Matches(File.ReadAllText(file)))
             .Select(match => match.Groups["name"].Value.Replace("{own}", "Gateway:Processors:<name>")
+                .Replace("{key}", "Gateway:Admin:Tokens:<name>")
                 .Replace(":", "__", StringComparison.Ordinal));
 
         var told = Row().Matches(_page).Select(match => match.Groups["name"].Value);
@@ -41,7 +42,7 @@ public sealed partial class ConfigurationPageTests
     private static string Plain(string number) => number.Replace("_", "", StringComparison.Ordinal)
         .Replace(",", "", StringComparison.Ordinal).Trim('"');
 
-    [GeneratedRegex("""settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}):[\w:]+)"\s*[,)]""")]
+    [GeneratedRegex("""settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""")]
     private static partial Regex Setting();
 
     [GeneratedRegex("""

@@ -35,7 +35,8 @@ public sealed class ProcessorRouterTests
     [Theory]
     [InlineData(10, 'W')]
     [InlineData(10.001, 'F')]
-    public void A_payment_does_not_wait_for_an_outage_longer_than_the_fallback_delay(double outSeconds, char expected) =>
+    public void A_payment_does_not_wait_for_an_outage_longer_than_the_fallback_delay(
+        double outSeconds, char expected) =>
         Assert.Equal(
             expected, Choose(TimeSpan.Zero, FallbackAfter, Failing(TimeSpan.FromSeconds(outSeconds)), Usable));
 

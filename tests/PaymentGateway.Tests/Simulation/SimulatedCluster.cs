@@ -31,7 +31,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         (_database, Seed, _random) = (database, seed, new Random(seed));
         Time = new SimulatedTime(_random);
         Network = new Actor(Time);
-        Processors = [new FaultyProcessor(this, Support.Known.Default), new FaultyProcessor(this, Support.Known.Fallback)];
+        Processors =
+            [new FaultyProcessor(this, Support.Known.Default), new FaultyProcessor(this, Support.Known.Fallback)];
         database.Begin(Time);
         for (var who = 0; who < InstancesMax; who++)
             _instances[who] = new SimulatedInstance(this, who, database);

@@ -10,7 +10,8 @@ internal static class Batches
 
     /// <summary>A renewal for a minute; everything before noon is settled.</summary>
     public static RenewalArgs Renewal(int epoch, long number = 1, bool usesFallback = false) => new(
-        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false, usesFallback ? ProcessorSet.Of(Known.Fallback).Bits : 0);
+        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false,
+        usesFallback ? ProcessorSet.Of(Known.Fallback).Bits : 0);
 
     public static Guid[] SortedIds(int count) =>
         [.. Enumerable.Range(0, count).Select(_ => Guid.NewGuid()).Order()];
