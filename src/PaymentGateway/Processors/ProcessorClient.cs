@@ -93,17 +93,25 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Registers the connections of each processor under its name.</summary>
+    /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
     public static void AddConnections(IServiceCollection services, SettlingOptions options)
     {
-        foreach (var processor in Enum.GetNames<Processor>())
-            services.AddHttpClient(processor)
-                .ConfigurePrimaryHttpMessageHandler(() => Connect(options))
-                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
-                .RemoveAllLoggers();
+        foreach (var processor in Enum.GetValues<Processor>())
+        {
+            Add($"{processor}", int.MaxValue);
+            Add(AdminConnections(processor), 1);
+        }
+
+        void Add(string name, int connectionsMax) => services.AddHttpClient(name)
+            .ConfigurePrimaryHttpMessageHandler(() => Connect(options, connectionsMax))
+            .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+            .RemoveAllLoggers();
     }
 
-    public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax = int.MaxValue) => new()
+    /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
+    public static string AdminConnections(Processor processor) => $"{processor}.Admin";
+
+    private static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
     {
         MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,

@@ -2,6 +2,7 @@ using System.Reflection;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Simulation;
 
@@ -27,7 +28,8 @@ internal sealed class SimulatedInstance : IDisposable
         var options = TestSettings.Read(
             ("ConnectionStrings:Ledger", database.Through(_directory.FullName)),
             ("Gateway:Storage:Profile", "Unlogged"), ("Gateway:Intake:Linger", "0s"),
-            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"));
+            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"), ("Gateway:Ledger:Retention", "1d"),
+            ("Gateway:Processors:Default:AdminToken", "123"), ("Gateway:Processors:Fallback:AdminToken", "123"));
         // The first one proves by its socket that an earlier process has ended; the others wait for its lease.
         _lock = InstanceLock.Take(who == 0 ? $"http://unix:{cluster.Socket}" : null, $"instance {who}");
         var parts = new ServiceCollection();
@@ -115,7 +117,8 @@ internal sealed class SimulatedInstance : IDisposable
     private void Start()
     {
         Part<Lease>().CheckSoon.Set();
-        foreach (var part in _hosted.OfType<BackgroundService>())
+        foreach (var part in _hosted.OfType<BackgroundService>()
+            .Where(part => _cluster.PollsHealth || part is not HealthMonitor))
         {
             var stopping = new CancellationTokenSource();
             Field<BackgroundService>("_stoppingCts").SetValue(part, stopping);
@@ -138,7 +141,7 @@ internal sealed class SimulatedInstance : IDisposable
     private sealed class Handlers(SimulatedInstance instance) : IHttpMessageHandlerFactory
     {
         public HttpMessageHandler CreateHandler(string name) =>
-            instance._cluster.Processors.Single(one => one.Processor.ToString() == name).ConnectionsOf(instance);
+            instance._cluster.Processors.Single(one => name.StartsWith(one.Processor.ToString(), StringComparison.Ordinal)).ConnectionsOf(instance);
     }
 }
 
