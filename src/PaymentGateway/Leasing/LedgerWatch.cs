@@ -29,7 +29,8 @@ internal sealed partial class LedgerWatch(
         // After a purge since the crash there is nothing to save.
         if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
-        else if (_known is not null && _known.Generation != state.Generation)
+        // The first check, too: an epoch accepts payments from a moment before it on, and a purge may fall between.
+        else if (_known?.Generation != state.Generation)
             await MarkPurgedAsync();
         _known = state;
     }

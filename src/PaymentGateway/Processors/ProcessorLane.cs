@@ -120,8 +120,8 @@ internal sealed class ProcessorLanes(
     /// charges.
     /// </summary>
     public ProcessorClient NewAdminClient(Processor processor) => new(
-        processor, options, connections.CreateHandler(ProcessorClient.AdminConnections(processor)), lease, metrics, clock,
-        log);
+        processor, options, connections.CreateHandler(ProcessorClient.AdminConnections(processor)), lease, metrics,
+        clock, log);
 
     public void Dispose()
     {

@@ -43,7 +43,8 @@ public sealed class ChaosHistories(GatewaySystem system, LoadLedger load, int se
                 : await at.PostAsync("payments", body);
             var (status, text) = ((int)answer.StatusCode, await answer.Content.ReadAsStringAsync());
             Answers++;
-            if ((more > 1 ? history.OnLookedUp(known, status, text) : history.OnPosted(status, cents + more)) is { } why)
+            var why = more > 1 ? history.OnLookedUp(known, status, text) : history.OnPosted(status, cents + more);
+            if (why is not null)
                 _problems.Add($"{entry.Id} {why}: {status} {text}, {DateTimeOffset.UtcNow:O}");
         }
         catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException or IOException)

@@ -109,7 +109,7 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         (2, Silenced()), (2, Clocks()), (2, Parked()), (1, Reconciled()), (1, Aged()));
 
     private static readonly Gen<Step> Asked =
-        from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise)
+        from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
         from who in Instance
         select Step(verb, who);
 
@@ -206,7 +206,7 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         from fault in Doubtful
         from late in Late
         from pause in Gen.Elements(0.4, 0.8, 1.1, 2.6)
-        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
+        from disturbing in Gen.Frequency((4, Disturbing), (2, Gen.Constant(Verb.Stop)), (1, Gen.Constant(Verb.Wait)))
         from wait in Long
         select (Step[])
         [

@@ -282,7 +282,8 @@ internal sealed partial class SimulatedCluster : IDisposable
     private static (Point? Before, Point? After) PointsOf(string sql) =>
         sql.StartsWith("INSERT INTO payments", StringComparison.Ordinal) ? (Point.Inserts, Point.Inserted)
         : sql.StartsWith("WITH renewed", StringComparison.Ordinal) ? (Point.Renews, Point.Renewed)
-        : sql.StartsWith("WITH locked_first AS (SELECT FROM payments), known", StringComparison.Ordinal) ? (Point.Records, Point.Recorded)
+        : sql.StartsWith("WITH locked_first AS (SELECT FROM payments), known", StringComparison.Ordinal)
+            ? (Point.Records, Point.Recorded)
         : sql.StartsWith("WITH claim", StringComparison.Ordinal) ? (Point.Adopts, Point.Adopted)
         : (null, null);
 
@@ -318,12 +319,12 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (!Living().Any(one => !one.IsStopping))
             Do(new Step(Verb.Start, 0));
         var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
-        while (Unsettled().Count > 0 || Processors.Any(one => one.InFlight > 0 || (PollsHealth && one.PolledAt < polledSince))
-               || _held is not null)
+        while (Unsettled().Count > 0 || _held is not null
+               || Processors.Any(one => one.InFlight > 0 || (PollsHealth && one.PolledAt < polledSince)))
         {
             if (Time.Now > until)
                 throw new ViolationException(
-                    $"not settled, charged again and again, or not asked for their health, {HealedWithin} after the last fault: "
+                    $"not settled, charged again and again, or health not polled, {HealedWithin} after the last fault: "
                     + string.Join(", ", Unsettled().Select(Name)),
                     _trace);
 

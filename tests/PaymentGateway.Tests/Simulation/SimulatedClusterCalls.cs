@@ -19,9 +19,9 @@ internal sealed partial class SimulatedCluster
         var id = Guid.Empty;
         if (verb == Verb.Pay)
             _payments.Add(id = NewId(), new Known(_payments.Count + 1, _random.Next(1, 100_000)));
-        else if (verb is Verb.Repeat or Verb.Conflict or Verb.LookUp)
+        else if (verb < Verb.List && _payments.Count > 0)
             id = _payments.Keys.ElementAt(_random.Next(_payments.Count));
-        if (instance.IsStopping || instance.Actor.IsDead
+        if (instance.IsStopping || instance.Actor.IsDead || (_payments.Count == 0 && verb < Verb.List)
             || (_payments.TryGetValue(id, out var payment) && payment.PurgedAt is not null))
             return;
 
@@ -44,9 +44,11 @@ internal sealed partial class SimulatedCluster
                 _ => PayAsync(instance, id, _payments[id].Cents + (verb == Verb.Conflict ? 1 : 0)),
             });
         }
-        catch (Exception failed) when (failed is NpgsqlException or TimeoutException or OperationCanceledException)
+        catch (Exception failed)
         {
-            instance.Trace($"{verb}: 503, {failed.Message}");
+            Trace($"{instance.Who}: {verb}: 503, {failed.Message}");
+            if (failed is not (NpgsqlException or TimeoutException or OperationCanceledException))
+                Violate($"{verb} failed: {failed}");
         }
     }
 
@@ -103,7 +105,8 @@ internal sealed partial class SimulatedCluster
             if (total.TotalRequests > at.Stored.Count
                 || total.TotalAmount * 100 > at.Stored.Values.Sum(one => one.Cents))
                 Violate($"a summary has more than {at.Processor}");
-            else if (emptied == _emptied && total.TotalRequests < before.GetValueOrDefault((short)at.Processor).Requests)
+            else if (emptied == _emptied
+                && total.TotalRequests < before.GetValueOrDefault((short)at.Processor).Requests)
                 Violate($"a summary lacks what was recorded before, of {at.Processor}");
     }
 
@@ -166,5 +169,8 @@ internal sealed partial class SimulatedCluster
 
         /// <summary>When it left the ledger, by a purge or because it was old.</summary>
         public TimeSpan? PurgedAt { get; set; }
+
+        /// <summary>It was settled, and left because it was old; an owner may have it in doubt all the same.</summary>
+        public bool IsOld { get; set; }
     }
 }

@@ -24,7 +24,8 @@ internal sealed partial class SimulatedCluster
         var since = _payments[id].PurgedAt is { } purgedAt && purgedAt > instance.DisturbedAt
             ? purgedAt
             : instance.DisturbedAt;
-        if (owner.Count == 0 && _payments[id].PurgedAt is not null && Time.Now - since > PurgeNoticed)
+        if (owner.Count == 0 && _payments[id] is { PurgedAt: not null, IsOld: false }
+            && Time.Now - since > PurgeNoticed)
             Violate($"{instance.Who} charges {Name(id)}, which was purged");
     }
 
@@ -77,7 +78,7 @@ internal sealed partial class SimulatedCluster
         {
             if (!isPurge && row.Settlement is null)
                 Violate($"{Name(row.Id)} is deleted as old, and was not settled");
-            _payments[row.Id].PurgedAt = Time.Now;
+            (_payments[row.Id].PurgedAt, _payments[row.Id].IsOld) = (Time.Now, !isPurge);
         }
 
         if (isPurge && stored.Count == 0)

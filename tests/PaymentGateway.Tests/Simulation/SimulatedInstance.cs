@@ -141,7 +141,8 @@ internal sealed class SimulatedInstance : IDisposable
     private sealed class Handlers(SimulatedInstance instance) : IHttpMessageHandlerFactory
     {
         public HttpMessageHandler CreateHandler(string name) =>
-            instance._cluster.Processors.Single(one => name.StartsWith(one.Processor.ToString(), StringComparison.Ordinal)).ConnectionsOf(instance);
+            instance._cluster.Processors.Single(
+                one => name.StartsWith(one.Processor.ToString(), StringComparison.Ordinal)).ConnectionsOf(instance);
     }
 }
 

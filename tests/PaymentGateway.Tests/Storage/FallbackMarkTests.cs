@@ -33,47 +33,6 @@ public sealed class FallbackMarkTests : OwnDatabase
         Assert.True(await IsMarkedAsync(epoch));
     }
 
-    // Owners one after another, each of which dies, or stops cleanly with its payments unsent or in doubt; + has used
-    // fallback. The first payment goes through the hands of all, the second one is the last owner's own.
-    [PostgresTheory]
-    [InlineData("dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
-    [InlineData("dies+", PaymentStates.InDoubt, PaymentStates.InDoubt)]
-    [InlineData("dies+ dies", PaymentStates.InDoubt, PaymentStates.InDoubtAtDefault)]
-    [InlineData("dies dies+", PaymentStates.InDoubt, PaymentStates.InDoubt)]
-    [InlineData("unsent dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
-    [InlineData("unsent", PaymentStates.Unsent, PaymentStates.Unsent)]
-    [InlineData("unsent+", PaymentStates.Unsent, PaymentStates.Unsent)]
-    [InlineData("doubt", PaymentStates.InDoubtAtDefault, PaymentStates.Unsent)]
-    [InlineData("doubt+", PaymentStates.InDoubt, PaymentStates.Unsent)]
-    [InlineData("dies+ doubt", PaymentStates.InDoubt, PaymentStates.Unsent)]
-    [InlineData("doubt dies", PaymentStates.InDoubtAtDefault, PaymentStates.InDoubtAtDefault)]
-    public async Task Payments_change_hands_with_the_doubt_that_any_of_their_owners_may_have_left(
-        string owners, short first, short own)
-    {
-        var owner = await Database.OpenEpochAsync();
-        var passed = (await Database.StoreAsync(owner, 1)).Ids[0];
-        List<StoredPayment> adopted = [];
-        Guid last = default;
-        foreach (var end in owners.Split(' '))
-        {
-            last = (await Database.StoreAsync(owner, 1, Batches.Noon.AddHours(1))).Ids[0];
-            Assert.True(await RenewAsync(owner, end.EndsWith('+')));
-            if (end.StartsWith("dies", StringComparison.Ordinal))
-                await Leases.CloseAsync(owner);
-            else
-                await Leases.ReleaseAsync(new ReleaseArgs(
-                    owner, Batches.Earliest, end.StartsWith("doubt", StringComparison.Ordinal) ? [passed] : []));
-            var next = await Database.OpenEpochAsync();
-            var from = end.StartsWith("dies", StringComparison.Ordinal) ? owner : PaymentStates.Nobody;
-            adopted = await Leases.AdoptAsync(new AdoptArgs(from, next, Batches.Earliest, 100));
-            owner = next;
-        }
-
-        Assert.All(adopted, row => Assert.Equal(owner, row.OwnerEpoch));
-        Assert.Equal(first, adopted.Single(row => row.CorrelationId == passed).Handover);
-        Assert.Equal(own, adopted.Single(row => row.CorrelationId == last).Handover);
-    }
-
     // The mark has to outlive a crash that follows at once.
     [PostgresTheory]
     [InlineData("")]

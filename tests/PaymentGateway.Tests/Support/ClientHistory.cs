@@ -1,6 +1,8 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The answers that clients had about one payment. Each method returns how an answer contradicts them.</summary>
+/// <summary>
+/// The answers that clients had about one payment. Each method returns how a new answer contradicts them, or null.
+/// </summary>
 public sealed class ClientHistory
 {
     private bool _isSettled;
