@@ -26,10 +26,10 @@ internal sealed partial class LedgerWatch(
         }
 
         _latest = state;
-        // After a purge since the crash there is nothing to save.
+        // After a purge since the crash there is nothing to save. A purge may fall between the first acceptance of an
+        // epoch and this first check, too.
         if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
-        // The first check, too: an epoch accepts payments from a moment before it on, and a purge may fall between.
         else if (_known?.Generation != state.Generation)
             await MarkPurgedAsync();
         _known = state;
