@@ -131,6 +131,27 @@ public sealed class SettlementWorkerTests : OneWorker
         Assert.Equal((0, 1), await Rig.PostsAsync());
     }
 
+    [PostgresTheory]
+    [InlineData(false)]   // Another payment would take fallback.
+    [InlineData(true)]    // Another payment would wait.
+    public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback(bool defaultFails)
+    {
+        await StartAsync();
+        Stages.Lease.FallbackMarked(Epoch);
+        if (defaultFails)
+            Stages.Default.Health.End(probe: true, latency: null, retryAfter: null);
+        else
+            DefaultSaysSlow();
+
+        Stages.Add(NewDoubt());
+
+        await Eventually.HoldsAsync(
+            async () => (await Rig.Default.CallsAsync()).Lookups > 0, "default is asked for it");
+        Assert.Equal(1, Stages.Doubts.Count);
+        Assert.Equal((0, 0), await Rig.PostsAsync());
+        Assert.Equal((0, 0), (Stages.Queue.Count, Stages.Outcomes.Count));
+    }
+
     [PostgresFact]
     public async Task A_processor_with_8000_payments_in_doubt_is_charged_no_more_until_some_are_resolved()
     {
@@ -210,6 +231,51 @@ public sealed class SettlementWorkerTests : OneWorker
         Assert.Equal(
             "-1 Default answered 400",
             await Rig.Database.ScalarAsync<string>("SELECT owner_epoch || ' ' || parked_reason FROM payments"));
+    }
+
+    [PostgresFact]
+    public async Task A_payment_in_doubt_is_not_parked_even_if_the_processor_calls_it_malformed()
+    {
+        await StartAsync();
+        await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+
+        Stages.Add(NewDoubt());
+
+        await Eventually.HoldsAsync(async () => (await Rig.Default.CallsAsync()).Lookups > 0, "it is looked up");
+        Assert.DoesNotContain(
+            Stages.LogOf<OwnedPayments>(), line => line.Contains("is parked", StringComparison.Ordinal));
+    }
+
+    [PostgresFact]
+    public async Task A_broken_answer_is_looked_up_and_not_charged_again()
+    {
+        await StartAsync();
+        await Rig.Default.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
+
+        var payment = Pay();
+
+        var settlement = Assert.Single(await TakeOutcomesAsync(1));
+        Assert.Equal((payment, Processor.Default), (settlement.Payment, settlement.Processor));
+        Assert.Equal((1, 0), await Rig.PostsAsync());
+    }
+
+    // Each repetition of its charge is in doubt anew.
+    [PostgresFact]
+    public async Task A_payment_that_default_breaks_each_time_and_never_stores_goes_to_fallback()
+    {
+        await StartAsync();
+        Stages.Lease.FallbackMarked(Epoch);
+        await Rig.Default.SetFaultsAsync(new { garbage = true });
+        var payment = Pay();
+        var until = Clock.GetUtcNow() + TimeSpan.FromMinutes(2);
+
+        await Clock.AdvancesUntilAsync(
+            () => Stages.Outcomes.Count > 0 || Clock.GetUtcNow() > until, 4 * PollInterval,
+            "it is settled, or two minutes have passed");
+
+        Assert.Equal(1, Stages.Outcomes.Count);
+        var settlement = Assert.Single(await TakeOutcomesAsync(1));
+        Assert.Equal((payment, Processor.Fallback), (settlement.Payment, settlement.Processor));
     }
 
     [PostgresFact]

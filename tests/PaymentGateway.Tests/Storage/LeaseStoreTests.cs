@@ -40,6 +40,20 @@ public sealed class LeaseStoreTests : OwnDatabase
     }
 
     [PostgresFact]
+    public async Task A_closed_epoch_closes_no_other_and_marks_no_use_of_fallback()
+    {
+        await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
+        var lost = await Database.OpenEpochAsync();
+        await Leases.CloseAsync(lost);
+
+        var renewal = await Leases.RenewAsync(Renewal(lost) with { CloseExpired = true, UsesFallback = true });
+
+        Assert.Equal((false, false), (renewal.Renewed, renewal.IsOpen));
+        Assert.False(await Database.LeaseAsync<bool>(lost, "used_fallback"));
+        Assert.Equal(lost, Assert.Single(await ClosedAsync()).Epoch);
+    }
+
+    [PostgresFact]
     public async Task An_expired_lease_whose_row_is_locked_is_skipped_and_the_others_are_closed()
     {
         var held = await Leases.OpenAsync(new OpenLeaseArgs("one", Expired));
@@ -52,6 +66,30 @@ public sealed class LeaseStoreTests : OwnDatabase
         await other.ExecuteAsync("COMMIT");
         await CloseExpiredAsync();
         Assert.Equal(2, (await ClosedAsync()).Count);
+    }
+
+    // A renewal of a server process that stalled, say, knows nothing of what was adopted meanwhile.
+    [PostgresFact]
+    public async Task A_low_water_mark_that_an_adoption_lowered_is_not_raised_by_an_older_renewal()
+    {
+        var (dead, adopter) = await DeadAndAdopterAsync();
+        var adoption = new AdoptArgs(dead, adopter, Batches.Earliest, 100);
+        var later = Batches.Noon.AddHours(1);
+        Assert.True((await Leases.RenewAsync(Renewal(adopter) with { LowWaterMark = later })).Renewed);
+        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
+        Assert.Equal(later, await Database.LeaseAsync<DateTime>(adopter, "low_water_mark"));
+        var batch = await Database.StoreAsync(dead, 3);
+        var late = Renewal(adopter) with { LowWaterMark = later };
+
+        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
+        var renewal = await Leases.RenewAsync(late);
+
+        Assert.Equal((false, true), (renewal.Renewed, renewal.IsOpen));
+        await Leases.CloseAsync(adopter);
+        var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
+        Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
+        var next = await Database.OpenEpochAsync();
+        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
     }
 
     [PostgresFact]
@@ -92,6 +130,19 @@ public sealed class LeaseStoreTests : OwnDatabase
 
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
         Assert.True((await Leases.RenewAsync(Renewal(adopter))).Renewed);
+    }
+
+    [PostgresFact]
+    public async Task An_adopter_that_was_closed_itself_gets_nothing()
+    {
+        var (dead, adopter) = await DeadAndAdopterAsync();
+        await Database.StoreAsync(dead, 3);
+        await Leases.CloseAsync(adopter);
+
+        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100));
+
+        Assert.Empty(adopted);
+        Assert.Equal(3, await CountOwnedAsync(dead));
     }
 
     [PostgresFact]

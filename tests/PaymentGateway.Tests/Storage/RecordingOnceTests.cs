@@ -7,6 +7,19 @@ public sealed class RecordingOnceTests : OwnDatabase
     private SettlementLedger Ledger => Database.Ledger;
 
     [PostgresFact]
+    public async Task A_settlement_that_comes_again_changes_nothing()
+    {
+        var batch = await StoreAsync(10);
+
+        Assert.Equal(10, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        Assert.Equal(10, await Ledger.RecordAsync(Batches.ToRecord(batch)));
+        var other = Batches.ToRecord(batch, Processor.Fallback, Batches.Noon.AddHours(1));
+        Assert.Equal(10, await Ledger.RecordAsync(other));
+
+        await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
+    }
+
+    [PostgresFact]
     public async Task Many_recorders_of_the_same_payments_enter_each_once()
     {
         var batches = new List<StoreArgs>();
@@ -43,6 +56,21 @@ public sealed class RecordingOnceTests : OwnDatabase
         await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
+    [PostgresFact]
+    public async Task An_outcome_from_before_a_purge_settles_nothing_even_when_its_id_is_posted_again()
+    {
+        var old = await StoreAsync(3);
+        await Database.LedgerState.PurgeAsync();
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
+        var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
+        await Database.Payments.StoreAsync(anew);
+
+        Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
+        Assert.Equal(3, await Ledger.RecordAsync(Batches.ToRecord(anew)));
+
+        await AssertLedgerAsync(new ProcessorTotals(3, 59.70m), new ProcessorTotals(0, 0.00m));
+    }
+
     private static RecordArgs RandomPart(StoreArgs stored, Random random, int instance)
     {
         int[] indexes;
@@ -60,6 +88,12 @@ public sealed class RecordingOnceTests : OwnDatabase
 
     private async Task<StoreArgs> StoreAsync(int count) =>
         await Database.StoreAsync(await Database.OpenEpochAsync(), count);
+
+    private async Task AssertLedgerAsync(ProcessorTotals byDefault, ProcessorTotals byFallback)
+    {
+        Assert.Equal(new PaymentsSummary(byDefault, byFallback), await Database.SummariseAsync(null, null));
+        await AssertTotalsAreTheSumOfTheSettlementsAsync();
+    }
 
     private async Task AssertTotalsAreTheSumOfTheSettlementsAsync()
     {
