@@ -26,10 +26,11 @@ internal sealed partial class LedgerWatch(
         }
 
         _latest = state;
-        // After a purge since the crash there is nothing to save.
+        // After a purge since the crash there is nothing to save. A purge may fall between the first acceptance of an
+        // epoch and this first check, too.
         if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
             await StoreAgainAsync();
-        else if (_known is not null && _known.Generation != state.Generation)
+        else if (_known?.Generation != state.Generation)
             await MarkPurgedAsync();
         _known = state;
     }

@@ -94,17 +94,25 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Registers the connections of each processor under its name.</summary>
+    /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
     public static void AddConnections(IServiceCollection services, GatewayOptions options)
     {
         foreach (var one in options.Processors.All)
-            services.AddHttpClient(one.Processor.Name)
-                .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling))
-                .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
-                .RemoveAllLoggers();
+        {
+            Add(one.Processor.Name, int.MaxValue);
+            Add(AdminConnections(one.Processor), 1);
+        }
+
+        void Add(string name, int connectionsMax) => services.AddHttpClient(name)
+            .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling, connectionsMax))
+            .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+            .RemoveAllLoggers();
     }
 
-    public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax = int.MaxValue) => new()
+    /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
+    public static string AdminConnections(Processor processor) => $"{processor}.Admin";
+
+    private static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
     {
         MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,

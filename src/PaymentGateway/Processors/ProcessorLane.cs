@@ -141,7 +141,8 @@ internal sealed class ProcessorLanes(
     /// charges.
     /// </summary>
     public ProcessorClient NewAdminClient(Processor processor) => new(
-        processor, options, ProcessorClient.Connect(options.Settling, connectionsMax: 1), lease, metrics, clock, log);
+        processor, options, connections.CreateHandler(ProcessorClient.AdminConnections(processor)), lease, metrics,
+        clock, log);
 
     public void Dispose()
     {

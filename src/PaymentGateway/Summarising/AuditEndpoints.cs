@@ -57,7 +57,8 @@ internal static class AuditEndpoints
             : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
     }
 
-    private static async Task PurgeAsync(
+    /// <summary>POST /purge-payments.</summary>
+    public static async Task PurgeAsync(
         HttpContext context, LedgerStateStore ledger, Lease lease, TimeProvider clock)
     {
         // The request may have lain in the socket of a frozen instance, while another one acknowledged payments.

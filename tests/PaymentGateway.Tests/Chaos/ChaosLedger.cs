@@ -36,8 +36,9 @@ public sealed class ChaosLedger
         Line("as done", $"\n{run.Journal}");
     }
 
-    public void AddAudits(ChaosAudits audits, ChaosLiveAudits live)
+    public void AddAudits(ChaosAudits audits, ChaosLiveAudits live, ChaosHistories histories)
     {
+        Line("histories", $"{histories.Answers} answers about acknowledged payments");
         Line("audits", $"{audits.Judged} answers about closed windows were judged, in {audits.Rounds} rounds and "
             + $"after the drain; up to {audits.Largest} payments in a window");
         Line("live audits", $"{live.Taken} taken, {live.Alike} without a difference; payments that were late: "

@@ -29,6 +29,7 @@ public sealed class ChaosTests(ITestOutputHelper output)
         var load = new ChaosLoad(system);
         var audits = new ChaosAudits(system, settings.Seed);
         var live = new ChaosLiveAudits(system, new ChaosDatabase(system), () => run.Done);
+        var histories = new ChaosHistories(system, load.Ledger, settings.Seed);
         var problems = new List<string>();
         var ledger = new ChaosLedger();
 
@@ -36,7 +37,8 @@ public sealed class ChaosTests(ITestOutputHelper output)
         {
             var steps = run.ToTheEndAsync();
             await Task.WhenAll(
-                steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), live.RunWhileAsync(steps));
+                steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), live.RunWhileAsync(steps),
+                histories.RunWhileAsync(steps));
         });
         await run.HealAllAsync();
         await load.ComeAgainAsync();
@@ -46,9 +48,12 @@ public sealed class ChaosTests(ITestOutputHelper output)
         live.Close();
         var caused = await run.CausedAsync(settings.Length, load.Ledger);
         problems.AddRange(
-            [.. verdict.Problems, .. audits.Problems, .. live.Problems, .. ChaosFloors.Missed(caused)]);
+            [
+                .. verdict.Problems, .. audits.Problems, .. live.Problems, .. histories.Problems,
+                .. ChaosFloors.Missed(caused),
+            ]);
         await ledger.AddRunAsync(settings, schedule, system, run, load, caused, verdict);
-        ledger.AddAudits(audits, live);
+        ledger.AddAudits(audits, live, histories);
         if (settings.Purges)
         {
             var purges = new ChaosPurges(system, settings.Seed);

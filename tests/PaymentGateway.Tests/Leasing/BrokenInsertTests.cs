@@ -40,40 +40,6 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
 
     public void Dispose() => _sweep?.Dispose();
 
-    [PostgresFact]
-    public async Task An_INSERT_that_still_runs_is_waited_for_however_long_and_its_payments_are_loaded_once()
-    {
-        var batch = _acceptances.Begin(3);
-        var (insert, id) = await BeginAsync(batch.At(1));
-        await using var stalled = insert;
-        _backlog.Add(batch, isUncertain: true);
-
-        for (var renewal = 0; renewal < 200; renewal++)
-            await TurnAsync();
-        Assert.Equal(batch.From, _backlog.Oldest());
-        Assert.Null(_backlog.Next());
-        await stalled.ExecuteAsync("COMMIT");
-        await TurnAsync();
-
-        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
-        Assert.Equal(id, Taken());
-        Assert.Equal(1, _unsettled.Count);
-    }
-
-    [PostgresFact]
-    public async Task An_INSERT_that_has_ended_is_resolved_at_the_next_renewal_whether_it_stored_or_not()
-    {
-        var (stored, lost) = (_acceptances.Begin(1), _acceptances.Begin(1));
-        var ids = await StoreAsync(stored.From, 1);
-        _backlog.Add(stored, isUncertain: true);
-        _backlog.Add(lost, isUncertain: true);
-
-        await TurnAsync();
-
-        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
-        Assert.Equal(ids[0], Taken());
-    }
-
     // Its bytes may wait in the socket of a server process that stalled, or that only begins to read.
     [PostgresTheory]
     [InlineData(1)]
@@ -89,32 +55,6 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
         Assert.Empty(await StoreAsync(batch.From, count));
         Assert.Equal(count, (await StoreAsync(_acceptances.Begin(count).From, count)).Length);
         Assert.Equal(0, _queue.Count);
-    }
-
-    [PostgresFact]
-    public async Task An_INSERT_that_breaks_while_another_is_waited_for_is_resolved_on_its_own()
-    {
-        var (first, second) = (_acceptances.Begin(1), _acceptances.Begin(1));
-        var (firstInsert, firstId) = await BeginAsync(first.From);
-        await using var one = firstInsert;
-        _backlog.Add(first, isUncertain: true);
-        await TurnAsync();
-        var (secondInsert, secondId) = await BeginAsync(second.From);
-        await using var other = secondInsert;
-        _backlog.Add(second, isUncertain: true);
-        await TurnAsync();
-
-        await one.ExecuteAsync("COMMIT");
-        await TurnAsync();
-
-        await Eventually.HoldsAsync(() => _backlog.Oldest() > first.To, "the first was searched for");
-        Assert.Equal(firstId, Taken());
-        await TurnAsync();
-        Assert.True(_backlog.Oldest() > first.To);
-        await other.ExecuteAsync("COMMIT");
-        await TurnAsync();
-        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the second was searched for");
-        Assert.Equal(secondId, Taken());
     }
 
     // What the whole question rests on: a statement takes its snapshot after its lock on the table.
@@ -149,27 +89,11 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
         await _broken.CheckAsync(_epoch, until);
     }
 
-    private Guid Taken()
-    {
-        Assert.True(_queue.TryTake(out var payment));
-        Assert.False(_queue.TryTake(out _));
-        return payment.Id;
-    }
-
     private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)
     {
         var ids = Batches.SortedIds(count);
         var added = await Database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt));
         Assert.Equal(added, (await Database.Payments.FindAsync(ids)).Count);
         return added == 0 ? [] : ids;
-    }
-
-    /// <summary>One that a server process has begun and that its client has given up.</summary>
-    private async Task<(NpgsqlConnection Insert, Guid Id)> BeginAsync(DateTime acceptedAt)
-    {
-        var id = Guid.NewGuid();
-        return (await Database.HoldAsync(
-            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
-            + FormattableString.Invariant($"VALUES ('{id}', 1990, '{acceptedAt:O}', {_epoch})")), id);
     }
 }

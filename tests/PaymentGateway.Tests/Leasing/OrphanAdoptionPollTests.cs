@@ -33,27 +33,6 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         await base.DisposeAsync();
     }
 
-    // Null: it never was closed, and a clean stop released them.
-    [PostgresTheory]
-    [InlineData(null)]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task Payments_are_adopted_as_new_or_in_doubt_where_their_owner_may_have_sent_them(bool? usedFallback)
-    {
-        var (owner, left) = await LeaveAsync(count: 3, usedFallback ?? false, close: usedFallback is not null);
-        if (usedFallback is null)
-            await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, []));
-
-        await Adoption.AdoptAllAsync();
-
-        Assert.All(_stages.Open.Snapshot(), payment => Assert.Equal(
-            (usedFallback is { } used ? used ? Known.AtBoth : Known.AtDefault : default, _mine),
-            (payment.MayBeAt, payment.Epoch)));
-        // Those in doubt at both are looked up, and not queued.
-        Assert.Equal((3, usedFallback is true ? 3 : 0), (_stages.Open.Count, _stages.Doubts.Count));
-        Assert.Equal(usedFallback is true ? [] : left, Queued());
-    }
-
     // The owner sends until its own lease ends, whenever its epoch was closed.
     [PostgresFact]
     public async Task The_horizon_begins_a_lease_after_the_first_search_that_found_the_epoch_closed()

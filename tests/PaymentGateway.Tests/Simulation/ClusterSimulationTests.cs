@@ -26,19 +26,42 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
         var first = Setting("SEED") ?? 1;
         var runs = Setting("RUNS") ?? RunsOfATest;
         var watch = Stopwatch.StartNew();
-        // A thread of its own, which is none of the pool's.
-        await Task.Factory.StartNew(() =>
+        await OnAThreadAsync(() =>
         {
             for (var seed = first; seed < first + runs; seed++)
                 PlayAndShrink(seed);
-        }, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        });
         output.WriteLine($"{runs} schedules from seed {first} in {watch.Elapsed.TotalSeconds:0} s");
     }
 
+    /// <summary>A red run prints a line for schedules.txt.</summary>
+    [PostgresFact]
+    public Task Each_schedule_that_found_a_fault_or_a_mutant_passes() => OnAThreadAsync(() =>
+    {
+        foreach (var line in File.ReadLines(Repository.PathOf(
+            "tests", "PaymentGateway.Tests", "Simulation", "schedules.txt")))
+            if (Play(Schedule.Parse(line)) is { } violation)
+                Assert.Fail($"{line}: {violation.Message}\n{violation.Trace}");
+    });
+
+    [Fact]
+    public void A_schedule_is_parsed_as_it_is_printed()
+    {
+        foreach (var printed in Enumerable.Range(1, 100).Select(seed => $"{Of(seed)}"))
+            Assert.Equal(printed, $"{Schedule.Parse(printed)}");
+    }
+
+    // A thread of its own, which is none of the pool's.
+    private static Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
+        play, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+
     // A seed is one schedule, so that it alone replays a failure.
+    private static Schedule Of(int seed) =>
+        Schedule.All.Generator.Sample(1, new Rnd((ulong)seed, 1), Size).Single();
+
     private void PlayAndShrink(int seed)
     {
-        var schedule = Schedule.All.Generator.Sample(1, new Rnd((ulong)seed, 1), Size).Single();
+        var schedule = Of(seed);
         if (Play(schedule) is not { } violation)
             return;
 
@@ -50,7 +73,7 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
 
     private ViolationException? Play(Schedule schedule)
     {
-        using var cluster = new SimulatedCluster(database, schedule.Seed);
+        using var cluster = new SimulatedCluster(database, schedule.Seed, schedule.Instances);
         try
         {
             cluster.Play(schedule.Steps);

@@ -11,6 +11,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
 {
     private static readonly byte[] Begin = Query("BEGIN");
     private static readonly byte[] Commit = Query("COMMIT");
+    private static readonly byte[] Rollback = Query("ROLLBACK");
 
     // CommandComplete "SET" and ReadyForQuery.
     private const int AnswerToSet = 15;
@@ -88,14 +89,15 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         _request.SetLength(0);
     }
 
-    /// <summary>Commits a transaction that was left open, though nobody may be there for the answer.</summary>
-    public void CommitNow()
+    /// <summary>Ends a transaction that was left open, though nobody may be there for the answer.</summary>
+    /// <param name="commits">False: it is lost, and answered all the same.</param>
+    public void End(bool commits = true)
     {
         if (!IsUncommitted)
             return;
 
         IsUncommitted = false;
-        _backend!.Ask(Commit, 1);
+        _backend!.Ask(commits ? Commit : Rollback, 1);
         // The instance has begun no transaction: its statement ended one.
         _answer![^1] = (byte)'I';
         if (IsClosed)
@@ -109,7 +111,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         _answer = null;
     }
 
-    /// <summary>Breaks the connection. A transaction that was left open ends by <see cref="CommitNow"/>.</summary>
+    /// <summary>Breaks the connection. A transaction that was left open ends by <see cref="End"/>.</summary>
     public void Dispose()
     {
         if (IsClosed)

@@ -1,3 +1,6 @@
+using System.Collections.Specialized;
+using System.Web;
+
 namespace PaymentGateway.Tests.Simulation;
 
 /// <summary>What happens to a charge.</summary>
@@ -11,6 +14,8 @@ internal enum Fault
     Hangs, // No answer; stored late.
     Drops, // The connection breaks; never stored.
     Errs, // Stored, then 500 with a body.
+    Rejects, // 400, and never stored.
+    Garbles, // 200 with a page, and never stored.
 }
 
 /// <summary>
@@ -33,6 +38,9 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
     /// <summary>Look-ups break.</summary>
     public bool IsSilent { get; set; }
 
+    /// <summary>When it was last asked for its health.</summary>
+    public TimeSpan PolledAt { get; private set; }
+
     /// <summary>Charges that may still be stored.</summary>
     public int InFlight { get; private set; }
 
@@ -48,6 +56,20 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
 
         cluster.OnStored(id, processor);
         return Answer(HttpStatusCode.OK, """{"message":"payment processed successfully"}""");
+    }
+
+    private string Sum(NameValueCollection window)
+    {
+        var (from, to) = (Time("from"), Time("to"));
+        var within = Stored.Values.Where(one => one.RequestedAt >= from && one.RequestedAt <= to).ToList();
+        return JsonSerializer.Serialize(new
+        {
+            totalRequests = within.Count,
+            totalAmount = within.Sum(one => one.Cents) / 100m,
+        });
+
+        DateTime Time(string bound) => DateTime.Parse(
+            window[bound]!, CultureInfo.InvariantCulture, DateTimeStyles.AdjustToUniversal);
     }
 
     private static HttpResponseMessage Answer(HttpStatusCode status, string body = "") =>
@@ -91,10 +113,16 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
                 fault is Fault.Slow or Fault.Breaks or Fault.Hangs ? delay : Quick,
                 () =>
                 {
-                    if (fault is Fault.Fails or Fault.Drops || (fault == Fault.None && at.Fault == Fault.Fails))
+                    if (fault is Fault.Fails or Fault.Drops or Fault.Rejects or Fault.Garbles
+                        || (fault == Fault.None && at.Fault == Fault.Fails))
                     {
                         at.InFlight--;
-                        answer.TrySetResult(Answer(HttpStatusCode.InternalServerError));
+                        answer.TrySetResult(fault switch
+                        {
+                            Fault.Rejects => Answer(HttpStatusCode.BadRequest),
+                            Fault.Garbles => Answer(HttpStatusCode.OK, "<p>Back soon.</p>"),
+                            _ => Answer(HttpStatusCode.InternalServerError),
+                        });
                         return;
                     }
 
@@ -108,7 +136,7 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             if (fault is Fault.Breaks or Fault.Drops)
                 cluster.Network.After(Quick / 2, () => answer.TrySetException(cluster.BrokenConnection()));
             cluster.Reach(instance, Point.Sent);
-            if (at.Processor == Known.Fallback)
+            if (at.Processor != Known.Default)
                 cluster.Reach(instance, Point.UsesFallback);
             return answer.Task;
         }
@@ -118,13 +146,19 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
             await PassAsync(token);
             var last = request.RequestUri!.Segments[^1];
             if (last == "service-health")
+            {
+                at.PolledAt = cluster.Time.Now;
                 return Answer(HttpStatusCode.OK, JsonSerializer.Serialize(new
                 {
                     failing = at.Fault == Fault.Fails,
                     minResponseTime = 0,
                 }));
+            }
+
             if (at.IsSilent || at.Fault == Fault.Refuses)
                 throw cluster.BrokenConnection();
+            if (last == "payments-summary")
+                return Answer(HttpStatusCode.OK, at.Sum(HttpUtility.ParseQueryString(request.RequestUri.Query)));
 
             return at.Stored.TryGetValue(Guid.Parse(last), out var stored)
                 ? Answer(HttpStatusCode.OK, JsonSerializer.Serialize(new

@@ -2,12 +2,18 @@ using FsCheck.Fluent;
 
 namespace PaymentGateway.Tests.Simulation;
 
-/// <summary>What a step does.</summary>
+/// <summary>What a step does: first the calls of clients and operators.</summary>
 internal enum Verb
 {
     Pay, // A new payment.
     Repeat, // An earlier one again.
     Conflict, // Its id with another amount.
+    LookUp,
+    List,
+    Summarise,
+    Purge,
+    Replay, // Parked payments are to be settled after all.
+    Reconcile, // And repairs.
     Wait,
     Break, // Charges at a processor have a fault from now on; None ends it.
     Silence, // Look-ups at a processor break, for so many seconds.
@@ -17,12 +23,13 @@ internal enum Verb
     Kill,
     Start,
     Stop,
-    Purge,
     Cut, // Connections to the database break.
     Stall, // Statements are not executed, for so many seconds.
-    Hold, // Executes the statement that is due, and commits it after so many seconds.
+    Hold, // Executes the INSERT that is due, and commits it after so many seconds.
+    Lose, // Answers the outcomes that are recorded next, and does not commit them.
     Skew, // The wall clock of an instance is so far from the true time.
     Jump, // That of the database.
+    Age, // All wall clocks are 26 hours later, so settled payments are old.
 }
 
 /// <summary>Where an armed verb meets an instance.</summary>
@@ -30,7 +37,7 @@ internal enum Point
 {
     Connects, // To a processor, before the lease is looked at for the last time.
     Sent, // A charge is at the processor.
-    UsesFallback, // The same at fallback.
+    UsesFallback, // The same at a dearer one than default.
     Stored, // It is stored there and not answered.
     Inserts, // A payment's INSERT is to be executed.
     Inserted, // It was, and is not answered.
@@ -46,31 +53,39 @@ internal enum Point
 internal sealed record Step(
     Verb Verb, int Who = 0, double Seconds = 0, Fault Fault = default, Point Point = default, Verb Armed = default)
 {
-    public override string ToString() => Verb switch
+    public static Step Parse(string text)
     {
-        Verb.Wait => $"Wait {Seconds}",
-        Verb.Jump => $"Jump {Seconds}",
-        Verb.Break => $"Break {Who} {Fault} {Seconds}",
-        Verb.Silence => $"Silence {Who} {Seconds}",
-        Verb.Arm => $"Arm {Who} {Point} {Armed} {Seconds}",
-        Verb.Stall or Verb.Skew => $"{Verb} {Who} {Seconds}",
-        _ => $"{Verb} {Who}",
-    };
+        var words = text.Split(' ');
+        var step = new Step(
+            Enum.Parse<Verb>(words[0]), int.Parse(words[1], CultureInfo.InvariantCulture),
+            double.Parse(words[2], CultureInfo.InvariantCulture));
+        return step.Verb switch
+        {
+            Verb.Break => step with { Fault = Enum.Parse<Fault>(words[3]) },
+            Verb.Arm => step with { Point = Enum.Parse<Point>(words[3]), Armed = Enum.Parse<Verb>(words[4]) },
+            _ => step,
+        };
+    }
+
+    public override string ToString() => string.Create(
+        CultureInfo.InvariantCulture,
+        $"{Verb} {Who} {Seconds}{Verb switch { Verb.Break => $" {Fault}", Verb.Arm => $" {Point} {Armed}", _ => "" }}");
 }
 
 /// <summary>A schedule: the seed of everything that its steps leave open, and the steps.</summary>
-internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
+internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Steps)
 {
     private const int Default = 1;
     private const int Fallback = 2;
+    private const int Third = 3; // Fallback where there are two.
 
     // Around the lease of 3 s, renewals of 1 s, the fallback delay and the call timeout of 10 s, the horizon of 15 s.
     private static readonly Gen<double> Short = Gen.Elements(0.0, 0.02, 0.1, 0.4, 0.8, 1.1);
     private static readonly Gen<double> Long = Gen.Elements(2.6, 3.3, 4.2, 4.2, 5.5, 8, 11, 14, 19, 24);
     private static readonly Gen<double> Any = Gen.OneOf(Short, Long);
     private static readonly Gen<double> Late = Gen.Elements(0.3, 1.5, 2.9, 4, 6, 9, 11, 13, 14.4);
-    private static readonly Gen<int> Instance = Gen.Elements(0, 0, 1);
-    private static readonly Gen<int> At = Gen.Elements(Default, Default, Fallback);
+    private static readonly Gen<int> Instance = Gen.Elements(0, 0, 0, 0, 1, 1, 2);
+    private static readonly Gen<int> At = Gen.Elements(Default, Default, Fallback, Third);
     private static readonly Gen<Fault> Doubtful =
         Gen.Elements(Fault.Breaks, Fault.Breaks, Fault.Hangs, Fault.Slow, Fault.Drops, Fault.Errs);
 
@@ -92,18 +107,38 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
-        (2, Silenced()), (1, Clocks()));
+        (2, Silenced()), (2, Clocks()), (2, Parked()), (1, Reconciled()), (1, Aged()));
+
+    private static readonly Gen<Step> Asked =
+        from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
+        from who in Instance
+        select Step(verb, who);
 
     /// <summary>Steps that are dangerous together stand together.</summary>
     public static Arbitrary<Schedule> All { get; } = Arb.From(
         from seed in Gen.Choose(0, int.MaxValue - 1)
+        from instances in Gen.Elements(2, 2, 2, 3)
         from count in Gen.Choose(2, 4)
         from fragments in Gen.ListOf(Fragments, count)
-        select new Schedule(seed, [Step(Verb.Pay, 0), Step(Verb.Pay, 1), .. fragments.SelectMany(steps => steps)]),
+        from asked in Gen.ListOf(Asked, count)
+        select new Schedule(
+            seed, instances,
+            [
+                Step(Verb.Pay, 0), Step(Verb.Pay, 1),
+                .. fragments.Zip(asked, (steps, ask) => steps.Append(ask)).SelectMany(steps => steps),
+            ]),
         Shrink);
 
-    public override string ToString() =>
-        $"seed {Seed}: {string.Join("; ", Steps)}";
+    /// <summary>Reads what <see cref="ToString"/> writes.</summary>
+    public static Schedule Parse(string text)
+    {
+        var parts = text.Split([", ", ": ", "; "], StringSplitOptions.None);
+        return new Schedule(Number(parts[0]), Number(parts[1]), [.. parts.Skip(2).Select(Simulation.Step.Parse)]);
+
+        static int Number(string part) => int.Parse(part.Split(' ')[^1], CultureInfo.InvariantCulture);
+    }
+
+    public override string ToString() => $"seed {Seed}, instances {Instances}: {string.Join("; ", Steps)}";
 
     // Without each run of steps: long ones first.
     private static IEnumerable<Schedule> Shrink(Schedule schedule)
@@ -116,6 +151,8 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
                 };
     }
 
+    private static int Other(int who) => who == 0 ? 1 : 0;
+
     private static Step Step(Verb verb, int who = 0, double seconds = 0) => new(verb, who, seconds);
 
     private static Step Break(int who, Fault fault, double seconds = 0) => new(Verb.Break, who, seconds, fault);
@@ -127,7 +164,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from verb in Gen.Elements(Verb.Pay, Verb.Pay, Verb.Repeat, Verb.Conflict)
         from who in Instance
         from pause in Any
-        select (Step[])[Step(verb, who), Step(verb, 1 - who), Step(Verb.Wait, 0, pause)];
+        select (Step[])[Step(verb, who), Step(verb, Other(who)), Step(Verb.Wait, 0, pause)];
 
     // A charge is answered by nothing and stored late, while the other processor works.
     private static Gen<Step[]> LateStore() =>
@@ -170,7 +207,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from fault in Doubtful
         from late in Late
         from pause in Gen.Elements(0.4, 0.8, 1.1, 2.6)
-        from disturbing in Gen.Frequency((4, Disturbing), (1, Gen.Constant(Verb.Wait)))
+        from disturbing in Gen.Frequency((4, Disturbing), (2, Gen.Constant(Verb.Stop)), (1, Gen.Constant(Verb.Wait)))
         from wait in Long
         select (Step[])
         [
@@ -186,12 +223,13 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         from pause in Short
         from wait in Long
         from back in Gen.Elements(Fault.None, Fault.Fails)
-        from asked in Gen.SubListOf(Step(Verb.Pay, 1 - who), Step(Verb.Pay, who))
+        from asked in Gen.SubListOf(Step(Verb.Pay, Other(who)), Step(Verb.Pay, who))
+        from purge in Gen.SubListOf(Step(Verb.Purge, who))
         from askedThen in Gen.SubListOf(Step(Verb.Pay, who))
         select (Step[])
         [
             Break(Default, fault, 1), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause), Step(Verb.Freeze, who),
-            Step(Verb.Wait, 0, wait), .. asked, Break(Default, back), Step(Verb.Continue, who), .. askedThen,
+            .. purge, Step(Verb.Wait, 0, wait), .. asked, Break(Default, back), Step(Verb.Continue, who), .. askedThen,
             Step(Verb.Wait, 0, pause),
         ];
 
@@ -208,7 +246,7 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
         [
             Break(Default, fault, late), new Step(Verb.Arm, who, 2, default, moment.Point, moment.Verb),
             Step(Verb.Pay, who),
-            Step(Verb.Pay, 1 - who), Step(Verb.Wait, 0, pause), Break(Default, back), Step(Verb.Wait, 0, wait),
+            Step(Verb.Pay, Other(who)), Step(Verb.Wait, 0, pause), Break(Default, back), Step(Verb.Wait, 0, wait),
             .. Recover(who), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
         ];
 
@@ -227,10 +265,60 @@ internal sealed record Schedule(int Seed, IReadOnlyList<Step> Steps)
             Break(at, after), Step(Verb.Wait, 0, wait),
         ];
 
+    // A clock jumps, or is wrong for a while.
     private static Gen<Step[]> Clocks() =>
         from who in Instance
-        from verb in Gen.Elements(Verb.Skew, Verb.Jump)
-        from seconds in Gen.Elements(-8.0, -2, 2, 5, 12)
+        from verb in Gen.Elements(Verb.Skew, Verb.Skew, Verb.Jump)
+        from seconds in Gen.Elements(-300.0, -8.0, -2, 2, 5, 12, 300, 300)
         from wait in Any
-        select (Step[])[Step(verb, who, seconds), Step(Verb.Pay, who), Step(Verb.Wait, 0, wait)];
+        from fault in Gen.Elements(Fault.None, Fault.Fails)
+        from back in Gen.Elements(0, verb == Verb.Jump ? -seconds : 0)
+        select (Step[])
+        [
+            Break(Default, fault), Step(verb, who, seconds), Step(Verb.Pay, who), Step(Verb.Wait, 0, wait),
+            Step(verb, who, back), Step(Verb.Pay, Other(who)),
+        ];
+
+    // A payment is refused for good, and replayed where the processor takes it again, or still refuses it.
+    private static Gen<Step[]> Parked() =>
+        from who in Instance
+        from at in Gen.Elements(Fault.None, Fault.Fails)
+        from after in Gen.OneOf(Gen.Constant(Fault.None), Doubtful, Gen.Constant(Fault.Rejects))
+        from late in Late
+        from pause in Any
+        from wait in Any
+        select (Step[])
+        [
+            Break(Default, Fault.Rejects), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Break(Default, after, late), Break(Fallback, at), Step(Verb.Replay, who), Step(Verb.Replay, Other(who)),
+            Step(Verb.Wait, 0, wait), Break(Fallback, Fault.None), Break(Default, Fault.None), Step(Verb.Repeat, who),
+        ];
+
+    // The ledger loses an outcome, or lacks one that is in doubt for long, and a reconciliation enters it.
+    private static Gen<Step[]> Reconciled() =>
+        from who in Instance
+        from first in Gen.Elements(
+            Step(Verb.Lose), Step(Verb.Silence, Default, 40),
+            new Step(Verb.Arm, who, 2, default, Point.Stored, Verb.Freeze))
+        from wait in Gen.Elements(29.0, 33)
+        from pause in Any
+        select (Step[])
+        [
+            first, Break(Default, first.Verb == Verb.Silence ? Fault.Breaks : Fault.None), Step(Verb.Pay, who),
+            Step(Verb.Wait, 0, 0.4), Break(Default, Fault.None), Step(Verb.Wait, 0, wait),
+            Step(Verb.Reconcile, Other(who)), Step(Verb.Wait, 0, pause), .. Recover(who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // Old settled payments leave, while others are in doubt.
+    private static Gen<Step[]> Aged() =>
+        from who in Instance
+        from fault in Gen.OneOf(Gen.Constant(Fault.None), Doubtful)
+        from late in Late
+        from wait in Long
+        select (Step[])
+        [
+            Step(Verb.Pay, who), Step(Verb.Wait, 0, 1.1), Break(Default, fault, late), Step(Verb.Pay, who),
+            Step(Verb.Wait, 0, 0.1), Step(Verb.Age), Break(Default, Fault.None), Step(Verb.Pay, who),
+            Step(Verb.Wait, 0, wait), Step(Verb.Summarise, who),
+        ];
 }

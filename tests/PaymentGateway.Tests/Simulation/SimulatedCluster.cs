@@ -6,7 +6,6 @@ namespace PaymentGateway.Tests.Simulation;
 /// </summary>
 internal sealed partial class SimulatedCluster : IDisposable
 {
-    private const int InstancesMax = 2;
     private const int StepsMax = 300_000;
 
     private static readonly TimeSpan HealedWithin = TimeSpan.FromSeconds(90);
@@ -15,31 +14,37 @@ internal sealed partial class SimulatedCluster : IDisposable
     private readonly Random _random;
     private readonly List<string> _trace = [];
     private readonly DirectoryInfo _sockets = Directory.CreateTempSubdirectory("sim");
-    private readonly SimulatedInstance[] _instances = new SimulatedInstance[InstancesMax];
+    private readonly SimulatedInstance[] _instances;
     private readonly List<SimulatedInstance> _ended = [];
-    private readonly Step?[] _armed = new Step?[InstancesMax];
-    private readonly Dictionary<Guid, Known> _payments = [];
+    private readonly Step?[] _armed;
     private readonly List<DatabaseLink> _delivered = [];
     private TimeSpan _jumpedAt = -LeaseEnded;
     private DatabaseLink? _held;
     private TimeSpan _holdFor;
+    private bool _loses;
+    private bool _hasLost;
     private string? _violation;
     private int _links;
 
-    public SimulatedCluster(SimulatedDatabase database, int seed)
+    public SimulatedCluster(SimulatedDatabase database, int seed, int instances)
     {
         (_database, Seed, _random) = (database, seed, new Random(seed));
+        (_instances, _armed) = (new SimulatedInstance[instances], new Step?[instances]);
         Time = new SimulatedTime(_random);
         Network = new Actor(Time);
-        Processors =
-            [new FaultyProcessor(this, Support.Known.Default), new FaultyProcessor(this, Support.Known.Fallback)];
+        // Every third schedule has three.
+        Processors = new[] { Support.Known.Default, Support.Known.Fallback, Support.Known.Third }
+            .Take(seed % 3 == 2 ? 3 : 2).Select(processor => new FaultyProcessor(this, processor)).ToArray();
         database.Begin(Time);
-        for (var who = 0; who < InstancesMax; who++)
+        for (var who = 0; who < instances; who++)
             _instances[who] = new SimulatedInstance(this, who, database);
         Advance(TimeSpan.FromSeconds(0.1));
     }
 
     public int Seed { get; }
+
+    /// <summary>Instances do not in every schedule, because that is half of their statements.</summary>
+    public bool PollsHealth => Seed % 3 == 0;
 
     public SimulatedTime Time { get; }
 
@@ -47,6 +52,8 @@ internal sealed partial class SimulatedCluster : IDisposable
     public Actor Network { get; }
 
     public FaultyProcessor[] Processors { get; }
+
+    private FaultyProcessor ProcessorOf(Step step) => Processors[Math.Min(step.Who, Processors.Length) - 1];
 
     public string Socket => Path.Combine(_sockets.FullName, "api.sock");
 
@@ -103,32 +110,26 @@ internal sealed partial class SimulatedCluster : IDisposable
     private void Do(Step step)
     {
         Trace($"   {step}");
-        var instance = _instances[Math.Min(step.Who, InstancesMax - 1)];
+        var who = step.Who % _instances.Length;
+        var instance = _instances[who];
         switch (step.Verb)
         {
-            case Verb.Pay:
-                var id = NewId();
-                _payments.Add(id, new Known(_payments.Count + 1, _random.Next(1, 100_000)));
-                Ask(instance, id, _payments[id].Cents);
-                break;
-            case Verb.Repeat or Verb.Conflict:
-                var (again, known) = _payments.ElementAt(_random.Next(_payments.Count));
-                if (known.PurgedAt is null)
-                    Ask(instance, again, known.Cents + (step.Verb == Verb.Conflict ? 1 : 0));
+            case <= Verb.Reconcile:
+                Call(step.Verb, instance);
                 break;
             case Verb.Wait:
                 Advance(TimeSpan.FromSeconds(step.Seconds));
                 break;
             case Verb.Break:
-                Processors[step.Who - 1].Set(step.Fault, TimeSpan.FromSeconds(step.Seconds));
+                ProcessorOf(step).Set(step.Fault, TimeSpan.FromSeconds(step.Seconds));
                 break;
             case Verb.Silence:
-                var silent = Processors[step.Who - 1];
+                var silent = ProcessorOf(step);
                 silent.IsSilent = true;
                 Network.After(TimeSpan.FromSeconds(step.Seconds), () => silent.IsSilent = false);
                 break;
             case Verb.Arm:
-                _armed[step.Who] = step;
+                _armed[who] = step with { Who = who };
                 break;
             case Verb.Freeze:
                 instance.Actor.IsFrozen = true;
@@ -142,13 +143,10 @@ internal sealed partial class SimulatedCluster : IDisposable
                 break;
             case Verb.Start when instance.Actor.IsDead:
                 _ended.Add(instance);
-                _instances[step.Who] = new SimulatedInstance(this, step.Who, _database);
+                _instances[who] = new SimulatedInstance(this, who, _database);
                 break;
             case Verb.Stop when !instance.IsStopping && !instance.Actor.IsDead:
                 instance.Stop();
-                break;
-            case Verb.Purge:
-                instance.Actor.Continuations.Post(_ => _ = PurgeAsync(instance), null);
                 break;
             case Verb.Cut:
                 instance.Cut();
@@ -161,11 +159,19 @@ internal sealed partial class SimulatedCluster : IDisposable
             case Verb.Hold:
                 _holdFor = TimeSpan.FromSeconds(step.Seconds);
                 break;
+            case Verb.Lose:
+                _loses = true;
+                break;
             case Verb.Skew:
                 instance.Actor.Skew = TimeSpan.FromSeconds(step.Seconds);
                 break;
             case Verb.Jump:
                 _database.Skew += TimeSpan.FromSeconds(step.Seconds);
+                _jumpedAt = Time.Now;
+                break;
+            // What is old is deleted, and a reconciliation does not find it.
+            case Verb.Age when !_hasLost && !_loses:
+                Time.Aged += TimeSpan.FromHours(26);
                 _jumpedAt = Time.Now;
                 break;
         }
@@ -244,10 +250,19 @@ internal sealed partial class SimulatedCluster : IDisposable
             return true;
         }
 
-        var purged = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal) ? StoredIds() : null;
-        link.Execute();
-        if (purged is not null && StoredIds().Count == 0)
-            purged.ForEach(id => _payments[id].PurgedAt = Time.Now);
+        var isPurge = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal);
+        var removes = isPurge || link.Sql.Contains("DELETE FROM payments", StringComparison.Ordinal);
+        var rows = removes ? Rows() : [];
+        var isLost = _loses && before == Point.Records;
+        link.Execute(commits: !isLost);
+        if (isLost)
+        {
+            link.End(commits: false);
+            (_loses, _hasLost) = (false, true);
+        }
+
+        if (removes)
+            OnRemoved(rows, isPurge);
         if (after is { } done)
             Reach(instance, done);
         Deliver(link);
@@ -256,7 +271,7 @@ internal sealed partial class SimulatedCluster : IDisposable
 
     private void Commit(DatabaseLink held)
     {
-        held.CommitNow();
+        held.End();
         Deliver(held);
         _held = null;
     }
@@ -271,44 +286,33 @@ internal sealed partial class SimulatedCluster : IDisposable
     private static (Point? Before, Point? After) PointsOf(string sql) =>
         sql.StartsWith("INSERT INTO payments", StringComparison.Ordinal) ? (Point.Inserts, Point.Inserted)
         : sql.StartsWith("WITH renewed", StringComparison.Ordinal) ? (Point.Renews, Point.Renewed)
-        : sql.StartsWith("WITH locked_first", StringComparison.Ordinal) ? (Point.Records, Point.Recorded)
+        : sql.StartsWith("WITH locked_first AS (SELECT FROM payments), known", StringComparison.Ordinal)
+            ? (Point.Records, Point.Recorded)
         : sql.StartsWith("WITH claim", StringComparison.Ordinal) ? (Point.Adopts, Point.Adopted)
         : (null, null);
 
-    // A request to a frozen instance lies in its socket.
-    private void Ask(SimulatedInstance instance, Guid id, long cents)
+    // As operators do who see parked payments, or know that outcomes were lost.
+    private void Operate()
     {
-        if (!instance.IsStopping && !instance.Actor.IsDead)
-            instance.Actor.Continuations.Post(_ => _ = AskAsync(instance, id, cents), null);
-    }
-
-    // As AuditEndpoints does.
-    private static async Task PurgeAsync(SimulatedInstance instance)
-    {
-        var lease = instance.Part<Lease>();
-        if (!lease.IsHeld)
-            return;
-
-        try
-        {
-            await instance.Part<LedgerStateStore>().PurgeAsync();
-            lease.CheckSoon.Set();
-        }
-        catch (Exception failed) when (failed is NpgsqlException or TimeoutException)
-        {
-            instance.Trace($"not purged: {failed.Message}");
-        }
+        var verb = _hasLost && _random.Next(2) == 0 ? Verb.Reconcile : Verb.Replay;
+        if (_random.Next(5) == 0)
+            Do(new Step(verb, Living().First(one => !one.IsStopping).Who));
     }
 
     private void Heal()
     {
         Trace("   heals");
         Array.Clear(_armed);
+        _loses = false;
         foreach (var processor in Processors)
         {
             processor.IsSilent = false;
             processor.Set(Fault.None, TimeSpan.Zero);
         }
+
+        // One processor may be out of order for good.
+        if (!_hasLost && _random.Next(5) == 0)
+            Processors[0].Set(_random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);
 
         foreach (var instance in Living().ToList())
         {
@@ -318,29 +322,24 @@ internal sealed partial class SimulatedCluster : IDisposable
 
         if (!Living().Any(one => !one.IsStopping))
             Do(new Step(Verb.Start, 0));
-        var until = Time.Now + HealedWithin;
-        while (Unsettled().Count > 0 || Processors.Any(one => one.InFlight > 0) || _held is not null)
+        var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
+        while (Unsettled().Count > 0 || _held is not null
+               || Processors.Any(one => one.InFlight > 0 || (PollsHealth && one.PolledAt < polledSince)))
         {
             if (Time.Now > until)
                 throw new ViolationException(
-                    $"not settled, or charged again and again, {HealedWithin} after the last fault: "
+                    $"not settled, charged again and again, or health not polled, {HealedWithin} after the last fault: "
                     + string.Join(", ", Unsettled().Select(Name)),
                     _trace);
 
             // Whatever stopped has ended by then.
             if (Living().All(one => one.IsStopping))
                 Do(new Step(Verb.Start, 0));
+            Operate();
             Advance(TimeSpan.FromSeconds(1));
         }
 
         Advance(TimeSpan.FromSeconds(1));
         CheckHealed();
-    }
-
-    private Guid NewId()
-    {
-        var bytes = new byte[16];
-        _random.NextBytes(bytes);
-        return new Guid(bytes);
     }
 }

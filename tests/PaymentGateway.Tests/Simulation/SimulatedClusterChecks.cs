@@ -1,5 +1,3 @@
-using PaymentGateway.Accepting;
-
 namespace PaymentGateway.Tests.Simulation;
 
 /// <content>The invariants.</content>
@@ -7,7 +5,12 @@ internal sealed partial class SimulatedCluster
 {
     // By then every renewal has noticed a purge, and every lease has ended.
     private static readonly TimeSpan PurgeNoticed = TimeSpan.FromSeconds(4);
+    private static readonly TimeSpan PurgeEnded = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan LeaseEnded = TimeSpan.FromSeconds(4);
+
+    private readonly Dictionary<short, Sum> _removed = [];
+    private HashSet<Guid> _settled = [];
+    private int _emptied;
 
     /// <summary>The first byte of a charge leaves.</summary>
     public void OnSent(SimulatedInstance instance, Guid id, Processor processor)
@@ -21,89 +24,117 @@ internal sealed partial class SimulatedCluster
         var since = _payments[id].PurgedAt is { } purgedAt && purgedAt > instance.DisturbedAt
             ? purgedAt
             : instance.DisturbedAt;
-        if (owner.Count == 0 && _payments[id].PurgedAt is not null && Time.Now - since > PurgeNoticed)
+        if (owner.Count == 0 && _payments[id] is { PurgedAt: not null, IsOld: false }
+            && Time.Now - since > PurgeNoticed)
             Violate($"{instance.Who} charges {Name(id)}, which was purged");
     }
 
     public void OnStored(Guid id, Processor processor)
     {
         Trace($"{processor} stores {Name(id)}");
-        if (Processors.All(one => one.Stored.ContainsKey(id)))
-            Violate($"{Name(id)} is charged by both processors");
+        if (Processors.Count(one => one.Stored.ContainsKey(id)) > 1)
+            Violate($"{Name(id)} is charged by two processors");
     }
 
-    private async Task AskAsync(SimulatedInstance instance, Guid id, long cents)
-    {
-        var result = await instance.Part<Intake>().AcceptAsync(id, cents);
-        var payment = _payments[id];
-        Trace($"{instance.Who}: {Name(id)} of {cents} is {result}");
-        if (result == AcceptResult.Conflict && payment.PurgedAt is null && payment.AcknowledgedCents == cents)
-            Violate($"{Name(id)} was acknowledged, and is a conflict");
-        if (result != AcceptResult.Accepted)
-            return;
-
-        if (payment is { AcknowledgedCents: { } other, PurgedAt: null } && other != cents)
-            Violate($"{Name(id)} is acknowledged with two amounts");
-        payment.AcknowledgedCents = cents;
-        if (payment.PurgedAt is null && !StoredIds().Contains(id))
-            Violate($"{Name(id)} is acknowledged, and not stored");
-    }
-
-    /// <summary>The summary never exceeds the processors, and its totals are its settlements'.</summary>
+    /// <summary>
+    /// What is acknowledged is stored, what is settled stays so, the ledger has only what the processors have, and its
+    /// totals are its settlements'.
+    /// </summary>
     private void Check()
     {
-        var settled = _database.Read(
-            """
-            SELECT s.correlation_id, s.processor, s.amount_cents, s.requested_at, p.correlation_id IS NULL
-            FROM settlements s LEFT JOIN payments p USING (accepted_at, correlation_id)
-            """,
-            row => (Id: row.GetGuid(0), At: row.GetInt16(1), Cents: row.GetInt64(2), RequestedAt: row.GetDateTime(3),
-                IsOrphan: row.GetBoolean(4)));
-        foreach (var one in settled)
+        var rows = Rows();
+        var settled = rows.FindAll(row => row.Settlement is not null);
+        foreach (var row in settled)
         {
-            if (!Processors[one.At - 1].Stored.TryGetValue(one.Id, out var stored)
-                || stored != (one.Cents, one.RequestedAt))
-                Violate($"{Name(one.Id)} is settled, and its processor has {stored}");
-            if (one.IsOrphan)
-                Violate($"{Name(one.Id)} is settled, and was purged");
+            if (!Processors[row.At - 1].Stored.TryGetValue(row.Id, out var stored) || stored != row.Settlement)
+                Violate($"{Name(row.Id)} is settled, and its processor has {stored}");
+            if (!row.IsStored)
+                Violate($"{Name(row.Id)} is settled, and was purged");
         }
 
-        var totals = _database.Read(
-            """
-            SELECT processor, sum(requests)::bigint, sum(amount_cents)::bigint FROM settlement_totals
-            WHERE width_seconds = 5 GROUP BY 1
-            """,
-            row => (row.GetInt16(0), row.GetInt64(1), row.GetInt64(2)));
-        var sums = settled.GroupBy(one => one.At).Select(of => (of.Key, (long)of.Count(), of.Sum(one => one.Cents)));
-        if (!totals.Order().SequenceEqual(sums.Order()))
+        var ids = rows.Select(row => row.Id).ToHashSet();
+        foreach (var (id, payment) in _payments)
+            if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))
+                Violate($"{Name(id)} was acknowledged, and is lost");
+        foreach (var id in _settled.Except(settled.Select(row => row.Id)))
+            if (_payments[id].PurgedAt is null)
+                Violate($"{Name(id)} was settled, and is not any more");
+        _settled = settled.Select(row => row.Id).ToHashSet();
+        var sums = SumsOf(settled);
+        foreach (var (at, removed) in _removed)
+            sums[at] = sums.GetValueOrDefault(at).Plus(removed);
+        if (!Totals().OrderBy(one => one.Key).SequenceEqual(sums.OrderBy(one => one.Key)))
             Violate("the totals are not those of the settlements");
         if (_violation is not null)
             throw new ViolationException(_violation, _trace);
     }
 
-    /// <summary>Nothing acknowledged or charged is lost.</summary>
+    /// <summary>A purge takes everything, and retention what is settled and nothing else.</summary>
+    private void OnRemoved(List<Row> before, bool isPurge)
+    {
+        var stored = StoredIds();
+        var gone = before.FindAll(row => row.IsStored && !stored.Contains(row.Id));
+        foreach (var row in gone)
+        {
+            if (!isPurge && row.Settlement is null)
+                Violate($"{Name(row.Id)} is deleted as old, and was not settled");
+            (_payments[row.Id].PurgedAt, _payments[row.Id].IsOld) = (Time.Now, !isPurge);
+        }
+
+        if (isPurge && stored.Count == 0)
+        {
+            _emptied++;
+            _removed.Clear();
+            if (gone.Count > 0 && Time.Now - _jumpedAt > LeaseEnded
+                && _purgesUntil.TrueForAll(until => Time.Now - until > PurgeEnded))
+                Violate("a purge empties the ledger, and its client has gone");
+        }
+
+        foreach (var (at, sum) in isPurge ? [] : SumsOf(gone))
+            _removed[at] = _removed.GetValueOrDefault(at).Plus(sum);
+    }
+
     private void CheckHealed()
     {
         Check();
         var stored = StoredIds();
         foreach (var (id, payment) in _payments)
-        {
-            if (payment is { AcknowledgedCents: not null, PurgedAt: null } && !stored.Contains(id))
-                throw new ViolationException($"{Name(id)} was acknowledged, and is lost", _trace);
             if (payment.PurgedAt is null && !stored.Contains(id)
                 && Processors.Any(one => one.Stored.ContainsKey(id)))
                 throw new ViolationException($"{Name(id)} was charged, and is nowhere", _trace);
-        }
     }
+
+    private List<Row> Rows() => _database.Read(
+        """
+        SELECT correlation_id, p.correlation_id IS NOT NULL, s.processor, s.amount_cents, s.requested_at
+        FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
+        """,
+        row => row.IsDBNull(2)
+            ? new Row(row.GetGuid(0), row.GetBoolean(1), 0, null)
+            : new Row(row.GetGuid(0), row.GetBoolean(1), row.GetInt16(2), (row.GetInt64(3), row.GetDateTime(4))));
+
+    private Dictionary<short, Sum> Totals() => _database.Read(
+        """
+        SELECT processor, sum(requests)::bigint, sum(amount_cents)::bigint FROM settlement_totals
+        WHERE width_seconds = 5 GROUP BY 1
+        """,
+        row => (At: row.GetInt16(0), Sum: new Sum(row.GetInt64(1), row.GetInt64(2))))
+        .ToDictionary(one => one.At, one => one.Sum);
+
+    private static Dictionary<short, Sum> SumsOf(List<Row> settled) => settled.GroupBy(row => row.At)
+        .ToDictionary(of => of.Key, of => new Sum(of.Count(), of.Sum(row => row.Settlement!.Value.Cents)));
 
     private List<Guid> StoredIds() => _database.Read("SELECT correlation_id FROM payments", row => row.GetGuid(0));
 
-    private List<Guid> Unsettled() => _database.Read(
-        "SELECT correlation_id FROM payments LEFT JOIN settlements s USING (accepted_at, correlation_id) "
-        + "WHERE s.processor IS NULL",
-        row => row.GetGuid(0));
+    private List<Guid> Unsettled() => Rows().FindAll(row => row.Settlement is null).ConvertAll(row => row.Id);
 
     private string Name(Guid id) => $"payment {_payments[id].Number}";
+
+    private void Judge(Guid id, string? contradiction)
+    {
+        if (contradiction is not null)
+            Violate($"{Name(id)} {contradiction}");
+    }
 
     private void Violate(string what)
     {
@@ -111,16 +142,12 @@ internal sealed partial class SimulatedCluster
         _violation ??= what;
     }
 
-    /// <summary>What clients know of a payment.</summary>
-    private sealed class Known(int number, long cents)
+    /// <summary>A payment in the ledger.</summary>
+    private sealed record Row(Guid Id, bool IsStored, short At, (long Cents, DateTime RequestedAt)? Settlement);
+
+    private readonly record struct Sum(long Requests, long Cents)
     {
-        public int Number => number;
-
-        public long Cents => cents;
-
-        public long? AcknowledgedCents { get; set; }
-
-        public TimeSpan? PurgedAt { get; set; }
+        public Sum Plus(Sum other) => new(Requests + other.Requests, Cents + other.Cents);
     }
 }
 

@@ -50,7 +50,7 @@ public sealed class SimulatedDatabase : TestDatabase
 
     /// <summary>Sets the clock of a server process.</summary>
     internal byte[] SetTime() => DatabaseLink.Query(
-        $"SET sim.now = '{(SimulatedTime.Start + Time!.Now + Skew).ToString("O", CultureInfo.InvariantCulture)}'");
+        $"SET sim.now = '{(Time!.Wall + Skew).ToString("O", CultureInfo.InvariantCulture)}'");
 
     internal void Execute(string sql)
     {

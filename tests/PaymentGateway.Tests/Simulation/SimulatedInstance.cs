@@ -2,6 +2,7 @@ using System.Reflection;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Simulation;
 
@@ -24,10 +25,19 @@ internal sealed class SimulatedInstance : IDisposable
         _directory = Directory.CreateTempSubdirectory("sim");
         _listener.Bind(new UnixDomainSocketEndPoint(Path.Combine(_directory.FullName, ".s.PGSQL.5432")));
         _listener.Listen();
+        (string, string?)[] third = cluster.Processors.Length < 3 ? [] :
+        [
+            ("Gateway:Processors:Third:BaseUrl", "http://127.0.0.1:8003"), ("Gateway:Processors:Third:Fee", "0.3"),
+            ("Gateway:Processors:Third:AdminToken", "123"),
+        ];
         var options = TestSettings.Read(
+        [
             ("ConnectionStrings:Ledger", database.Through(_directory.FullName)),
             ("Gateway:Storage:Profile", "Unlogged"), ("Gateway:Intake:Linger", "0s"),
-            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"));
+            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"), ("Gateway:Ledger:Retention", "1d"),
+            ("Gateway:Processors:Default:AdminToken", "123"), ("Gateway:Processors:Fallback:AdminToken", "123"),
+            .. third,
+        ]);
         // The first one proves by its socket that an earlier process has ended; the others wait for its lease.
         _lock = InstanceLock.Take(who == 0 ? $"http://unix:{cluster.Socket}" : null, $"instance {who}");
         var parts = new ServiceCollection();
@@ -115,7 +125,8 @@ internal sealed class SimulatedInstance : IDisposable
     private void Start()
     {
         Part<Lease>().CheckSoon.Set();
-        foreach (var part in _hosted.OfType<BackgroundService>())
+        foreach (var part in _hosted.OfType<BackgroundService>()
+            .Where(part => _cluster.PollsHealth || part is not HealthMonitor))
         {
             var stopping = new CancellationTokenSource();
             Field<BackgroundService>("_stoppingCts").SetValue(part, stopping);
@@ -138,7 +149,8 @@ internal sealed class SimulatedInstance : IDisposable
     private sealed class Handlers(SimulatedInstance instance) : IHttpMessageHandlerFactory
     {
         public HttpMessageHandler CreateHandler(string name) =>
-            instance._cluster.Processors.Single(one => one.Processor.ToString() == name).ConnectionsOf(instance);
+            instance._cluster.Processors.Single(
+                one => name.StartsWith(one.Processor.Name, StringComparison.Ordinal)).ConnectionsOf(instance);
     }
 }
 

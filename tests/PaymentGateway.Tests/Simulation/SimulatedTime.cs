@@ -13,6 +13,12 @@ internal sealed class SimulatedTime(Random random)
     /// <summary>Since the start; goes on while an actor is frozen, and never jumps.</summary>
     public TimeSpan Now { get; private set; }
 
+    /// <summary>So far all wall clocks have jumped together.</summary>
+    public TimeSpan Aged { get; set; }
+
+    /// <summary>The true time, UTC.</summary>
+    public DateTime Wall => Start + Now + Aged;
+
     /// <summary>Moves the time to the next timer of an actor that is not frozen, and takes it.</summary>
     /// <returns>Null when none is due by then: then it is that time.</returns>
     public Timer? Next(TimeSpan until)
@@ -94,7 +100,7 @@ internal sealed class Actor(SimulatedTime time) : TimeProvider
 
     public override long GetTimestamp() => time.Now.Ticks;
 
-    public override DateTimeOffset GetUtcNow() => SimulatedTime.Start + time.Now + Skew;
+    public override DateTimeOffset GetUtcNow() => time.Wall + Skew;
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Simulation;
 /// <summary>Waits until nothing of the gateway runs in the thread pool.</summary>
 internal static class Stillness
 {
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(10);
 
     // The test's own runner blocks some.
     private static int _busyAlways = Enumerable.Range(0, 50).Min(_ => BusyAfterAMoment());

@@ -6,6 +6,9 @@ internal static class Known
     public static readonly Processor Default = new("default", 0.05m) { Id = 1 };
     public static readonly Processor Fallback = new("fallback", 0.15m) { Id = 2 };
 
+    /// <summary>One more, where a test configures it first.</summary>
+    public static readonly Processor Third = new("third", 0.3m) { Id = 3 };
+
     public static ProcessorSet AtDefault => ProcessorSet.Of(Default);
 
     public static ProcessorSet AtBoth => AtDefault | ProcessorSet.Of(Fallback);

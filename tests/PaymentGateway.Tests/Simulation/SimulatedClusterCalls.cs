@@ -1,0 +1,178 @@
+using Microsoft.AspNetCore.Http;
+using PaymentGateway.Accepting;
+using PaymentGateway.Admin;
+using PaymentGateway.Reconciliation;
+
+namespace PaymentGateway.Tests.Simulation;
+
+/// <content>The calls of clients and operators.</content>
+internal sealed partial class SimulatedCluster
+{
+    private static readonly TimeSpan ClientWaits = TimeSpan.FromSeconds(3);
+
+    private readonly Dictionary<Guid, Known> _payments = [];
+    private readonly List<TimeSpan> _purgesUntil = [];
+
+    // A request to a frozen instance lies in its socket.
+    private void Call(Verb verb, SimulatedInstance instance)
+    {
+        var id = Guid.Empty;
+        if (verb == Verb.Pay)
+            _payments.Add(id = NewId(), new Known(_payments.Count + 1, _random.Next(1, 100_000)));
+        else if (verb < Verb.List && _payments.Count > 0)
+            id = _payments.Keys.ElementAt(_random.Next(_payments.Count));
+        if (instance.IsStopping || instance.Actor.IsDead || (_payments.Count == 0 && verb < Verb.List)
+            || (_payments.TryGetValue(id, out var payment) && payment.PurgedAt is not null))
+            return;
+
+        var goneAt = Time.Now + ClientWaits;
+        instance.Actor.Continuations.Post(_ => _ = CallAsync(verb, instance, id, goneAt), null);
+    }
+
+    private async Task CallAsync(Verb verb, SimulatedInstance instance, Guid id, TimeSpan goneAt)
+    {
+        try
+        {
+            await (verb switch
+            {
+                Verb.LookUp => LookUpAsync(instance, id),
+                Verb.List => ListAsync(instance),
+                Verb.Summarise => SummariseAsync(instance),
+                Verb.Purge => PurgeAsync(instance, goneAt),
+                Verb.Replay => instance.Part<ParkedStore>().ReplayPageAsync(PaymentCursor.Start, null, 1_000),
+                Verb.Reconcile => ReconcileAsync(instance),
+                _ => PayAsync(instance, id, _payments[id].Cents + (verb == Verb.Conflict ? 1 : 0)),
+            });
+        }
+        catch (Exception failed)
+        {
+            Trace($"{instance.Who}: {verb}: 503, {failed.Message}");
+            if (failed is not (NpgsqlException or TimeoutException or OperationCanceledException))
+                Violate($"{verb} failed: {failed}");
+        }
+    }
+
+    private async Task PayAsync(SimulatedInstance instance, Guid id, long cents)
+    {
+        var result = await instance.Part<Intake>().AcceptAsync(id, cents);
+        var payment = _payments[id];
+        Trace($"{instance.Who}: {Name(id)} of {cents} is {result}");
+        if (payment.PurgedAt is not null)
+            return;
+
+        Judge(id, payment.History.OnPosted(
+            result switch { AcceptResult.Accepted => 202, AcceptResult.Conflict => 409, _ => 503 }, cents));
+        if (result == AcceptResult.Accepted && !StoredIds().Contains(id))
+            Violate($"{Name(id)} is acknowledged, and not stored");
+    }
+
+    private async Task LookUpAsync(SimulatedInstance instance, Guid id)
+    {
+        var (payment, known) = (_payments[id], _payments[id].History.Known);
+        var (status, body) = await AskAsync(
+            instance, instance.Part<PaymentSearch>().ShowAsync, request => request.RouteValues["id"] = $"{id}");
+        Trace($"{instance.Who}: {Name(id)} is looked up: {status} {body}");
+        if (payment.PurgedAt is null)
+            Judge(id, payment.History.OnLookedUp(known, status, body));
+    }
+
+    private async Task ListAsync(SimulatedInstance instance)
+    {
+        var acknowledged = _payments.Where(one => one.Value.History.Known.IsAcknowledged).ToList();
+        var (status, body) = await AskAsync(
+            instance, instance.Part<PaymentSearch>().ListAsync,
+            request => request.QueryString = new QueryString("?limit=1000"));
+        if (status != 200)
+            return;
+
+        var listed = JsonNode.Parse(body)!["payments"]!.AsArray()
+            .Select(one => (Guid)one!["correlationId"]!).ToList();
+        Trace($"{instance.Who}: lists {listed.Count}");
+        if (listed.Distinct().Count() < listed.Count)
+            Violate("a payment is listed twice");
+        foreach (var (id, payment) in acknowledged.Where(one => one.Value.PurgedAt is null))
+            Judge(id, listed.Contains(id) ? null : "was acknowledged, and is not listed");
+    }
+
+    // Of all time, so that nothing depends on a clock.
+    private async Task SummariseAsync(SimulatedInstance instance)
+    {
+        var (emptied, before) = (_emptied, Totals());
+        var summary = await instance.Part<SummaryQueries>().AskAsync(new SummaryWindow(null, null));
+        Trace($"{instance.Who}: {summary}");
+        foreach (var at in summary is null ? [] : Processors)
+        {
+            var total = summary![at.Processor.Name];
+            if (total.TotalRequests > at.Stored.Count
+                || total.TotalAmount * 100 > at.Stored.Values.Sum(one => one.Cents))
+                Violate($"a summary has more than {at.Processor}");
+            else if (emptied == _emptied
+                && total.TotalRequests < before.GetValueOrDefault(at.Processor.Id).Requests)
+                Violate($"a summary lacks what was recorded before, of {at.Processor}");
+        }
+    }
+
+    // Its client gives up as nginx does; Kestrel notices that after it has begun the request.
+    private async Task PurgeAsync(SimulatedInstance instance, TimeSpan goneAt)
+    {
+        var rest = goneAt - Time.Now;
+        using var gone = new CancellationTokenSource(
+            rest > TimeSpan.Zero ? rest : TimeSpan.FromMilliseconds(1), instance.Actor);
+        _purgesUntil.Add(goneAt);
+        await AskAsync(
+            instance,
+            context => AuditEndpoints.PurgeAsync(
+                context, instance.Part<LedgerStateStore>(), instance.Part<Lease>(), instance.Actor),
+            request => request.HttpContext.RequestAborted = gone.Token);
+    }
+
+    // As ReconciliationEndpoint does.
+    private async Task ReconcileAsync(SimulatedInstance instance)
+    {
+        if (await ReconciliationStore.OpenAsync(instance.Part<GatewayOptions>()) is not { } ledger)
+            return;
+
+        var report = await instance.Part<ReconciliationRun>().RunAsync(
+            ledger, new ReconciliationQuery(null, null, Repair: true), new ReconciliationProgress(),
+            CancellationToken.None);
+        Trace($"{instance.Who}: reconciled: {report.Outcome} {report.Stop?.Message} "
+            + string.Join(", ", report.Differences.Select(one => $"{one.Kind} {one.Repair} {one.Why}")));
+        foreach (var one in report.Differences.Where(one => one.Kind == DifferenceKind.ChargedTwice))
+            Violate($"a reconciliation found {one.Kind}");
+    }
+
+    // A request at a real handler.
+    private static async Task<(int Status, string Body)> AskAsync(
+        SimulatedInstance instance, Func<HttpContext, Task> handler, Action<HttpRequest> ask)
+    {
+        using var answer = new MemoryStream();
+        var context = new DefaultHttpContext { RequestServices = instance.Part<IServiceProvider>() };
+        context.Response.Body = answer;
+        ask(context.Request);
+        await handler(context);
+        return (context.Response.StatusCode, Encoding.UTF8.GetString(answer.ToArray()));
+    }
+
+    private Guid NewId()
+    {
+        var bytes = new byte[16];
+        _random.NextBytes(bytes);
+        return new Guid(bytes);
+    }
+
+    /// <summary>What clients know of a payment.</summary>
+    private sealed class Known(int number, long cents)
+    {
+        public int Number => number;
+
+        public long Cents => cents;
+
+        public ClientHistory History { get; } = new();
+
+        /// <summary>When it left the ledger, by a purge or because it was old.</summary>
+        public TimeSpan? PurgedAt { get; set; }
+
+        /// <summary>It was settled, and left because it was old; an owner may have it in doubt all the same.</summary>
+        public bool IsOld { get; set; }
+    }
+}
