@@ -86,6 +86,8 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
     /// <summary>Those that payments may be sent to, in the same order.</summary>
     public IReadOnlyList<ProcessorOptions> Enabled { get; } = All.Where(one => one.IsEnabled).ToList();
 
+    public string[] Names { get; } = All.Select(one => one.Processor.Name).ToArray();
+
     /// <summary>False: not one call of an administrator leaves this instance.</summary>
     public bool CanReconcile => All[0].AdminToken is not null;
 

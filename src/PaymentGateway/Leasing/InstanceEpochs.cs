@@ -87,9 +87,8 @@ internal sealed class InstanceEpochs(
 
     private async Task RegisterAsync()
     {
-        var processors = options.Processors.All.Select(one => one.Processor).ToList();
-        var rows = await leases.RegisterAsync(processors.Select(processor => processor.Name).ToArray());
-        foreach (var processor in processors)
+        var rows = await leases.RegisterAsync(options.Processors.Names);
+        foreach (var processor in options.Processors.All.Select(one => one.Processor))
             processor.Id = rows.Find(row => row.Name == processor.Name)?.Id ?? throw new ConfigurationException(
                 "Gateway__Processors", $"has {processor}, and the ledger has numbers for {rows.Count} names only");
     }

@@ -33,6 +33,8 @@ internal sealed class BothSides(
     /// <summary>All that are configured, the cheapest first.</summary>
     public IReadOnlyList<Processor> Processors { get; } = options.All.Select(one => one.Processor).ToList();
 
+    public string[] Names => options.Names;
+
     /// <summary>Sums a window at one processor and in the ledger.</summary>
     public async Task<Comparison> CompareAsync(Processor processor, TimeWindow window)
     {

@@ -68,7 +68,7 @@ internal sealed partial class DifferenceRepair(
             _ => (
                 RepairResult.PutBack, await ledger.PutBackAsync(new PutBackArgs(
                     row.CorrelationId, row.AcceptedAt, row.OwnerEpoch, row.Processor!, row.AmountCents,
-                    row.RequestedAt!.Value, generation)),
+                    row.RequestedAt!.Value, generation, sides.Names)),
                 "It changed meanwhile, or its instance has older payments unsettled: try again later."),
         };
         if (!isDone)

@@ -1,9 +1,10 @@
+using PaymentGateway.Configuration;
 using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
 /// <summary>Payments that are set aside for an operator: no owner settles them, and none is dropped.</summary>
-internal sealed class ParkedStore(SharedConnections shared)
+internal sealed class ParkedStore(SharedConnections shared, GatewayOptions options)
 {
     private const string ParkSql = $"""
         UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
@@ -20,13 +21,14 @@ internal sealed class ParkedStore(SharedConnections shared)
         """;
 
     /// <summary>
-    /// Gives payments to any adopter, in doubt: it looks them up at all processors first. 2 stands for 7, as in an
-    /// earlier version.
+    /// Gives payments to any adopter, in doubt: it looks them up at all processors of the configuration first. 2 stands
+    /// for 7, as in an earlier version.
     /// </summary>
     public const string PutBack = $"""
         UPDATE payments
         SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL,
-            handover = (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END FROM processors)::smallint
+            handover = (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END
+                        FROM processors WHERE name = ANY(@Names))::smallint
         """;
 
     private const string ReplaySql = $"{PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
@@ -55,12 +57,12 @@ internal sealed class ParkedStore(SharedConnections shared)
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
         await shared.RunAsync(db => db.ExecuteAsync(
-            ReplaySql, new { Id = id }, commandTimeout: db.CommandTimeout)) == 1;
+            ReplaySql, new { Id = id, options.Processors.Names }, commandTimeout: db.CommandTimeout)) == 1;
 
     /// <summary>Gives a page of parked payments to any adopter; their cursors come in no order.</summary>
     public Task<List<PaymentCursor>> ReplayPageAsync(PaymentCursor after, string? reason, int limit) =>
         shared.ListAsync(db => db.QueryAsync<PaymentCursor>(
-            ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit },
+            ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit, options.Processors.Names },
             commandTimeout: db.CommandTimeout));
 }
 

@@ -275,6 +275,7 @@ internal sealed record CorrectArgs(
     Guid Id, DateTime AcceptedAt, string WasProcessor, long WasCents, DateTime WasRequestedAt, string Processor,
     long AmountCents, DateTime RequestedAt, int Generation, int Epoch = Nobody);
 
+/// <summary>Names are those of all processors that an adopter looks it up at.</summary>
 internal sealed record PutBackArgs(
     Guid Id, DateTime AcceptedAt, int WasOwner, string WasProcessor, long WasCents, DateTime WasRequestedAt,
-    int Generation, int Epoch = Nobody);
+    int Generation, string[] Names, int Epoch = Nobody);

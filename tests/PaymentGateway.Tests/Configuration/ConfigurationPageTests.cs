@@ -42,7 +42,8 @@ public sealed partial class ConfigurationPageTests
     private static string Plain(string number) => number.Replace("_", "", StringComparison.Ordinal)
         .Replace(",", "", StringComparison.Ordinal).Trim('"');
 
-    [GeneratedRegex("""settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""")]
+    [GeneratedRegex(
+        """settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""")]
     private static partial Regex Setting();
 
     [GeneratedRegex("""

@@ -98,7 +98,8 @@ public sealed class GatewayOptionsTests
         var wrong = Assert.Throws<ConfigurationException>(
             () => TestSettings.Read(($"Gateway:Processors:{given}:AdminToken", "x")));
 
-        Assert.StartsWith($"Gateway__Processors__{lacking}__AdminToken: is", wrong.Message, StringComparison.OrdinalIgnoreCase);
+        Assert.StartsWith(
+            $"Gateway__Processors__{lacking}__AdminToken: is", wrong.Message, StringComparison.OrdinalIgnoreCase);
     }
 
     [Theory]

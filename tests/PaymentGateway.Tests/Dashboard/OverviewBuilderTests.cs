@@ -11,7 +11,8 @@ public sealed class OverviewBuilderTests
     private static readonly LaneReading IdleFallback = Idle with { Name = "fallback" };
 
     private static readonly InstanceReading Own = new(
-        "api1", true, 10, 8, 3, 0.5, false, 1, 40_000_000, 10, [4, 0, 0], [Idle with { Calls = [2, 0, 0] }, IdleFallback]);
+        "api1", true, 10, 8, 3, 0.5, false, 1, 40_000_000, 10, [4, 0, 0],
+        [Idle with { Calls = [2, 0, 0] }, IdleFallback]);
 
     private readonly OverviewBuilder _making = new(
         TestSettings.Read(("Gateway:Instance:Name", "api1")), Identity: "host/api1", Bounds: [0.001, 0.002]);

@@ -331,7 +331,8 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     private async Task<(int Owner, Guid[] Left)> LeaveAsync(int count, bool usedFallback = false, bool close = true)
     {
         var owner = await Database.OpenEpochAsync();
-        await Database.ExecuteAsync($"UPDATE leases SET used_processors = {(usedFallback ? 6 : 2)} WHERE epoch = {owner}");
+        await Database.ExecuteAsync(
+            $"UPDATE leases SET used_processors = {(usedFallback ? 6 : 2)} WHERE epoch = {owner}");
         await Database.SettleAsync(owner, 1, Batches.Noon.AddHours(-1));
         var left = await Database.StoreAsync(owner, count);
         if (close)

@@ -12,7 +12,8 @@ public sealed class SettlementWorkerTests : OneWorker
 
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
         var stored = Assert.Single(await Rig.Default.PaymentsAsync()).Value;
-        Assert.Equal(new Settlement(payment, Stages.Default.Processor, 1990, stored.RequestedAt.UtcDateTime), settlement);
+        Assert.Equal(
+            new Settlement(payment, Stages.Default.Processor, 1990, stored.RequestedAt.UtcDateTime), settlement);
         Assert.Equal(Clock.GetUtcNow().UtcDateTime, stored.RequestedAt.UtcDateTime);
         Assert.Equal((1, 0), await Rig.PostsAsync());
         // The ledger does not have it yet.

@@ -54,7 +54,8 @@ public sealed class ThreeProcessorsTests : OwnRig
     [PostgresTheory]
     [InlineData("True")]
     [InlineData("False")]
-    public async Task A_payment_in_doubt_at_the_third_is_found_there_by_the_next_owner_though_it_is_disabled(string enabled)
+    public async Task A_payment_in_doubt_at_the_third_is_found_there_by_the_next_owner_though_it_is_disabled(
+        string enabled)
     {
         await _third.SetFaultsAsync(new { afterInsert = "reset", lookUp = "tooMany" });
         var before = await Rig.StartGatewayAsync(Settings);

@@ -148,7 +148,8 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         Batches.Noon.AddHours(2), 1);
 
     private PutBackArgs PutBack(int at) =>
-        new(_stored.Ids[at], _stored.AcceptedAts[at], _owner, "default", 1990, Batches.Noon, 1);
+        new(
+            _stored.Ids[at], _stored.AcceptedAts[at], _owner, "default", 1990, Batches.Noon, 1, ["default", "fallback"]);
 
     private async Task AssertSumsAsync(long settled)
     {

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class ParkedStoreTests : OwnDatabase
 {
-    private ParkedStore Parked => new(Database.Shared);
+    private ParkedStore Parked => new(Database.Shared, TestSettings.Read());
 
     [PostgresFact]
     public async Task A_parked_payment_keeps_its_reason_and_time_and_is_adopted_by_nobody()
@@ -53,6 +53,8 @@ public sealed class ParkedStoreTests : OwnDatabase
         var (epoch, batch) = await StoreAsync();
         await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
 
+        // Nobody could look it up there.
+        await Database.ExecuteAsync("INSERT INTO processors (id, name) VALUES (3, 'former')");
         Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
         Assert.False(await Parked.ReplayAsync(batch.Ids[0]));
         Assert.False(await Parked.ReplayAsync(batch.Ids[1]));

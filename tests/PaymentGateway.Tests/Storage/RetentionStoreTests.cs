@@ -273,7 +273,8 @@ public sealed class RetentionStoreTests : OwnDatabase
             1)));
         await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
         Assert.True(await store.PutBackAsync(new PutBackArgs(
-            again.Ids[1], again.AcceptedAts[1], epoch, "default", 1990, left.AcceptedAts[1], 1)));
+            again.Ids[1], again.AcceptedAts[1], epoch, "default", 1990, left.AcceptedAts[1], 1,
+            ["default", "fallback"])));
 
         var after = await Database.SummariseAsync(null, null);
         Assert.Equal((1, 1), (after.Default.TotalRequests, after.Fallback.TotalRequests));
