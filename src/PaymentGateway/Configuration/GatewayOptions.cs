@@ -131,7 +131,7 @@ internal sealed record ProcessorOptions(
     public static ProcessorOptions Read(SettingsReader settings, string own, string given, SettlingOptions settling)
     {
         var name = given.ToLowerInvariant();
-        if (!name.All(char.IsAsciiLetter))
+        if (name.Length == 0 || !name.All(char.IsAsciiLetter))
             throw SettingsReader.Wrong(own, $"'{given}' is no word of the letters a to z");
 
         var url = settings.HttpUrl($"{own}:BaseUrl");

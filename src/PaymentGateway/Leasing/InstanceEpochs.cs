@@ -16,23 +16,35 @@ internal sealed class InstanceEpochs(
     /// </exception>
     public async Task<int> OpenAsync()
     {
-        await RegisterAsync();
         var urls = options.Processors.All.Select(one => $"{one.Processor}={Text(one.Url)}")
             .Order(StringComparer.Ordinal).ToList();
         var processors = string.Join(' ', urls);
+        // An earlier version supposes that each epoch may have used default.
+        var earlier = options.Processors.Enabled is [{ Processor.Name: "default" }, { Processor.Name: "fallback" }]
+            && options.Processors.All.Count == 2 ? processors : "";
+        // Before a wrong name gets a number.
+        await RefuseOthersAsync(PaymentStates.Nobody, urls, processors, earlier);
+        await RegisterAsync();
         var used = ProcessorSet.Of(options.Processors.Enabled[0].Processor);
         var epoch = await leases.OpenAsync(
-            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, used.Bits));
+            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, earlier, used.Bits));
         lease.Stored(epoch, used);
         // After the row is committed: of two instances that begin at once, at least one finds the other.
-        var other = await leases.FindOtherProcessorsAsync(
-            new OtherProcessorsArgs(epoch, instance.ProvenTerminated, processors));
-        if (other is null)
-            return epoch;
+        await RefuseOthersAsync(epoch, urls, processors, earlier);
+        return epoch;
+    }
 
-        await leases.CloseAsync(epoch);
+    private async Task RefuseOthersAsync(int epoch, List<string> urls, string processors, string earlier)
+    {
+        var other = await leases.FindOtherProcessorsAsync(
+            new OtherProcessorsArgs(epoch, instance.ProvenTerminated, processors, earlier));
+        if (other is null)
+            return;
+
+        if (epoch != PaymentStates.Nobody)
+            await leases.CloseAsync(epoch);
         var others = other.Processors.Split(' ');
-        var parts = urls.Except(others).Concat(others.Except(urls)).First().Split('=', 2);
+        var parts = urls.Except(others).Concat(others.Except(urls)).Append(urls[0]).First().Split('=', 2);
         throw SettingsReader.Wrong(
             $"Gateway:Processors:{parts[0]}:BaseUrl",
             $"{parts[1]} is not named by both: this instance has {processors}, and {other.Instance} runs on this "

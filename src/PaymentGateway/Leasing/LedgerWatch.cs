@@ -18,7 +18,8 @@ internal sealed partial class LedgerWatch(
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(LedgerState state)
     {
-        if (!state.Intact)
+        var wasEmptied = !state.Intact;
+        if (wasEmptied)
         {
             await ledger.MarkResetAsync();
             state = await ledger.StateAsync();
@@ -28,7 +29,7 @@ internal sealed partial class LedgerWatch(
         _latest = state;
         // After a purge since the crash there is nothing to save. A purge may fall between the first acceptance of an
         // epoch and this first check, too.
-        if (_known is { } before && before.Resets != state.Resets && state.ResetAt is not null)
+        if ((wasEmptied || (_known is { } before && before.Resets != state.Resets)) && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (_known?.Generation != state.Generation)
             await MarkPurgedAsync();

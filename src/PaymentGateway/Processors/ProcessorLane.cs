@@ -117,7 +117,6 @@ internal sealed class ProcessorLanes(
         one.Processor, options, connections.CreateHandler(one.Processor.Name), lease, metrics, clock, log)).ToList();
 
     /// <summary>Those that payments may be sent to.</summary>
-    /// <summary>Those that payments may be sent to.</summary>
     public IReadOnlyList<ProcessorLane> Enabled =>
         _enabled ??= options.Processors.Enabled.Select(one => Of(one.Processor)).ToList();
 

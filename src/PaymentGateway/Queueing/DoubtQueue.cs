@@ -1,3 +1,4 @@
+using System.Numerics;
 using System.Threading.Channels;
 
 namespace PaymentGateway.Queueing;
@@ -65,12 +66,12 @@ internal sealed class DoubtQueue(TimeProvider clock)
         }
     }
 
+    // One that may be at several counts at none: a silent processor would keep charges from the others.
     private void AddToCounts(ProcessorSet at, int change)
     {
         Interlocked.Add(ref _counts[0], change);
-        for (var id = 1; id < _counts.Length; id++)
-            if ((at.Bits & (1 << id)) != 0)
-                Interlocked.Add(ref _counts[id], change);
+        if (at.IsSingle)
+            Interlocked.Add(ref _counts[BitOperations.Log2((uint)at.Bits)], change);
     }
 
     private void Note(Payment payment, bool begun)

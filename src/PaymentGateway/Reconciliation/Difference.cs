@@ -42,7 +42,7 @@ internal sealed record PaymentSides(PaymentRow Row, Dictionary<Processor, Lookup
     {
         (null, []) => null,
         // A processor that is not configured any more cannot be asked.
-        var (settled, held) when held is [] && At.Keys.All(processor => processor.Name != settled) => null,
+        var (settled, _) when settled is not null && At.Keys.All(processor => processor.Name != settled) => null,
         (_, []) => DifferenceKind.Absent,
         (_, [_, _, ..]) => DifferenceKind.ChargedTwice,
         (null, _) => DifferenceKind.Unrecorded,

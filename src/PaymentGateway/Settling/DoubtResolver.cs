@@ -159,7 +159,10 @@ internal sealed partial class DoubtResolver(
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(
                 log, doubts.Count, payment,
-                string.Join(" or ", lanes.In(payment.MayBeAt).Select(lane => lane.Processor)), (long)age.TotalSeconds);
+                string.Join(" or ", lanes.In(payment.MayBeAt).Select(lane => lane.Processor.Name).Append(
+                    lanes.In(payment.MayBeAt).Count < payment.MayBeAt.Count ? "one that is not configured" : null)
+                    .OfType<string>()),
+                (long)age.TotalSeconds);
     }
 
     private static partial class Log

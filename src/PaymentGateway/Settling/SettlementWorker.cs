@@ -106,7 +106,7 @@ internal sealed partial class SettlementWorker(
     private ProcessorLane? Choose(Payment payment)
     {
         if (payment.InDoubt)
-            return lanes.In(payment.MayBeAt).Find(lane => lease.MayUse(lane.Processor, payment) && TryAcquire(lane));
+            return lanes.In(payment.MayBeAt).Find(TryAcquire);
 
         var now = clock.GetUtcNow().UtcDateTime;
         // A payment may have been accepted in the future, by a wall clock that was ahead. The monotonic time bounds its
@@ -139,7 +139,7 @@ internal sealed partial class SettlementWorker(
             states[chosen] = states[chosen].WithoutPermit();
         }
 
-        for (var at = 1; at < states.Length; at++)
+        for (var at = states.Length - 1; at > 0; at--)
             if (states[at].Availability == Availability.Usable)
                 (_passedAt, _passedOver) = (now, lanes.Enabled[at].Processor);
         return null;

@@ -33,24 +33,23 @@ internal sealed class LeaseStore(
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
-    // The earlier version adopts from every epoch as if it had used fallback, and does not start beside processors that
-    // it does not know.
+    // The earlier version adopts from every epoch as if it had used fallback, and begins no epoch beside processors that
+    // it does not know. Earlier is empty where this instance cannot run beside it.
     private const string OpenSql = """
         INSERT INTO leases (instance, expires_at, processors, used_processors, used_fallback, default_url, fallback_url)
         VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors, true,
-                coalesce(substring(@Processors FROM '^default=([^ ]+) fallback=[^ ]+$'), @Processors),
-                coalesce(substring(@Processors FROM '^default=[^ ]+ fallback=([^ ]+)$'), @Processors))
+                coalesce(substring(@Earlier FROM '^default=([^ ]+) '), @Processors),
+                coalesce(substring(@Earlier FROM ' fallback=([^ ]+)$'), @Processors))
         RETURNING epoch
         """;
 
     // Of an earlier version; null, of one before it, differs from nothing.
-    private const string Processors =
-        "coalesce(processors, 'default=' || default_url || ' fallback=' || fallback_url)";
+    private const string EarlierProcessors = "'default=' || default_url || ' fallback=' || fallback_url";
 
     private const string OtherProcessorsSql = $"""
-        SELECT instance, {Processors} AS processors FROM leases
+        SELECT instance, coalesce(processors, {EarlierProcessors}) AS processors FROM leases
         WHERE closed_at IS NULL AND expires_at > now() AND epoch <> @Epoch AND instance <> @ProvenTerminated
-          AND {Processors} <> @Processors
+          AND coalesce(processors <> @Processors, {EarlierProcessors} <> @Earlier)
         ORDER BY epoch LIMIT 1
         """;
 
@@ -273,10 +272,11 @@ internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, short May
 
 /// <summary>Processors has the name and URL of each, in order; UsedProcessors are the bits of a set.</summary>
 internal sealed record OpenLeaseArgs(
-    string Instance, TimeSpan Duration, string? Processors = null, int UsedProcessors = 1 << 1);
+    string Instance, TimeSpan Duration, string? Processors = null, string? Earlier = null,
+    int UsedProcessors = 1 << 1);
 
 /// <summary>Leases of the instance ProvenTerminated are valid no more; empty is none.</summary>
-internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string Processors);
+internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string Processors, string Earlier);
 
 internal sealed record OtherProcessorsRow(string Instance, string Processors);
 

@@ -227,7 +227,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     public async Task<bool> CorrectAsync(CorrectArgs settlement) =>
         await RunAsync(db => db.QuerySingleAsync<long>(CorrectSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Deletes a settlement and gives the payment to any adopter, in doubt at both processors.</summary>
+    /// <summary>Deletes a settlement and gives the payment to any adopter, in doubt at all processors.</summary>
     /// <returns>False when it is another one by now, or purged, or an instance may have it in memory.</returns>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> PutBackAsync(PutBackArgs settlement) =>

@@ -109,12 +109,24 @@ public sealed class InstanceEpochsTests : OwnDatabase
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(stages.Part<InstanceEpochs>().OpenAsync);
 
         Assert.StartsWith("Gateway__Processors__third__BaseUrl: ", wrong.Message, StringComparison.Ordinal);
-        // An earlier version compares with these.
-        Assert.Equal(
-            2, await Database.ScalarAsync<long>("""
-                SELECT count(DISTINCT default_url) FROM leases
-                WHERE default_url LIKE 'http%' OR default_url LIKE 'default=% third=%'
-                """));
+        // A misspelt name takes no number.
+        Assert.Equal(2, await Database.ScalarAsync<long>("SELECT count(*) FROM processors"));
+    }
+
+    // It supposes that each epoch may have used default.
+    [PostgresTheory]
+    [InlineData("Gateway:Processors:Default:Fee", "0.2")]
+    [InlineData("Gateway:Processors:Default:Enabled", "False")]
+    public async Task Beside_version_7_default_is_enabled_and_the_cheapest(string key, string value)
+    {
+        await OpenAsync("running");
+        await using var stages = Build((key, value));
+        await stages.Part<InstanceEpochs>().OpenAsync();
+        await Database.ExecuteAsync("UPDATE leases SET processors = NULL WHERE epoch <> 0");
+
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(stages.Part<InstanceEpochs>().OpenAsync);
+
+        Assert.StartsWith("Gateway__Processors__", wrong.Message, StringComparison.Ordinal);
     }
 
     [PostgresFact]
@@ -135,6 +147,9 @@ public sealed class InstanceEpochsTests : OwnDatabase
                 stages.Part<GatewayOptions>().Processors.All.Select(
                     processor => (processor.Processor.Name, (int)processor.Processor.Id)));
         Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+        // An earlier version compares with its URLs.
+        Assert.Equal(2, await Database.ScalarAsync<long>(
+            "SELECT count(*) FROM leases WHERE default_url LIKE 'default=% third=%' AND fallback_url = default_url"));
     }
 
     [PostgresFact]
@@ -157,7 +172,7 @@ public sealed class InstanceEpochsTests : OwnDatabase
         [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
 
     private Task<int> OpenAsync(string instance) =>
-        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both));
+        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both, Both));
 
     // On a thread of its own, so that both are on their way at once.
     private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>

@@ -12,7 +12,8 @@ public sealed class LedgerComparison(
     IEnumerable<ProcessorPayment> byDefault,
     IEnumerable<ProcessorPayment> byFallback)
 {
-    private const short Default = 1;
+    private static readonly ILookup<Guid, ProcessorPayment> None =
+        Array.Empty<ProcessorPayment>().ToLookup(stored => stored.CorrelationId);
 
     // Not by id alone: a simulator that was started anew may have charged what the one before it had charged.
     private readonly ILookup<Guid, ProcessorPayment> _byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
@@ -38,7 +39,7 @@ public sealed class LedgerComparison(
         .Select(row => $"{row.Key} {row.Value}, sent {sent.Find(row.Key)}").ToList());
 
     private Difference NotAtTheirProcessor() => new("in the ledger, and not so at their processor", ledger
-        .Where(row => !(row.Value.Processor == Default ? _byDefault : _byFallback)[row.Key]
+        .Where(row => !(row.Value.Processor switch { 1 => _byDefault, 2 => _byFallback, _ => None })[row.Key]
             .Any(stored => IsSame(row.Value, stored)))
         .Select(row => $"{row.Key} {row.Value}, {Stored(row.Key)}").ToList());
 
