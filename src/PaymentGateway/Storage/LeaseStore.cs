@@ -33,8 +33,8 @@ internal sealed class LeaseStore(
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
-    // The earlier version adopts from every epoch as if it had used fallback, and begins no epoch beside processors that
-    // it does not know. Earlier is empty where this instance cannot run beside it.
+    // The earlier version adopts from every epoch as if it had used fallback, and begins none beside processors that it
+    // does not know. Earlier is empty where this instance cannot run beside it.
     private const string OpenSql = """
         INSERT INTO leases (instance, expires_at, processors, used_processors, used_fallback, default_url, fallback_url)
         VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors, true,

@@ -149,7 +149,8 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
 
     private PutBackArgs PutBack(int at) =>
         new(
-            _stored.Ids[at], _stored.AcceptedAts[at], _owner, "default", 1990, Batches.Noon, 1, ["default", "fallback"]);
+            _stored.Ids[at], _stored.AcceptedAts[at], _owner, "default", 1990, Batches.Noon, 1,
+            ["default", "fallback"]);
 
     private async Task AssertSumsAsync(long settled)
     {
