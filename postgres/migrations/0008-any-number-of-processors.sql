@@ -1,7 +1,7 @@
 -- Gives each name of a processor its number, for good: settlements, totals and marks have the number. Logged in both
 -- profiles. At most 14, because a set of them is a smallint: bit n is for id n.
--- payments.handover is from now on 1 and the set of the processors that may have a charge; 2 stands for 7, as an earlier version
--- writes it.
+-- payments.handover is from now on 1 and the set of the processors that may have a charge; 2 stands for 7, as an earlier
+-- version writes it.
 CREATE TABLE IF NOT EXISTS processors (
     id   smallint PRIMARY KEY CHECK (id BETWEEN 1 AND 14),
     name text NOT NULL UNIQUE

@@ -24,8 +24,10 @@ internal static class ConformanceVerb
         };
         verb.SetAction(static async (ParseResult parsed, CancellationToken _) =>
         {
-            if (!Uri.TryCreate(parsed.GetValue(Url), UriKind.Absolute, out var url))
-                throw new VerbException(ExitCodes.Usage, $"--url: '{parsed.GetValue(Url)}' is not an absolute URL");
+            if (!Uri.TryCreate(parsed.GetValue(Url), UriKind.Absolute, out var url)
+                || url.Scheme is not ("http" or "https"))
+                throw new VerbException(
+                    ExitCodes.Usage, $"--url: '{parsed.GetValue(Url)}' is not an absolute http or https URL");
 
             using var http = GatewayClient.Open(url.AbsoluteUri, AnswerLimit);
             return await (await new Conformance(http, parsed.GetValue(Token)).CheckAsync()).WriteAsync(parsed);
@@ -87,10 +89,10 @@ internal sealed class Conformance(HttpClient http, string? token)
             _rows, wrong == 0 ? ExitCodes.Ok : ExitCodes.Differs, wrong == 0 ? null : $"{wrong} rules are broken");
     }
 
-    // An adapter need not have them.
+    // An adapter need not have switches. They are off afterwards.
     private async Task CheckSwitchesAsync()
     {
-        if (await TryAsync(() => IsAsync(SwitchAsync("failure", "true"), 200)) != Right)
+        if (await SwitchAsync("failure", "true") != Right)
             return;
 
         var (refused, left) = (New(1.00m), New(2.00m));
@@ -155,8 +157,9 @@ internal sealed class Conformance(HttpClient http, string? token)
 
     private Task<HttpResponseMessage> LookUpAsync(Guid id) => SendAsync(HttpMethod.Get, $"payments/{id}");
 
-    private Task<HttpResponseMessage> SwitchAsync(string name, string value) => SendAsync(
-        HttpMethod.Put, $"admin/configurations/{name}", Encoding.UTF8.GetBytes($"{{\"{name}\":{value}}}"));
+    private Task<string> SwitchAsync(string name, string value) => TryAsync(() => IsAsync(
+        SendAsync(
+            HttpMethod.Put, $"admin/configurations/{name}", Encoding.UTF8.GetBytes($"{{\"{name}\":{value}}}")), 200));
 
     private async Task<HttpResponseMessage> SendAsync(
         HttpMethod method, string path, byte[]? body = null, CancellationToken hangUp = default)

@@ -83,7 +83,7 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
     private const int Max = 8;
     private const string Key = "Gateway:Processors";
 
-    /// <summary>Those that payments may be sent to, in the same order.</summary>
+    /// <summary>The processors that may be charged, in the same order.</summary>
     public IReadOnlyList<ProcessorOptions> Enabled { get; } = All.Where(one => one.IsEnabled).ToList();
 
     public string[] Names { get; } = All.Select(one => one.Processor.Name).ToArray();
@@ -146,8 +146,9 @@ internal sealed record ProcessorOptions(
         // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
         if (options.InDoubtHorizon < options.CallTimeout)
             throw SettingsReader.Wrong(
-                "Gateway:Settling:InDoubtHorizon",
-                $"must be at least Gateway__Settling__CallTimeout, also where {own.Replace(":", "__")} has its own");
+                (options.InDoubtHorizon, options.CallTimeout) == (settling.InDoubtHorizon, settling.CallTimeout)
+                    ? "Gateway:Settling:InDoubtHorizon"
+                    : $"{own}:InDoubtHorizon", "must be at least the CallTimeout beside it");
 
         return options;
     }

@@ -116,7 +116,7 @@ internal sealed class ProcessorLanes(
     public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(one => new ProcessorLane(
         one.Processor, options, connections.CreateHandler(one.Processor.Name), lease, metrics, clock, log)).ToList();
 
-    /// <summary>Those that payments may be sent to.</summary>
+    /// <summary>The lanes of processors that may be charged.</summary>
     public IReadOnlyList<ProcessorLane> Enabled =>
         _enabled ??= options.Processors.Enabled.Select(one => Of(one.Processor)).ToList();
 

@@ -66,7 +66,8 @@ internal sealed class DoubtQueue(TimeProvider clock)
         }
     }
 
-    // One that may be at several counts at none: a silent processor would keep charges from the others.
+    // A payment that may be at several processors counts at none, otherwise a silent one would keep charges from
+    // the others.
     private void AddToCounts(ProcessorSet at, int change)
     {
         Interlocked.Add(ref _counts[0], change);

@@ -41,7 +41,7 @@ internal sealed record PaymentSides(PaymentRow Row, Dictionary<Processor, Lookup
     public DifferenceKind? Compare() => (Row.Processor, HeldBy) switch
     {
         (null, []) => null,
-        // A processor that is not configured any more cannot be asked.
+        // A processor that was removed from the configuration cannot be asked.
         var (settled, _) when settled is not null && At.Keys.All(processor => processor.Name != settled) => null,
         (_, []) => DifferenceKind.Absent,
         (_, [_, _, ..]) => DifferenceKind.ChargedTwice,

@@ -79,7 +79,7 @@ internal sealed partial class DoubtResolver(
         // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
         var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= lanes.HorizonOf(payment.MayBeAt);
         var asked = lanes.In(payment.MayBeAt);
-        // One that is not configured any more cannot be asked.
+        // A processor that was removed from the configuration cannot be asked.
         var (isNowhere, retryAfter) = (asked.Count == payment.MayBeAt.Count, default(TimeSpan?));
         foreach (var lane in asked)
         {

@@ -45,6 +45,8 @@ public sealed partial class CommandLineTests
     [InlineData("parked replay 4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3 --reason x", "--reason goes with --all")]
     [InlineData("parked replay --all --limit 5", "'5'")]
     [InlineData("completion fish", "fish")]
+    [InlineData("conformance", "--url")]
+    [InlineData("conformance --url file:///x", "--url")]
     [InlineData("purge", "--yes")]
     [InlineData("purge --yes false", "false")]
     public async Task Wrong_usage_ends_with_64_and_says_what_is_wrong(string arguments, string why)

@@ -75,6 +75,7 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Settling:MaxConcurrency", "701")]
     [InlineData("Gateway:Settling:InDoubtHorizon", "2h")]
     [InlineData("Gateway:Settling:InDoubtHorizon", "9s")]
+    [InlineData("Gateway:Processors:Default:InDoubtHorizon", "9s")]
     [InlineData("Gateway:Recording:Linger", "2s")]
     [InlineData("Gateway:Leasing:LeaseDuration", "100ms")]
     [InlineData("Gateway:Leasing:RenewInterval", "2s")]

@@ -18,6 +18,23 @@ public sealed class DoubtQueueTests
         Assert.Empty(_doubts.TakeChanges());
     }
 
+    // A silent processor would use up the permits of the others otherwise.
+    [Theory]
+    [InlineData(false, 1)]
+    [InlineData(true, 0)]
+    public void A_doubt_counts_at_its_processor_and_one_at_several_at_none(bool atBoth, int atDefault)
+    {
+        _payment.MayBeAt = atBoth ? Known.AtBoth : Known.AtDefault;
+
+        _doubts.Add(_payment);
+        Assert.Equal((1, atDefault, 0), Counts());
+
+        _doubts.Leave(_payment.MayBeAt);
+        Assert.Equal((0, 0, 0), Counts());
+
+        (int, int, int) Counts() => (_doubts.Count, _doubts.CountAt(Known.Default), _doubts.CountAt(Known.Fallback));
+    }
+
     [Fact]
     public void A_doubt_that_a_settlement_ended_before_it_was_published_never_is()
     {

@@ -2,7 +2,7 @@ using FsCheck.Fluent;
 
 namespace PaymentGateway.Tests.Simulation;
 
-/// <summary>What a step does: first the calls of clients and operators.</summary>
+/// <summary>The kinds of steps: first the calls of clients and operators.</summary>
 internal enum Verb
 {
     Pay, // A new payment.

@@ -169,7 +169,7 @@ internal sealed partial class SimulatedCluster : IDisposable
                 _database.Skew += TimeSpan.FromSeconds(step.Seconds);
                 _jumpedAt = Time.Now;
                 break;
-            // What is old is deleted, and a reconciliation does not find it.
+            // Old payments are deleted, and a reconciliation does not find them.
             case Verb.Age when !_hasLost && !_loses:
                 Time.Aged += TimeSpan.FromHours(26);
                 _jumpedAt = Time.Now;

@@ -160,7 +160,7 @@ internal sealed partial class SimulatedCluster
         return new Guid(bytes);
     }
 
-    /// <summary>What clients know of a payment.</summary>
+    /// <summary>A payment as its clients know it.</summary>
     private sealed class Known(int number, long cents)
     {
         public int Number => number;

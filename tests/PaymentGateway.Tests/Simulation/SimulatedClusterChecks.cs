@@ -37,7 +37,7 @@ internal sealed partial class SimulatedCluster
     }
 
     /// <summary>
-    /// What is acknowledged is stored, what is settled stays so, the ledger has only what the processors have, and its
+    /// Acknowledged payments are stored, settled ones stay settled, the ledger has only what processors have, and its
     /// totals are its settlements'.
     /// </summary>
     private void Check()

@@ -53,7 +53,7 @@ public sealed class ParkedStoreTests : OwnDatabase
         var (epoch, batch) = await StoreAsync();
         await Parked.ParkAsync(new ParkArgs(batch.Ids[0], batch.AcceptedAts[0], epoch, "because"));
 
-        // Nobody could look it up there.
+        // A processor that was removed from the configuration cannot be asked.
         await Database.ExecuteAsync("INSERT INTO processors (id, name) VALUES (3, 'former')");
         Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
         Assert.False(await Parked.ReplayAsync(batch.Ids[0]));

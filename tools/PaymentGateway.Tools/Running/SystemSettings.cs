@@ -87,7 +87,7 @@ public sealed class SystemSettings
         ? DefaultPort
         : FallbackPort + PartNames.Processors.ToList().IndexOf(processor) - 1;
 
-    /// <summary>What a simulator takes of each amount.</summary>
+    /// <summary>The fee of a simulator, as a share of each amount.</summary>
     public string FeeOf(string processor) => processor switch
     {
         PartNames.Default => DefaultFee,

@@ -141,7 +141,8 @@ function makeChart(title, unit, format, series) {
       axis({ size: 54, incrs: wholeSteps, values: (_, splits) => splits.map(value => format(value)) }),
     ],
     series: [{}, ...series.map((_, at) => ({
-      stroke: () => colour("--series-" + (at % 3 + 1)), width: 1.75, dash: at > 1 ? [at + 1, at + 1] : [], points: { show: false },
+      stroke: () => colour("--series-" + (at % 3 + 1)), width: 1.75, dash: at > 1 ? [at + 1, at + 1] : [],
+      points: { show: false },
     }))],
     hooks: { drawClear: [shade] },
   }, [times, ...columns], parts.plot);
