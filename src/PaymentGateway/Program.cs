@@ -1,5 +1,4 @@
 using PaymentGateway.Cli;
-using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;
 
 namespace PaymentGateway;

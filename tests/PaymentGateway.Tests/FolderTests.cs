@@ -5,34 +5,32 @@ public sealed class FolderTests
 {
     private const int RootFilesMax = 5;
 
-    // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it.
+    // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it. The two
+    // lowest use none, and the project file names them for all others.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
         ("Configuration", []),
         ("Http", []),
-        ("Queueing", ["Configuration"]),
-        ("Routing", ["Configuration"]),
-        ("Storage", ["Configuration"]),
-        ("Telemetry", ["Configuration"]),
-        ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
-        ("Retention", ["Configuration", "Storage", "Telemetry"]),
-        ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
-        ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
-        ("Settling", [
-            "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
-        ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
-        ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
+        ("Queueing", []),
+        ("Routing", []),
+        ("Storage", []),
+        ("Telemetry", []),
+        ("Leasing", ["Queueing", "Storage", "Telemetry"]),
+        ("Retention", ["Storage", "Telemetry"]),
+        ("Accepting", ["Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Processors", ["Leasing", "Routing", "Storage", "Telemetry"]),
+        ("Recording", ["Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Admin", ["Accepting", "Storage"]),
+        ("Settling", ["Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
+        ("Summarising", ["Leasing", "Recording", "Storage", "Telemetry"]),
+        ("Dashboard", ["Admin", "Leasing", "Settling", "Storage", "Telemetry"]),
         ("Reconciliation", [
-            "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
-            "Telemetry"]),
+            "Admin", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage", "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
+            "Accepting", "Admin", "Dashboard", "Leasing", "Processors", "Queueing", "Reconciliation", "Recording",
+            "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
         ("Cli", [
-            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising"]),
+            "Accepting", "Admin", "Hosting", "Leasing", "Processors", "Reconciliation", "Storage", "Summarising"]),
     ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests;
 
-/// <summary>The model of the protocol in tests/model, searched completely with one fault.</summary>
+/// <summary>The model of the protocol in tests/model, searched completely within bounds that take seconds.</summary>
 public sealed class ModelTests(ITestOutputHelper output)
 {
     [ModelFact]

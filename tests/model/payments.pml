@@ -14,31 +14,34 @@
 #ifndef BREAK
 #define BREAK 0
 #endif
+#ifndef PROCESSORS
+#define PROCESSORS 3
+#endif
+#ifndef ACCEPTED_PAYMENTS
+#define ACCEPTED_PAYMENTS PAYMENTS
+#endif
 #define INSTANCES 2
 #define PAYMENTS 2
 #define EPOCHS (INSTANCES + FAULTS) /* Each fault ends one epoch at most. */
 #define EPOCHS_MAX 6
 #define NONE 255
 
-/* PaymentStates: owners and handovers of a row. */
+/* Processors, also in settlements: 1 is the cheapest. A ProcessorSet has a bit for each. */
+#define CHEAPEST 1
+#define SET(processor) (1 << (processor))
+#define HAS(set, processor) ((set) & SET(processor))
+
+/* PaymentStates: owners and handovers of a row. Any other handover is in doubt: IN_DOUBT and where it may be. */
 #define NOBODY 0
 #define ACCEPTED 0
 #define UNSENT 1
-#define IN_DOUBT 2
-#define IN_DOUBT_AT_DEFAULT 3
+#define IN_DOUBT 1
 
-/* Processors, also in settlements. */
-#define DEFAULT 1
-#define FALLBACK 2
-
-/* A payment in the memory of an instance: PaymentQueue, DoubtQueue, UnwrittenOutcomes. */
+/* A payment in the memory of an instance: PaymentQueue, DoubtQueue (the set), UnwrittenOutcomes (and the processor). */
 #define ABSENT 0
 #define QUEUED 1
-#define DOUBT_DEFAULT 2
-#define DOUBT_FALLBACK 3
-#define DOUBT_ANYWHERE 4
-#define OUTCOME_DEFAULT 5
-#define OUTCOME_FALLBACK 6
+#define OUTCOME 16
+#define IS_DOUBT(m) ((m) > QUEUED && (m) < OUTCOME)
 
 /* A lease in the database. */
 #define UNUSED 0
@@ -54,7 +57,7 @@ byte settled[PAYMENTS];
 bool purged[PAYMENTS];
 bool rolledBack[PAYMENTS];
 byte lease[EPOCHS_MAX + 1];
-bool usedFallback[EPOCHS_MAX + 1];
+byte used[EPOCHS_MAX + 1];
 byte lowWater[EPOCHS_MAX + 1];
 byte epochs;
 byte now;
@@ -63,7 +66,7 @@ byte now;
 bool up[INSTANCES] = true;
 byte epoch[INSTANCES];
 bool held[INSTANCES];
-bool marked[INSTANCES];
+byte marked[INSTANCES];
 byte memory[INSTANCES * PAYMENTS];
 byte call[INSTANCES * PAYMENTS];
 byte inserting[INSTANCES * PAYMENTS];
@@ -71,24 +74,33 @@ bool committed[INSTANCES * PAYMENTS];
 bool pastHorizon[INSTANCES * PAYMENTS];
 bool renewing[INSTANCES];
 bool renewalIsOld[INSTANCES];
-bool renewalMarks[INSTANCES];
+byte renewalMarks[INSTANCES];
 byte renewalMark[INSTANCES];
 
 /* Processors, and charges that nobody waits for any more: [processor * PAYMENTS + payment]. */
-bool stored[3 * PAYMENTS];
-byte lost[3 * PAYMENTS];
+bool stored[4 * PAYMENTS];
+byte lost[4 * PAYMENTS];
 
 bool acknowledged[PAYMENTS];
 byte faults = FAULTS;
+bool dearerAsked;
 
 #define AT(i, p) ((i) * PAYMENTS + (p))
 #define OTHER(i) (1 - (i))
 #define HAS_ROW(p) (owner[p] != NONE && !purged[p])
 #define UNSETTLED(p) (HAS_ROW(p) && settled[p] == 0)
 
+/* Processors of a set at which a payment is stored, and at which a charge of it is in transit. */
+#define AMONG(set, what, p) (HAS(set, 1) && what[AT(1, p)] || HAS(set, 2) && what[AT(2, p)] || \
+    HAS(set, 3) && what[AT(3, p)])
+
 /* InDoubtHorizon, and LeaseDuration before it for what was adopted (AdoptedPayments.Add). */
-#define HORIZON_OVER(i, p) (BREAK == 1 || lost[AT(DEFAULT, p)] == 0 && lost[AT(FALLBACK, p)] == 0 \
+#define HORIZON_OVER(i, p) (BREAK == 1 || !AMONG(memory[AT(i, p)], lost, p) \
     && call[AT(OTHER(i), p)] == 0 && !(held[OTHER(i)] && KEEPS(OTHER(i), p)))
+
+/* DoubtResolver: who looks up, and where a payment was looked up before it is free. */
+#define MAY_LOOK_UP(i, p) (up[i] && held[i] && call[AT(i, p)] == 0 && IS_DOUBT(memory[AT(i, p)]))
+#define LOOKED_UP(m) (BREAK == 10 -> (m) & -(m) : (m))
 
 /* Lease.IsHeld and Lease.Owns, in ChargeContent immediately before the first byte. */
 #define MAY_SEND(i) (up[i] && (held[i] && epoch[i] != NOBODY || BREAK == 4))
@@ -106,14 +118,14 @@ inline forget(i, p, keepsOutcomes) {
   abandon(i, p);
   pastHorizon[AT(i, p)] = false;
   if
-  :: keepsOutcomes && memory[AT(i, p)] >= OUTCOME_DEFAULT
+  :: keepsOutcomes && memory[AT(i, p)] > OUTCOME
   :: else -> memory[AT(i, p)] = ABSENT
   fi
 }
 
 inline storeAt(processor, p) {
   stored[AT(processor, p)] = true;
-  assert(!(stored[AT(DEFAULT, p)] && stored[AT(FALLBACK, p)]))
+  assert(stored[AT(1, p)] + stored[AT(2, p)] + stored[AT(3, p)] == 1)
 }
 
 /* LowWaterMark.Read: the oldest that this instance has not settled; else what comes next. */
@@ -137,7 +149,7 @@ inline open(i) {
   lowWater[epochs] = now;
   epoch[i] = epochs;
   held[i] = true;
-  marked[i] = false
+  marked[i] = SET(CHEAPEST)
 }
 
 /* LeaseStore.RenewalSql, sent before and run now; the crash of its instance does not stop it. */
@@ -146,37 +158,33 @@ inline renew(i) {
   :: lease[epoch[i]] == OPEN && (!renewalIsOld[i] || BREAK == 6) ->
     lowWater[epoch[i]] = renewalMark[i];
     held[i] = true;
-    if
-    :: renewalMarks[i] -> usedFallback[epoch[i]] = true; marked[i] = true
-    :: else
-    fi
+    used[epoch[i]] = used[epoch[i]] | renewalMarks[i];
+    marked[i] = marked[i] | renewalMarks[i]
   :: lease[epoch[i]] == OPEN && renewalIsOld[i] && BREAK != 6 -> skip
   :: else -> /* InstanceEpochs.GiveUp */
-    held[i] = false; marked[i] = false; epoch[i] = NOBODY;
+    held[i] = false; marked[i] = 0; epoch[i] = NOBODY;
     for (q : 0 .. PAYMENTS - 1) { forget(i, q, true) }
     q = 0
   fi;
-  renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = false; renewalMark[i] = 0
+  renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = 0; renewalMark[i] = 0
 }
 
 /* LeaseStore.AdoptSql for one payment, and AdoptedPayments.Add. */
 inline adopt(i, p) {
   if
   :: owner[p] == NOBODY -> handover[p] = (handover[p] > UNSENT -> handover[p] : UNSENT)
-  :: else ->
-    handover[p] = (handover[p] == IN_DOUBT || usedFallback[owner[p]] -> IN_DOUBT : IN_DOUBT_AT_DEFAULT)
+  :: else -> handover[p] = handover[p] | IN_DOUBT | SET(CHEAPEST) | used[owner[p]] /* leases.may_have_used */
   fi;
   owner[p] = epoch[i];
   lowWater[epoch[i]] = (acceptedAt[p] < lowWater[epoch[i]] && BREAK != 7 -> acceptedAt[p] : lowWater[epoch[i]]);
   renewalIsOld[i] = renewing[i];
   if
-  :: memory[AT(i, p)] >= OUTCOME_DEFAULT /* Its outcome is known here and will be written. */
+  :: memory[AT(i, p)] > OUTCOME /* Its outcome is known here and will be written. */
   :: else ->
     pastHorizon[AT(i, p)] = false;
     if
     :: handover[p] == UNSENT || BREAK == 3 -> memory[AT(i, p)] = QUEUED
-    :: handover[p] == IN_DOUBT_AT_DEFAULT && BREAK != 3 -> memory[AT(i, p)] = DOUBT_DEFAULT
-    :: handover[p] == IN_DOUBT && BREAK != 3 -> memory[AT(i, p)] = DOUBT_ANYWHERE
+    :: handover[p] > UNSENT && BREAK != 3 -> memory[AT(i, p)] = handover[p] - IN_DOUBT
     fi
   fi
 }
@@ -189,8 +197,7 @@ inline release(i) {
       if
       :: memory[AT(i, q)] == QUEUED && call[AT(i, q)] == 0 || memory[AT(i, q)] == ABSENT || BREAK == 12 ->
         handover[q] = (handover[q] > UNSENT -> handover[q] : UNSENT)
-      :: else ->
-        handover[q] = (handover[q] == IN_DOUBT || usedFallback[epoch[i]] -> IN_DOUBT : IN_DOUBT_AT_DEFAULT)
+      :: else -> handover[q] = handover[q] | IN_DOUBT | SET(CHEAPEST) | used[epoch[i]]
       fi;
       owner[q] = NOBODY
     :: else
@@ -199,9 +206,21 @@ inline release(i) {
   }
   q = 0;
   lease[epoch[i]] = CLOSED;
-  up[i] = false; held[i] = false; marked[i] = false; epoch[i] = NOBODY;
-  renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = false; renewalMark[i] = 0
+  up[i] = false; held[i] = false; marked[i] = 0; epoch[i] = NOBODY;
+  renewing[i] = false; renewalIsOld[i] = false; renewalMarks[i] = 0; renewalMark[i] = 0
 }
+
+#define WANTS(i, processor) (up[i] && epoch[i] != NOBODY && !renewing[i] && !HAS(marked[i], processor) && \
+    (memory[AT(i, 0)] == QUEUED || memory[AT(i, 1)] == QUEUED))
+
+/* Lease.MayUse: the mark of this processor is committed. */
+#define MAY_USE(i, processor) (HAS(marked[i], processor) || (processor) != CHEAPEST && (processor) <= PROCESSORS && \
+    (BREAK == 2 || BREAK == 13 && marked[i] > SET(CHEAPEST)))
+
+/* SettlementWorker; DoubtResolver.ChargeAgainAsync sends again where a payment is in doubt, if that is one processor. */
+#define MAY_CHARGE(i, p, processor) (MAY_SEND(i) && call[AT(i, p)] == 0 && \
+    (memory[AT(i, p)] == QUEUED && MAY_USE(i, processor) || memory[AT(i, p)] == SET(processor) || \
+    BREAK == 14 && IS_DOUBT(memory[AT(i, p)]) && HAS(memory[AT(i, p)], processor)))
 
 /* What instance i may do next, by itself. */
 proctype instance(byte i) {
@@ -214,9 +233,11 @@ proctype instance(byte i) {
   :: atomic { up[i] && epoch[i] != NOBODY && !renewing[i] &&
        (lease[epoch[i]] != OPEN || !held[i] || LOW_WATER(i) != lowWater[epoch[i]]) ->
        renewing[i] = true; renewalMark[i] = LOW_WATER(i) }
-  :: atomic { up[i] && epoch[i] != NOBODY && !renewing[i] && !marked[i] &&
-       (memory[AT(i, 0)] == QUEUED || memory[AT(i, 1)] == QUEUED) ->
-       renewing[i] = true; renewalMark[i] = LOW_WATER(i); renewalMarks[i] = true }
+  :: atomic { WANTS(i, 2) -> dearerAsked = true;
+       renewing[i] = true; renewalMark[i] = LOW_WATER(i); renewalMarks[i] = SET(2) }
+  /* The dearer processors are alike: the one that is used first is called 2. */
+  :: atomic { PROCESSORS > 2 && dearerAsked && WANTS(i, 3) ->
+       renewing[i] = true; renewalMark[i] = LOW_WATER(i); renewalMarks[i] = SET(3) }
   :: atomic { renewing[i] -> renew(i) }
   /* With a living owner a clock has jumped, or the owner was too slow. */
   :: atomic { up[i] && held[i] && lease[epoch[i]] == OPEN && ANY(IS_EXPIRED, i) ->
@@ -232,7 +253,7 @@ proctype instance(byte i) {
   :: atomic { held[i] && faults > 0 -> faults--; held[i] = false } /* By its own clock, of a freeze say. */
   /* Ends without a word. What PostgreSQL already runs for it goes on. */
   :: atomic { up[i] && faults > 0 && !renewing[i] -> faults--;
-       up[i] = false; held[i] = false; marked[i] = false; epoch[i] = NOBODY;
+       up[i] = false; held[i] = false; marked[i] = 0; epoch[i] = NOBODY;
        for (q : 0 .. PAYMENTS - 1) { forget(i, q, false) }
        q = 0 }
   :: atomic { up[i] && epoch[i] != NOBODY && faults > 0 && inserting[AT(i, 0)] == 0 && inserting[AT(i, 1)] == 0 ->
@@ -264,7 +285,7 @@ proctype payment(byte i; byte p) {
   do
   /* Intake and IntakeWriter: PaymentStore.StoreSql sees the epoch open when it begins. */
   :: atomic { up[i] && epoch[i] != NOBODY && owner[p] == NONE && inserting[AT(0, p)] == 0 && inserting[AT(1, p)] == 0 &&
-       (lease[epoch[i]] == OPEN || BREAK == 11) && !rolledBack[p] && now == p ->
+       (lease[epoch[i]] == OPEN || BREAK == 11) && !rolledBack[p] && now == p && p < ACCEPTED_PAYMENTS ->
        inserting[AT(i, p)] = epoch[i]; acceptedAt[p] = now; now++;
        acknowledged[p] = (BREAK == 8) }
   :: atomic { inserting[AT(i, p)] != 0 && !committed[AT(i, p)] -> owner[p] = inserting[AT(i, p)];
@@ -282,16 +303,12 @@ proctype payment(byte i; byte p) {
        :: else
        fi;
        committed[AT(i, p)] = false; inserting[AT(i, p)] = 0 }
-  /* SettlementWorker; DoubtResolver.ChargeAgainAsync sends again where the payment is in doubt, and nowhere else. */
-  :: atomic { MAY_SEND(i) && call[AT(i, p)] == 0 &&
-       (memory[AT(i, p)] == QUEUED || memory[AT(i, p)] == DOUBT_DEFAULT) -> call[AT(i, p)] = DEFAULT }
-  :: atomic { MAY_SEND(i) && call[AT(i, p)] == 0 &&
-       (memory[AT(i, p)] == QUEUED && (marked[i] || BREAK == 2) || memory[AT(i, p)] == DOUBT_FALLBACK) ->
-       call[AT(i, p)] = FALLBACK }
+  :: atomic { MAY_CHARGE(i, p, 1) -> call[AT(i, p)] = 1 }
+  :: atomic { MAY_CHARGE(i, p, 2) -> call[AT(i, p)] = 2 }
+  :: atomic { MAY_CHARGE(i, p, 3) -> call[AT(i, p)] = 3 }
   /* Answered: 200, or 422 and the look-up after it. */
   :: atomic { call[AT(i, p)] != 0 -> processor = call[AT(i, p)]; storeAt(processor, p); call[AT(i, p)] = 0;
-       memory[AT(i, p)] = (processor == DEFAULT -> OUTCOME_DEFAULT : OUTCOME_FALLBACK);
-       pastHorizon[AT(i, p)] = false; processor = 0 }
+       memory[AT(i, p)] = OUTCOME + processor; pastHorizon[AT(i, p)] = false; processor = 0 }
   /* Refused cleanly: 500 without a body, 429, no connection. */
   :: atomic { call[AT(i, p)] != 0 && faults > 0 -> faults--; call[AT(i, p)] = 0 }
   /* Not answered: it may be stored at any time until the horizon, or never. */
@@ -299,28 +316,18 @@ proctype payment(byte i; byte p) {
        pastHorizon[AT(i, p)] = false;
        if
        :: memory[AT(i, p)] == QUEUED && BREAK != 9 ->
-         memory[AT(i, p)] = (processor == DEFAULT -> DOUBT_DEFAULT : DOUBT_FALLBACK)
+         memory[AT(i, p)] = SET(processor)
        :: else
        fi;
        processor = 0 }
-  /* DoubtResolver: the horizon is read before the look-up is sent. */
-  :: atomic { up[i] && held[i] && call[AT(i, p)] == 0 && !pastHorizon[AT(i, p)] &&
-       memory[AT(i, p)] >= DOUBT_DEFAULT && memory[AT(i, p)] <= DOUBT_ANYWHERE && HORIZON_OVER(i, p) ->
-       pastHorizon[AT(i, p)] = true }
-  :: atomic { up[i] && held[i] && call[AT(i, p)] == 0 && stored[AT(DEFAULT, p)] &&
-       (memory[AT(i, p)] == DOUBT_DEFAULT || memory[AT(i, p)] == DOUBT_ANYWHERE) ->
-       memory[AT(i, p)] = OUTCOME_DEFAULT; pastHorizon[AT(i, p)] = false }
-  :: atomic { up[i] && held[i] && call[AT(i, p)] == 0 && stored[AT(FALLBACK, p)] &&
-       (memory[AT(i, p)] == DOUBT_FALLBACK || memory[AT(i, p)] == DOUBT_ANYWHERE) ->
-       memory[AT(i, p)] = OUTCOME_FALLBACK; pastHorizon[AT(i, p)] = false }
-  :: atomic { up[i] && held[i] && call[AT(i, p)] == 0 && pastHorizon[AT(i, p)] &&
-       (memory[AT(i, p)] == DOUBT_DEFAULT && !stored[AT(DEFAULT, p)] ||
-         memory[AT(i, p)] == DOUBT_FALLBACK && !stored[AT(FALLBACK, p)] ||
-         memory[AT(i, p)] == DOUBT_ANYWHERE && !stored[AT(DEFAULT, p)] && (!stored[AT(FALLBACK, p)] || BREAK == 10)) ->
-         memory[AT(i, p)] = QUEUED; pastHorizon[AT(i, p)] = false } /* Requeue. */
+  /* DoubtResolver: the horizon is read before the look-ups are sent. */
+  :: atomic { MAY_LOOK_UP(i, p) && !pastHorizon[AT(i, p)] && HORIZON_OVER(i, p) -> pastHorizon[AT(i, p)] = true }
+  :: atomic { MAY_LOOK_UP(i, p) && AMONG(memory[AT(i, p)], stored, p) -> pastHorizon[AT(i, p)] = false;
+       memory[AT(i, p)] = OUTCOME + (stored[AT(1, p)] -> 1 : (stored[AT(2, p)] -> 2 : 3)) }
+  :: atomic { MAY_LOOK_UP(i, p) && pastHorizon[AT(i, p)] && !AMONG(LOOKED_UP(memory[AT(i, p)]), stored, p) ->
+       memory[AT(i, p)] = QUEUED; pastHorizon[AT(i, p)] = false } /* Requeue. */
   /* SettlementWriter: SettlementLedger.RecordSql, whatever became of the lease. */
-  :: atomic { up[i] && memory[AT(i, p)] >= OUTCOME_DEFAULT ->
-       processor = (memory[AT(i, p)] == OUTCOME_DEFAULT -> DEFAULT : FALLBACK);
+  :: atomic { up[i] && memory[AT(i, p)] > OUTCOME -> processor = memory[AT(i, p)] - OUTCOME;
        assert(stored[AT(processor, p)]);
        assert(settled[p] == 0 || settled[p] == processor);
        if
@@ -339,10 +346,12 @@ proctype payment(byte i; byte p) {
 /* Calls that nobody waits for. */
 proctype network(byte p) {
   do
-  :: atomic { lost[AT(DEFAULT, p)] > 0 -> lost[AT(DEFAULT, p)]--; storeAt(DEFAULT, p) }
-  :: atomic { lost[AT(DEFAULT, p)] > 0 -> lost[AT(DEFAULT, p)]-- }
-  :: atomic { lost[AT(FALLBACK, p)] > 0 -> lost[AT(FALLBACK, p)]--; storeAt(FALLBACK, p) }
-  :: atomic { lost[AT(FALLBACK, p)] > 0 -> lost[AT(FALLBACK, p)]-- }
+  :: atomic { lost[AT(1, p)] > 0 -> lost[AT(1, p)]--; storeAt(1, p) }
+  :: atomic { lost[AT(1, p)] > 0 -> lost[AT(1, p)]-- }
+  :: atomic { lost[AT(2, p)] > 0 -> lost[AT(2, p)]--; storeAt(2, p) }
+  :: atomic { lost[AT(2, p)] > 0 -> lost[AT(2, p)]-- }
+  :: atomic { lost[AT(3, p)] > 0 -> lost[AT(3, p)]--; storeAt(3, p) }
+  :: atomic { lost[AT(3, p)] > 0 -> lost[AT(3, p)]-- }
   od
 }
 

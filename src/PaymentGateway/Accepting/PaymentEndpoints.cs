@@ -1,8 +1,6 @@
 using System.IO.Pipelines;
 using Microsoft.Extensions.Primitives;
 using Microsoft.Net.Http.Headers;
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Accepting;

@@ -1,4 +1,3 @@
-using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Admin;

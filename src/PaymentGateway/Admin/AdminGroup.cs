@@ -1,6 +1,3 @@
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
-
 namespace PaymentGateway.Admin;
 
 /// <summary>Groups of endpoints by their callers; each answers 503 while PostgreSQL is unavailable.</summary>

@@ -1,6 +1,5 @@
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Routing.Matching;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Admin;
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Configuration;
-
 namespace PaymentGateway.Admin;
 
 /// <summary>

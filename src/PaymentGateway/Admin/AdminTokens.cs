@@ -1,6 +1,4 @@
 using System.Security.Cryptography;
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 
 namespace PaymentGateway.Admin;
 

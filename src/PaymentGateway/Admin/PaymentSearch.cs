@@ -1,6 +1,4 @@
 using System.Buffers.Binary;
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Admin;

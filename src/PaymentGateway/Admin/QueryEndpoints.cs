@@ -1,5 +1,4 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Admin;

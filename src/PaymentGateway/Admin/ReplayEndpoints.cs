@@ -1,5 +1,4 @@
 using Microsoft.AspNetCore.Http.Features;
-using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Admin;

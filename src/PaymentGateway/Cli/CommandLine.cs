@@ -1,6 +1,5 @@
 using System.CommandLine;
 using System.CommandLine.Invocation;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Cli;
 

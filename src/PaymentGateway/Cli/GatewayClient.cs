@@ -1,4 +1,3 @@
-using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Cli;

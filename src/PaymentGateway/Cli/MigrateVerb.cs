@@ -1,6 +1,5 @@
 using System.CommandLine;
 using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Configuration;
 using PaymentGateway.Hosting;
 using PaymentGateway.Storage;
 

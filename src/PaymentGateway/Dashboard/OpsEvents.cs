@@ -1,5 +1,3 @@
-using PaymentGateway.Http;
-
 namespace PaymentGateway.Dashboard;
 
 /// <summary>GET /ops/events: the view of all instances each second, as server-sent events.</summary>

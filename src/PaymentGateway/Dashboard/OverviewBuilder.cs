@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;

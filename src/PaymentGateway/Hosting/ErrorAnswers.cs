@@ -1,7 +1,5 @@
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 
 namespace PaymentGateway.Hosting;
 

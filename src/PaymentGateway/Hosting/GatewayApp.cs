@@ -1,9 +1,7 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
-using PaymentGateway.Configuration;
 using PaymentGateway.Dashboard;
-using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Reconciliation;
 using PaymentGateway.Summarising;

@@ -1,8 +1,6 @@
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
-using PaymentGateway.Configuration;
 using PaymentGateway.Dashboard;
-using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;

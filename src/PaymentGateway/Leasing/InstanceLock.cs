@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
 

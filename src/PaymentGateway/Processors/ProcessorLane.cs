@@ -1,5 +1,4 @@
 using System.Runtime.CompilerServices;
-using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;

@@ -1,5 +1,3 @@
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Settling;

@@ -1,5 +1,4 @@
 using PaymentGateway.Admin;
-using PaymentGateway.Http;
 using PaymentGateway.Processors;
 using PaymentGateway.Storage;
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Http;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;

@@ -1,6 +1,4 @@
 using PaymentGateway.Admin;
-using PaymentGateway.Configuration;
-using PaymentGateway.Http;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Reconciliation;

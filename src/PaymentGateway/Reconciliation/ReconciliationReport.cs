@@ -1,5 +1,3 @@
-using PaymentGateway.Http;
-
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>

@@ -1,5 +1,4 @@
 using System.Threading.Channels;
-using PaymentGateway.Configuration;
 using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Recording;

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Routing;

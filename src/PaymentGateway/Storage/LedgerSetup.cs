@@ -1,5 +1,3 @@
-using PaymentGateway.Configuration;
-
 // Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
 [module: Dapper.DapperAot]
 

@@ -1,4 +1,3 @@
-using PaymentGateway.Configuration;
 using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;

@@ -1,5 +1,4 @@
 using System.Data;
-using PaymentGateway.Configuration;
 using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;

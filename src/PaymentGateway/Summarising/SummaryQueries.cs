@@ -1,5 +1,4 @@
 using System.Threading.RateLimiting;
-using PaymentGateway.Configuration;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Configuration;
-
 namespace PaymentGateway.Telemetry;
 
 /// <summary>Sums up this instance's metrics: rates of the last second, durations of the last ten. Any thread.</summary>

@@ -1,7 +1,6 @@
 using System.Collections;
 using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Logging.Console;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;
 

@@ -1,6 +1,5 @@
 using Microsoft.Extensions.Configuration.Memory;
 using Microsoft.Extensions.Logging.Console;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;
 

@@ -1,7 +1,6 @@
 using OpenTelemetry.Metrics;
 using OpenTelemetry.Resources;
 using OpenTelemetry.Trace;
-using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Telemetry;
 
