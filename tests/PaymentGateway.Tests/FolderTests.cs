@@ -5,8 +5,8 @@ public sealed class FolderTests
 {
     private const int RootFilesMax = 5;
 
-    // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it. The two
-    // lowest use none, and the project file names them for all others.
+    // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it.
+    // The two lowest use none, and the project file names them for all others.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
         ("Configuration", []),
