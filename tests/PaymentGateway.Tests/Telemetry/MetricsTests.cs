@@ -48,8 +48,10 @@ public sealed class MetricsTests : OwnRig
     public async Task An_outage_shows_while_it_lasts_and_the_fees_that_waiting_saved_show_after_it()
     {
         await Rig.Default.SetFailureAsync(true);
+        await using var third = await SimulatedProcessor.StartAsync();
         var gateway = await Rig.StartGatewayAsync(
-            "Processors:Default:Fee=0.01", "Processors:Fallback:Fee=0.11", "Routing:FallbackAfter=10m");
+            "Processors:Default:Fee=0.01", "Processors:Fallback:Fee=0.11", "Routing:FallbackAfter=10m",
+            $"Processors:Third:BaseUrl={third.BaseAddress}", "Processors:Third:Fee=0.31");
         for (var payment = 0; payment < 6; payment++)
             await gateway.PayAsync();
 
@@ -65,6 +67,7 @@ public sealed class MetricsTests : OwnRig
         await Rig.LedgersReachAsync(byDefault: 6);
         samples = await ReadUntilAsync(gateway, "payments_settled_total{processor=\"default\"}", 6);
 
+        // The next dearer one would have taken them, not the dearest.
         Assert.Equal(6 * 19.90 * 0.10, samples["fee_avoided_total"], 6);
         Assert.Equal(6 * 19.90 * 0.01, samples["fee_paid_total{processor=\"default\"}"], 6);
     }
