@@ -6,32 +6,37 @@ public sealed class FolderTests
     private const int RootFilesMax = 5;
 
     // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it.
-    // The two lowest use none, and the project file names them for all others.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
         ("Configuration", []),
         ("Http", []),
-        ("Queueing", []),
-        ("Routing", []),
-        ("Storage", []),
-        ("Telemetry", []),
-        ("Leasing", ["Queueing", "Storage", "Telemetry"]),
-        ("Retention", ["Storage", "Telemetry"]),
-        ("Accepting", ["Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Processors", ["Leasing", "Routing", "Storage", "Telemetry"]),
-        ("Recording", ["Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Admin", ["Accepting", "Storage"]),
-        ("Settling", ["Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
-        ("Summarising", ["Leasing", "Recording", "Storage", "Telemetry"]),
-        ("Dashboard", ["Admin", "Leasing", "Settling", "Storage", "Telemetry"]),
+        ("Queueing", ["Configuration"]),
+        ("Routing", ["Configuration"]),
+        ("Storage", ["Configuration"]),
+        ("Telemetry", ["Configuration"]),
+        ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
+        ("Retention", ["Configuration", "Storage", "Telemetry"]),
+        ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
+        ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
+        ("Settling", [
+            "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
+        ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
+        ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
         ("Reconciliation", [
-            "Admin", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage", "Telemetry"]),
+            "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
+            "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Dashboard", "Leasing", "Processors", "Queueing", "Reconciliation", "Recording",
-            "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
+            "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
+            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
         ("Cli", [
-            "Accepting", "Admin", "Hosting", "Leasing", "Processors", "Reconciliation", "Storage", "Summarising"]),
+            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
+            "Storage", "Summarising"]),
     ];
+
+    // The project file names these for all files, so only the names of their types show a use.
+    private static readonly string[] Imported = ["Configuration", "Http"];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");
 
@@ -63,11 +68,19 @@ public sealed class FolderTests
         Assert.InRange(files.Length, 1, RootFilesMax);
         Assert.All(
             files.Where(file => Path.GetFileName(file) != "Program.cs"),
-            file => Assert.Empty(FolderUses.Of(File.ReadLines(file), Folders())));
+            file => Assert.Empty(UsesOf(File.ReadAllLines(file), Folders())));
         Assert.DoesNotContain(
             Directory.GetFiles(Root, "*.cs", SearchOption.AllDirectories),
             file => File.ReadLines(file).Any(line => line.Contains(" Program.", StringComparison.Ordinal)));
     }
+
+    [Theory]
+    [InlineData("    private readonly PaymentStore store;", true)]
+    [InlineData("    /// <see cref=\"PaymentStore\"/>", false)]
+    [InlineData("    rig.PaymentStore.Close();", false)]
+    [InlineData("    private readonly PaymentStores store;", false)]
+    public void The_name_of_a_type_is_a_use_of_its_folder(string line, bool used) =>
+        Assert.Equal(used, FolderUses.OfTypes([line], ["internal sealed class PaymentStore(Pool pool)"]));
 
     [Theory]
     [InlineData("using PaymentGateway.Storage;", "Storage")]
@@ -84,8 +97,13 @@ public sealed class FolderTests
     private static List<string> Folders() => Directory.GetDirectories(Root)
         .Select(Path.GetFileName).OfType<string>().Where(name => name is not ("bin" or "obj")).Order().ToList();
 
-    private static HashSet<string> UsesOf(string folder, List<string> folders) => Directory
+    private static IEnumerable<string> UsesOf(string folder, List<string> folders) =>
+        UsesOf(LinesOf(folder), folders).Where(used => used != folder);
+
+    private static IEnumerable<string> UsesOf(string[] lines, List<string> folders) => FolderUses.Of(lines, folders)
+        .Union(Imported.Where(folder => FolderUses.OfTypes(lines, LinesOf(folder))));
+
+    private static string[] LinesOf(string folder) => Directory
         .EnumerateFiles(Path.Combine(Root, folder), "*.cs", SearchOption.AllDirectories)
-        .SelectMany(file => FolderUses.Of(File.ReadLines(file), folders))
-        .Where(used => used != folder).ToHashSet();
+        .SelectMany(File.ReadLines).ToArray();
 }

@@ -2,9 +2,10 @@
  * `make model`. Each step names the C# type, and the SQL statement, that it stands for.
  *
  * Time has no number here. A step that waits for a time is possible as soon as what the time stands for holds: a
- * horizon is over when no charge of the payment is in transit and no other holder of a lease has it in memory. Clocks
- * that jump, freezes and slow networks are all other orders of the steps. Every step changes something and FAULTS
- * bounds what goes wrong, so every run ends; then all that is stored must be settled (the process `end`).
+ * horizon is over when no charge of the payment is in transit to a processor where it may be, and no other holder of a
+ * lease has it in memory. Clocks that jump, freezes and slow networks are all other orders of the steps. Every step
+ * changes something and FAULTS bounds what goes wrong, so every run ends; then all that is stored must be settled (the
+ * process `end`).
  *
  * Not in the model: a freeze between the lease's check and the first byte of a charge, a database that loses commits.
  */
@@ -31,7 +32,7 @@
 #define SET(processor) (1 << (processor))
 #define HAS(set, processor) ((set) & SET(processor))
 
-/* PaymentStates: owners and handovers of a row. Any other handover is in doubt: IN_DOUBT and where it may be. */
+/* PaymentStates: owners and handovers of a row. A handover in doubt is IN_DOUBT and the set where a payment may be. */
 #define NOBODY 0
 #define ACCEPTED 0
 #define UNSENT 1
@@ -83,7 +84,7 @@ byte lost[4 * PAYMENTS];
 
 bool acknowledged[PAYMENTS];
 byte faults = FAULTS;
-bool dearerAsked;
+bool dearerAsked; /* Some instance has asked for the mark of 2. */
 
 #define AT(i, p) ((i) * PAYMENTS + (p))
 #define OTHER(i) (1 - (i))
@@ -217,7 +218,7 @@ inline release(i) {
 #define MAY_USE(i, processor) (HAS(marked[i], processor) || (processor) != CHEAPEST && (processor) <= PROCESSORS && \
     (BREAK == 2 || BREAK == 13 && marked[i] > SET(CHEAPEST)))
 
-/* SettlementWorker; DoubtResolver.ChargeAgainAsync sends again where a payment is in doubt, if that is one processor. */
+/* SettlementWorker; DoubtResolver.ChargeAgainAsync sends again where a payment is in doubt, if that is one place. */
 #define MAY_CHARGE(i, p, processor) (MAY_SEND(i) && call[AT(i, p)] == 0 && \
     (memory[AT(i, p)] == QUEUED && MAY_USE(i, processor) || memory[AT(i, p)] == SET(processor) || \
     BREAK == 14 && IS_DOUBT(memory[AT(i, p)]) && HAS(memory[AT(i, p)], processor)))

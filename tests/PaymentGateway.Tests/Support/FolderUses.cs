@@ -8,6 +8,14 @@ internal static partial class FolderUses
         .SelectMany(line => Qualified().Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
         .Where(folders.Contains).Distinct();
 
+    /// <summary>Whether lines name a type that the lines of a folder declare.</summary>
+    public static bool OfTypes(IEnumerable<string> lines, IEnumerable<string> folder)
+    {
+        var names = folder.SelectMany(line => Declared().Matches(WithoutProse(line)))
+            .Select(match => match.Groups["type"].Value).ToHashSet();
+        return lines.SelectMany(line => Name().Matches(WithoutProse(line))).Any(match => names.Contains(match.Value));
+    }
+
     private static string WithoutProse(string line)
     {
         var code = line.IndexOf("//", StringComparison.Ordinal) is >= 0 and var at && !line.Contains("://")
@@ -19,6 +27,12 @@ internal static partial class FolderUses
     // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Settling is one.
     [GeneratedRegex(@"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(?=[.;])")]
     private static partial Regex Qualified();
+
+    [GeneratedRegex(@"\b(class|record struct|record|enum|struct|interface) (?<type>\w+)")]
+    private static partial Regex Declared();
+
+    [GeneratedRegex(@"(?<![.\w])[A-Z]\w+")]
+    private static partial Regex Name();
 
     [GeneratedRegex(@"""(?:[^""\\]|\\.)*""")]
     private static partial Regex Text();

@@ -60,6 +60,7 @@ public sealed class MetricsTests : OwnRig
         // Between two probes all of them wait.
         samples = await ReadUntilAsync(gateway, refused, atLeast: samples[refused] + 2);
         Assert.Equal(0, samples["processor_availability{processor=\"default\",state=\"usable\"}"]);
+        Assert.Equal(1, samples["processor_availability{processor=\"third\",state=\"usable\"}"]);
         Assert.Equal(6, samples["backlog_payments"]);
         Assert.True(samples["backlog_age_seconds"] > 0);
 
