@@ -47,7 +47,7 @@ if (ledger) {
   set format x "%g"
   set xlabel "seconds" offset 0,0.4 textcolor rgb "#4a4f57"
   set ylabel "settled, payments"
-  plot folder.'/settled.csv' using 1:($3+$4) skip 1 with filledcurves y=0 fc rgb "#f0b46a" title "by fallback", \
+  plot folder.'/settled.csv' using 1:4 skip 1 with filledcurves y=0 fc rgb "#f0b46a" title "by fallback and dearer", \
        '' using 1:3 skip 1 with filledcurves y=0 fc rgb "#7db38b" title "by default", \
        '' using 1:2 skip 1 with lines lw 1.8 dt 2 lc rgb "#33373d" title "accepted"
 }

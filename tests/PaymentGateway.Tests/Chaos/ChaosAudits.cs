@@ -21,7 +21,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
 
     public int Rounds { get; private set; }
 
-    /// <summary>Answers about closed windows that were compared with both processors.</summary>
+    /// <summary>Answers about closed windows that were compared with the processors.</summary>
     public int Judged { get; private set; }
 
     public long Largest { get; private set; }
@@ -75,7 +75,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         (string Name, HttpClient Http)[] asked =
             [("nginx", system.Client), (GatewaySystem.First, system.Api1), (GatewaySystem.Second, system.Api2)];
         var answers = await Task.WhenAll(asked.Select(one => AskAsync(one.Http, from, to)));
-        var processors = await GatewaySummary.OfProcessorsAsync(system.Default, system.Fallback, from, to);
+        var processors = await GatewaySummary.OfProcessorsAsync(system.Processors, from, to);
         foreach (var ((name, _), answer) in asked.Zip(answers))
         {
             if (answer is null)
@@ -89,7 +89,7 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
         }
 
         if (isClosed)
-            Largest = Math.Max(Largest, processors.Default.TotalRequests + processors.Fallback.TotalRequests);
+            Largest = Math.Max(Largest, processors.TotalRequests);
     }
 
     // The end of the windows in which no outcome can be outstanding, and never can be again: before the oldest payment

@@ -11,7 +11,7 @@ public sealed class ChaosLedger
     {
         var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
         var released = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
-        var (refused, atDefault) = (load.Ledger.CountOf(LoadOutcome.Refused), caused.Settled - caused.AtFallback);
+        var refused = load.Ledger.CountOf(LoadOutcome.Refused);
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
         var kills = run.JudgedKills().ToList();
         var adopted = kills.Where(one => one.DatabaseWasSteady)
@@ -26,7 +26,8 @@ public sealed class ChaosLedger
         foreach (var (kill, _) in kills)
             Line("killed", $"{kill.Part} had taken {kill.Taken} payments in the second before and left {kill.Left}, "
                 + $"adopted after {kill.Took?.TotalSeconds ?? 0:0.0} s, {kill.Renewals} renewals");
-        Line("settled", $"{atDefault} / {caused.AtFallback} at default / fallback; the drain took "
+        Line("settled", $"{string.Join(" / ", caused.Shares.Select(share => share.Settled))} at "
+            + $"{string.Join(" / ", caused.Shares.Select(share => share.Processor))}; the drain took "
             + $"{verdict.Drained.TotalSeconds:0.0} s");
         Line("processors", $"{dead:0.0} calls/s while one failed");
         Line("adopted", $"{caused.AdoptedInDoubt} in doubt, {released} released, after {adopted:0.0} s at most");

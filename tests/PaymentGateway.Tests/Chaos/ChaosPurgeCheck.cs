@@ -1,19 +1,17 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>
-/// The rules of a ledger that was purged under load, checked by the clients' answers and the payments of both
-/// processors. The processors are not purged: their charges stay the evidence.
+/// The rules of a ledger that was purged under load, checked by the clients' answers and the payments of the
+/// processors. These processors are not purged: their charges stay the evidence.
 /// </summary>
 /// <param name="Entries">Every payment of the load, each posted once by its client.</param>
 public sealed record ChaosPurgeCheck(
     IReadOnlyList<ChaosPurge> Purges, IReadOnlyList<LoadEntry> Entries,
-    IReadOnlyDictionary<Guid, LedgerEntry> Settlements, IReadOnlyDictionary<Guid, ProcessorPayment> ByDefault,
-    IReadOnlyDictionary<Guid, ProcessorPayment> ByFallback)
+    IReadOnlyDictionary<Guid, LedgerEntry> Settlements, IReadOnlyList<ProcessorStore> Stores)
 {
-    public static readonly GatewaySummary Nothing = new(new GatewayTotals(0, 0m), new GatewayTotals(0, 0m));
-
-    private const short Default = 1;
     private const int ShownMax = 5;
+
+    private readonly ILookup<Guid, ProcessorCharge> _stored = ProcessorStore.ById(Stores);
 
     public static IEnumerable<string> Resurrected(
         ChaosPurge purge, IEnumerable<LoadEntry> entries, IReadOnlyDictionary<Guid, LedgerEntry> settlements) =>
@@ -29,27 +27,27 @@ public sealed record ChaosPurgeCheck(
             .. Resurrected(last, Entries, Settlements),
             .. Report("acknowledged after the purge, and not in the ledger", Entries
                 .Where(entry => last.Precedes(entry) && !Settlements.ContainsKey(entry.Id))
-                .Select(entry => $"{entry}, {Stored(entry.Id)}")),
+                .Select(entry => $"{entry}, {Charges(entry.Id)}")),
             .. Report("in the purged ledger, and not as it was sent", Settlements
                 .Where(row => !known.TryGetValue(row.Key, out var sent) || sent.Amount != row.Value.Amount)
                 .Select(row => $"{row}, sent {known.GetValueOrDefault(row.Key)}")),
             .. Report("in the purged ledger, and not so at their processor", Settlements
-                .Where(row => !IsSame(row.Value, AtItsProcessor(row.Key, row.Value)))
-                .Select(row => $"{row}, {Stored(row.Key)}")),
-            .. Report("charged by both processors around a purge", ByDefault.Keys
-                .Where(id => ByFallback.ContainsKey(id) && !MayBeTwoPayments(known.GetValueOrDefault(id)))
-                .Select(Stored)),
+                .Where(row => !_stored[row.Key].Any(stored => stored.IsOf(row.Value)))
+                .Select(row => $"{row}, {Charges(row.Key)}")),
+            .. Report("charged by several processors around a purge", _stored
+                .Where(charges => charges.Count() > 1 && !MayBeTwoPayments(known.GetValueOrDefault(charges.Key)))
+                .Select(charges => Charges(charges.Key))),
         ];
     }
 
     /// <summary>The summary of a window at both instances: the processors' payments without purged ones.</summary>
     public GatewaySummary Expected(DateTimeOffset from, DateTimeOffset to)
     {
-        return new GatewaySummary(Sum(ByDefault), Sum(ByFallback));
+        return new GatewaySummary(Stores.ToDictionary(store => store.Processor, Sum));
 
-        GatewayTotals Sum(IReadOnlyDictionary<Guid, ProcessorPayment> stored)
+        GatewayTotals Sum(ProcessorStore store)
         {
-            var within = stored.Values.Where(payment => Settlements.ContainsKey(payment.CorrelationId)
+            var within = store.Payments.Where(payment => Settlements.ContainsKey(payment.CorrelationId)
                 && payment.RequestedAt >= from && payment.RequestedAt <= to).ToList();
             return new GatewayTotals(within.Count, within.Sum(payment => payment.Amount));
         }
@@ -59,14 +57,7 @@ public sealed record ChaosPurgeCheck(
     private bool MayBeTwoPayments(LoadEntry? entry) =>
         entry is not null && Purges.Any(purge => purge.Overlaps(entry));
 
-    private ProcessorPayment? AtItsProcessor(Guid id, LedgerEntry row) =>
-        (row.Processor == Default ? ByDefault : ByFallback).GetValueOrDefault(id);
-
-    private string Stored(Guid id) =>
-        $"{id} at default {ByDefault.GetValueOrDefault(id)}, at fallback {ByFallback.GetValueOrDefault(id)}";
-
-    private static bool IsSame(LedgerEntry row, ProcessorPayment? stored) =>
-        stored is not null && stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
+    private string Charges(Guid id) => $"{id} charged {string.Join(" and ", _stored[id])}";
 
     private static IEnumerable<string> Report(string what, IEnumerable<string> found)
     {

@@ -118,7 +118,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
             _problems.Add($"purge ({during}): {(int)answer.StatusCode} after {purge.Took.TotalSeconds:0.0} s");
 
         var left = await Task.WhenAll(askedAtOnce.Select(http => GatewaySummary.AskAsync(http, to: called)));
-        _problems.AddRange(left.Where(summary => summary != ChaosPurgeCheck.Nothing)
+        _problems.AddRange(left.Where(summary => summary.TotalRequests != 0)
             .Select(summary => $"purge ({during}): older payments are in the summary at once after it, {summary}"));
     }
 
@@ -130,7 +130,7 @@ public sealed class ChaosPurges(GatewaySystem system, int seed)
 
         _check = new ChaosPurgeCheck(
             _purges, [.. _load.Ledger.Entries], await system.Database.SettlementsAsync(),
-            await system.Default.PaymentsAsync(), await system.Fallback.PaymentsAsync());
+            await system.StoresAsync());
         _problems.AddRange(_check.Find());
         var (first, end) = (_purges[0].Called, DateTimeOffset.UtcNow);
         await CompareSummariesAsync(first.AddDays(-1), end);

@@ -57,7 +57,7 @@ public static class ChaosReasons
         one.Kind == ChaosKind.Slow ? TimeSpan.FromMilliseconds(ChaosSchedule.SlowMs) : ChargeTakes;
 
     private static bool IsOfProcessor(ChaosDone one, string processor) =>
-        one.Target == processor || (one.Target == ChaosStep.Both && one.Kind >= ChaosKind.Outage)
+        one.Kind >= ChaosKind.Outage && ChaosStep.Hits(one.Target, processor)
         || (one.Kind == ChaosKind.PauseInOutage && processor == ChaosStep.Default);
 
     private static bool IsOfOwner(ChaosDone one, ChaosOwner owner) => one.Kind switch

@@ -63,7 +63,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     public async Task HealAllAsync()
     {
         system.Relays.HealAll();
-        foreach (var processor in Chosen(ChaosStep.Both))
+        foreach (var processor in system.Processors.Values)
             await processor.HealAsync();
 
         // Only a schedule that broke off has left anything to start.
@@ -78,19 +78,20 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     public async Task<ChaosCaused> CausedAsync(TimeSpan length, LoadLedger ledger)
     {
-        var (byDefault, byFallback) = (await system.Default.CallsAsync(), await system.Fallback.CallsAsync());
-        var longOutages = schedule.Processors.Count(step => step.Kind == ChaosKind.Outage
-            && step.Target == ChaosStep.Default && step.Hold > ChaosSchedule.FallbackAfter + OutageOutlasts);
+        var calls = await Task.WhenAll(system.Processors.Values.Select(processor => processor.CallsAsync()));
+        var settled = (await system.Database.SettlementsAsync()).Values.ToLookup(row => row.Processor);
+        var longOutages = schedule.Processors.Where(step => step.Kind == ChaosKind.Outage
+            && step.Hold > ChaosSchedule.FallbackAfter + OutageOutlasts).ToLookup(step => step.Target);
         return new ChaosCaused(
             length, ledger.Count, ledger.Acknowledged,
             ledger.Entries.Count(entry => entry is { Outcome: LoadOutcome.Acknowledged, Attempts: 1 }),
-            await system.Database.CountAsync("settlements"),
-            await system.Database.CountAsync("settlements WHERE processor = 2"),
+            settled.Sum(rows => rows.Count()),
+            [.. system.Processors.Keys.Select((name, at) => new ChaosShare(
+                name, settled[name].Count(), longOutages[ChaosStep.Of(system.Processors.Keys.Take(at))].Count()))],
             await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}"),
             [.. Adoptions.Kills.Select(kill => kill.Left)], schedule.CleanKills.Count(),
             JudgedKills().Count(one => ChaosVerdict.IsJudged(one.Kill, one.DatabaseWasSteady)), Doubted,
-            byDefault.Lookups + byFallback.Lookups + byDefault.Duplicates422 + byFallback.Duplicates422, longOutages,
-            Wires.Faults);
+            calls.Sum(one => one.Lookups + one.Duplicates422), Wires.Faults);
     }
 
     public void Dispose() => _processorsAreMine.Dispose();
@@ -215,7 +216,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         await _processorsAreMine.WaitAsync();
         try
         {
-            await Task.WhenAll(Chosen(step.Target).Select(processor => DisturbAsync(processor, step)));
+            await Task.WhenAll(Hit(step.Target).Select(name => DisturbAsync(name, step)));
         }
         finally
         {
@@ -224,12 +225,13 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         }
     }
 
-    private async Task DisturbAsync(SimulatedProcessor processor, ChaosStep step)
+    private async Task DisturbAsync(string name, ChaosStep step)
     {
+        var processor = system.Processors[name];
         switch (step.Kind)
         {
             case ChaosKind.Outage:
-                await FailAsync(processor, step.Hold);
+                await FailAsync(name, step.Hold);
                 return;
             case ChaosKind.Slow:
                 await processor.SetDelayAsync(TimeSpan.FromMilliseconds(step.Amount!.Value));
@@ -245,8 +247,9 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             Doubted += step.Amount!.Value - left;
     }
 
-    private async Task FailAsync(SimulatedProcessor processor, TimeSpan hold)
+    private async Task FailAsync(string name, TimeSpan hold)
     {
+        var processor = system.Processors[name];
         await processor.SetFailureAsync(true);
         await PassAsync(OutageSettles);
         var seconds = new List<(long Calls, TimeSpan Within)>();
@@ -261,8 +264,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         var others = seconds.OrderByDescending(second => second.Calls).Skip(1).ToList();
         var within = others.Sum(second => second.Within.TotalSeconds);
         DeadCalls.Add(new ChaosDeadCalls(
-            processor == system.Default ? ChaosStep.Default : ChaosStep.Fallback,
-            within > 0 ? others.Sum(second => second.Calls) / within : 0, seconds.ConvertAll(second => second.Calls)));
+            name, within > 0 ? others.Sum(second => second.Calls) / within : 0,
+            seconds.ConvertAll(second => second.Calls)));
     }
 
     private static object FaultOf(ChaosStep step) => step.Kind switch
@@ -285,14 +288,10 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
 
     private async Task HealAsync(string target)
     {
-        foreach (var processor in Chosen(target))
-            await processor.HealAsync(RestDelay);
+        foreach (var name in Hit(target))
+            await system.Processors[name].HealAsync(RestDelay);
     }
 
-    private IEnumerable<SimulatedProcessor> Chosen(string target) => target switch
-    {
-        ChaosStep.Default => [system.Default],
-        ChaosStep.Fallback => [system.Fallback],
-        _ => [system.Default, system.Fallback],
-    };
+    private IEnumerable<string> Hit(string target) =>
+        system.Processors.Keys.Where(name => ChaosStep.Hits(target, name));
 }

@@ -53,9 +53,12 @@ public sealed class ChaosSchedule
     private readonly Random _random;
     private readonly TimeSpan _length;
     private readonly IReadOnlySet<ChaosKind> _without;
+    private readonly string[] _targets;
 
-    private ChaosSchedule(int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind> without)
+    private ChaosSchedule(int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind> without, int processors)
     {
+        var names = PartNames.Processors.Take(processors).ToList();
+        _targets = [names[0], .. names];
         _random = new Random(seed);
         _length = length;
         _without = without;
@@ -83,6 +86,10 @@ public sealed class ChaosSchedule
         Parts = Deal(
             2 * Beginning, at => new(at, ChaosKind.Kill, ChaosStep.Loaded, AdoptionTakes + Seconds(0, 1)), [.. parts],
             () => Seconds(0.2, 0.6));
+        // Otherwise the dearest one of more than two would hardly be used.
+        Func<TimeSpan, ChaosStep>[] dearest = processors > 2
+            ? [at => new(at, ChaosKind.Outage, ChaosStep.Of(names.SkipLast(1)), Seconds(7.5, 9))]
+            : [];
         Processors = Deal(
             Beginning,
             at => new(
@@ -103,6 +110,7 @@ public sealed class ChaosSchedule
                     at, ChaosKind.LookUpsFail, ChaosStep.Default, Seconds(3, 5), _random.Next(LookUpFaults.Count)),
                 at => new(
                     at, ChaosKind.StatusStorm, Processor(), Seconds(2, 4), Statuses[_random.Next(Statuses.Length)]),
+                .. dearest,
             ],
             () => Seconds(0.5, 1.5));
         Wires = Deal(
@@ -137,10 +145,10 @@ public sealed class ChaosSchedule
     public IEnumerable<ChaosStep> CleanKills =>
         Parts.Where(kill => IsLongKill(kill) && !All.Any(step => step != kill && HoldsUp(step, kill)));
 
-    /// <summary>Equal seeds, profiles, lengths and exclusions give equal schedules.</summary>
+    /// <summary>Equal arguments give equal schedules.</summary>
     public static ChaosSchedule Plan(
-        int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null) =>
-        new(seed, durable, length, without ?? new HashSet<ChaosKind>());
+        int seed, bool durable, TimeSpan length, IReadOnlySet<ChaosKind>? without = null, int processors = 2) =>
+        new(seed, durable, length, without ?? new HashSet<ChaosKind>(), processors);
 
     public override string ToString() =>
         string.Join('\n', All.OrderBy(step => step.At).Select(step => step.ToString()));
@@ -199,7 +207,7 @@ public sealed class ChaosSchedule
 
     private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);
 
-    private string Processor() => Any(ChaosStep.Default, ChaosStep.Default, ChaosStep.Fallback);
+    private string Processor() => Any(_targets);
 
     private string Any(params string[] names) => names[_random.Next(names.Length)];
 

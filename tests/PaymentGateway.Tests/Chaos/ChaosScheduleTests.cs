@@ -71,6 +71,21 @@ public sealed class ChaosScheduleTests
         Assert.Throws<InvalidOperationException>(() => ChaosSettings.Kinds(["stalled"]));
     }
 
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public void Of_three_processors_each_is_disturbed_and_a_long_outage_leaves_only_the_dearest(int seed)
+    {
+        var steps = ChaosSchedule.Plan(seed, durable: true, TimeSpan.FromSeconds(280), processors: 3).All.ToList();
+
+        Assert.Superset(
+            new HashSet<string> { "default", "fallback", "third", ChaosStep.Both },
+            steps.Where(step => step.Kind >= ChaosKind.Outage).Select(step => step.Target).ToHashSet());
+        Assert.Contains(steps, step => step is { Kind: ChaosKind.Outage, Target: "default+fallback" }
+            && step.Hold > ChaosSchedule.FallbackAfter + TimeSpan.FromSeconds(2));
+    }
+
     // Otherwise a 404 after a fault would prove nothing, and the rig itself would cause a charge at both. A frozen
     // database outlasts an acceptance, and a stalled backend the search for its rows.
     [Fact]

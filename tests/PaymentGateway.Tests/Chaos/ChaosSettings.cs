@@ -1,9 +1,12 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>Which run it is: from the environment, short and durable when nothing is said.</summary>
+/// <summary>
+/// Which run it is: from the environment; short, durable and with two processors when nothing is said.
+/// </summary>
 /// <param name="LedgerFile">Where the ledger is written, too; logs of a run that failed go beside it.</param>
 public sealed record ChaosSettings(
-    int Seed, bool Durable, TimeSpan Length, string? LedgerFile, IReadOnlySet<ChaosKind> Without, bool Purges)
+    int Seed, bool Durable, TimeSpan Length, string? LedgerFile, IReadOnlySet<ChaosKind> Without, bool Purges,
+    int Processors)
 {
     private const string Purge = "purge";
 
@@ -15,9 +18,8 @@ public sealed record ChaosSettings(
 
         var without = Names(Text("CHAOS_WITHOUT"));
         return new ChaosSettings(
-            int.Parse(Text("CHAOS_SEED") ?? "1", CultureInfo.InvariantCulture), profile == "durable",
-            TimeSpan.FromSeconds(int.Parse(Text("CHAOS_SECONDS") ?? "75", CultureInfo.InvariantCulture)),
-            Text("CHAOS_LEDGER"), Kinds(without), !without.Contains(Purge));
+            Number("CHAOS_SEED", 1), profile == "durable", TimeSpan.FromSeconds(Number("CHAOS_SECONDS", 75)),
+            Text("CHAOS_LEDGER"), Kinds(without), !without.Contains(Purge), Number("CHAOS_PROCESSORS", 2));
     }
 
     /// <summary>The kinds named in a list such as stalled-backend,purge; a purge is no kind of step.</summary>
@@ -30,6 +32,9 @@ public sealed record ChaosSettings(
 
     private static string[] Names(string? list) =>
         (list ?? "").Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+
+    private static int Number(string name, int otherwise) =>
+        Text(name) is { } text ? int.Parse(text, CultureInfo.InvariantCulture) : otherwise;
 
     private static string? Text(string name) => Environment.GetEnvironmentVariable(name) is { Length: > 0 } text
         ? text

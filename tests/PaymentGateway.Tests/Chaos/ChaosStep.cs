@@ -43,10 +43,18 @@ public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeS
 {
     public const string Default = "default";
     public const string Fallback = "fallback";
+
+    /// <summary>Both instances, or all processors.</summary>
     public const string Both = "both";
 
     /// <summary>The instance that has taken most payments of late.</summary>
     public const string Loaded = "loaded";
+
+    /// <summary>The target that is these processors.</summary>
+    public static string Of(IEnumerable<string> processors) => string.Join('+', processors);
+
+    public static bool Hits(string target, string processor) =>
+        target == Both || target.Split('+').Contains(processor);
 
     public override string ToString() => string.Create(
         CultureInfo.InvariantCulture,

@@ -19,9 +19,10 @@ public sealed class ChaosTests(ITestOutputHelper output)
     public async Task Whatever_dies_hangs_or_lies_nothing_acknowledged_is_lost_and_nobody_is_charged_twice()
     {
         var settings = ChaosSettings.Read();
-        var schedule = ChaosSchedule.Plan(settings.Seed, settings.Durable, settings.Length, settings.Without);
+        var schedule = ChaosSchedule.Plan(
+            settings.Seed, settings.Durable, settings.Length, settings.Without, settings.Processors);
         await using var system = await GatewaySystem.UpWithRelaysAsync(
-            ("PROFILE", settings.Durable ? "durable" : "unlogged"),
+            ("PROFILE", settings.Durable ? "durable" : "unlogged"), ("PROCESSORS", $"{settings.Processors}"),
             ("Gateway__Settling__InDoubtHorizon", Seconds(ChaosSchedule.Horizon)),
             ("Gateway__Settling__CallTimeout", Seconds(ChaosSchedule.CallTimeout)),
             ("Gateway__Routing__FallbackAfter", Seconds(ChaosSchedule.FallbackAfter)));

@@ -50,8 +50,7 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
     {
         GatewaySystem.First => system.Relays.Database1,
         GatewaySystem.Second => system.Relays.Database2,
-        ChaosStep.Default => system.Relays.Default,
-        _ => system.Relays.Fallback,
+        _ => system.Relays.Processors[step.Target],
     };
 
     private static RelayFault FaultOf(ChaosStep step) => step.Kind switch

@@ -30,7 +30,7 @@ public sealed class ProcessorUnavailableTests
         _ledger.NoClientSawAnError();
         var audit = await LedgerAudit.TakeAsync(system);
         Assert.True(held > 0, "nothing was sent to the processor that hung");
-        Assert.True(audit.Fallback.TotalRequests > 0, "nothing went on at fallback");
+        Assert.True(audit.Processors.Fallback.TotalRequests > 0, "nothing went on at fallback");
     }
 
     [GatewaySystemFact]

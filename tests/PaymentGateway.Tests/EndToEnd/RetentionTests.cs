@@ -79,11 +79,13 @@ public sealed class RetentionTests
     {
         var settled = (await system.Database.SettlementsAsync())
             .Where(row => ledger.Find(row.Key) is not null).ToDictionary(row => row.Key, row => row.Value);
-        var stored = (await system.Default.PaymentsAsync()).Values
-            .Where(payment => ledger.Find(payment.CorrelationId) is not null);
+        var stored = await system.StoresAsync();
+        stored[0] = stored[0] with
+        {
+            Payments = stored[0].Payments.Where(payment => ledger.Find(payment.CorrelationId) is not null),
+        };
 
-        var comparison = new LedgerComparison(
-            ledger, settled, stored, (await system.Fallback.PaymentsAsync()).Values);
+        var comparison = new LedgerComparison(ledger, settled, stored);
 
         Assert.Empty(comparison.Differences());
     }

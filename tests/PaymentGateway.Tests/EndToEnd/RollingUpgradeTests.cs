@@ -62,9 +62,7 @@ public sealed class RollingUpgradeTests
         var settled = (await system.Database.SettlementsAsync())
             .Where(row => ledger.Find(row.Key) is not null).ToDictionary(row => row.Key, row => row.Value);
 
-        var comparison = new LedgerComparison(
-            ledger, settled, (await system.Default.PaymentsAsync()).Values,
-            (await system.Fallback.PaymentsAsync()).Values);
+        var comparison = new LedgerComparison(ledger, settled, await system.StoresAsync());
 
         Assert.Empty(comparison.Differences());
     }

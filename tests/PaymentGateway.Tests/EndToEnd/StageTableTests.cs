@@ -50,14 +50,14 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
         var audit = await LedgerAudit.TakeAsync(system);
 
         output.WriteLine($"lag at once {lags.AtOnce}, settled after {lags.SettledAfter.TotalMilliseconds:0} ms");
-        output.WriteLine($"{audit.Default.TotalRequests} at default, {audit.Fallback.TotalRequests} at fallback");
+        output.WriteLine($"{audit.Processors}");
         output.WriteLine($"p99 {ledger.P99Ms} ms");
         ledger.NoClientSawAnError();
         Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
         Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
         Assert.All(storm.Differences, found => Assert.False(found.Persists || found.Invented, $"{found}"));
         // A payment that was accepted as default failed reaches the fallback delay as fallback fails, 10 s later.
-        Assert.InRange(audit.Fallback.TotalRequests, 0, FallbackMax);
+        Assert.InRange(audit.Processors.Fallback.TotalRequests, 0, FallbackMax);
     }
 
     private async Task<List<LedgerAudit>> PlayStagesAsync(GatewaySystem system)

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// The real system as processes: published gateway twice, nginx, PostgreSQL, two simulators. Parts can be stopped,
+/// The real system as processes: published gateway twice, nginx, PostgreSQL, the simulators. Parts can be stopped,
 /// killed and started singly; everything is stopped on disposal.
 /// </summary>
 public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
@@ -35,9 +35,13 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     public HttpClient Api2 { get; private set; } = null!;
 
-    public SimulatedProcessor Default { get; private set; } = null!;
+    /// <summary>In the order of their fees.</summary>
+    public IReadOnlyDictionary<string, SimulatedProcessor> Processors { get; private set; } =
+        new Dictionary<string, SimulatedProcessor>();
 
-    public SimulatedProcessor Fallback { get; private set; } = null!;
+    public SimulatedProcessor Default => Processors[PartNames.Default];
+
+    public SimulatedProcessor Fallback => Processors[PartNames.Fallback];
 
     public GatewaySystemDatabase Database { get; private set; } = null!;
 
@@ -102,8 +106,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         string[] stopped = [.. new[] { First, Second }.Where(part => !Runs(part))];
         if (stopped.Length > 0)
             await StartAsync(stopped);
-        await Default.HealAsync();
-        await Fallback.HealAsync();
+        foreach (var processor in Processors.Values)
+            await processor.HealAsync();
 
         var probes = new LoadLedger();
         foreach (var instance in RunningInstances())
@@ -112,8 +116,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
         using var purged = await Client.PostAsync("purge-payments", null);
         purged.EnsureSuccessStatusCode();
-        await Default.PurgeAsync();
-        await Fallback.PurgeAsync();
+        foreach (var processor in Processors.Values)
+            await processor.PurgeAsync();
     }
 
     public async ValueTask DisposeAsync()
@@ -121,10 +125,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         Client?.Dispose();
         Api1?.Dispose();
         Api2?.Dispose();
-        if (Default is not null)
-            await Default.DisposeAsync();
-        if (Fallback is not null)
-            await Fallback.DisposeAsync();
+        foreach (var processor in Processors.Values)
+            await processor.DisposeAsync();
         Database?.Thaw();
         await EndAsync();
     }
@@ -171,8 +173,8 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
         Api2 = UnixHttp.To(_native.SocketOf(Second));
         foreach (var http in new[] { Client, Api1, Api2 })
             http.Timeout = AnswerLimit;
-        Default = SimulatedProcessor.Attach(new Uri(_native.DefaultUrl));
-        Fallback = SimulatedProcessor.Attach(new Uri(_native.FallbackUrl));
+        Processors = _native.Settings.Processors.ToDictionary(
+            name => name, name => SimulatedProcessor.Attach(new Uri(_native.Settings.UrlOf(name))));
         Database = new GatewaySystemDatabase(_native.ConnectionString, () => PidOf(PartNames.Postgres));
     }
 }

@@ -8,9 +8,9 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     private IReadOnlyList<int> _frozen = [];
 
     public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync() => (await ReadAsync(
-        "SELECT correlation_id, processor, amount_cents, requested_at FROM settlements",
+        "SELECT correlation_id, name, amount_cents, requested_at FROM settlements JOIN processors ON id = processor",
         row => (
-            Id: row.GetGuid(0), Entry: new LedgerEntry(row.GetInt16(1), row.GetInt64(2) / 100m, row.GetDateTime(3)))))
+            Id: row.GetGuid(0), Entry: new LedgerEntry(row.GetString(1), row.GetInt64(2) / 100m, row.GetDateTime(3)))))
         .ToDictionary(row => row.Id, row => row.Entry);
 
     /// <summary>Accepted payments that are not in the ledger yet and do not wait for an operator.</summary>

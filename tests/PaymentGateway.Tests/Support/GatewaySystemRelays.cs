@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>Relays between the instances and what they call: PostgreSQL, each its own, and both processors.</summary>
+/// <summary>Relays between the instances and what they call: PostgreSQL, each its own, and the processors.</summary>
 public sealed class GatewaySystemRelays : IAsyncDisposable
 {
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-relays.");
@@ -11,12 +11,12 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
     {
         Database1 = ToPostgres(postgres, GatewaySystem.First);
         Database2 = ToPostgres(postgres, GatewaySystem.Second);
-        Default = ToProcessor(settings.DefaultPort);
-        Fallback = ToProcessor(settings.FallbackPort);
+        Processors = settings.Processors.ToDictionary(name => name, name => ToProcessor(settings.PortOf(name)));
         Settings = settings.With(
+        [
             ("RELAY_DIR", _directory.FullName),
-            ("RELAY_DEFAULT_URL", UrlOf(Default)),
-            ("RELAY_FALLBACK_URL", UrlOf(Fallback)));
+            .. Processors.Select(one => (InstanceEnvironment.RelayOf(one.Key), (string?)UrlOf(one.Value))),
+        ]);
     }
 
     public SystemSettings Settings { get; }
@@ -25,19 +25,19 @@ public sealed class GatewaySystemRelays : IAsyncDisposable
 
     public Relay Database2 { get; }
 
-    public Relay Default { get; }
+    public IReadOnlyDictionary<string, Relay> Processors { get; }
 
-    public Relay Fallback { get; }
+    private IEnumerable<Relay> All => [Database1, Database2, .. Processors.Values];
 
     public void HealAll()
     {
-        foreach (var relay in new[] { Database1, Database2, Default, Fallback })
+        foreach (var relay in All)
             relay.Heal();
     }
 
     public async ValueTask DisposeAsync()
     {
-        foreach (var relay in new[] { Database1, Database2, Default, Fallback })
+        foreach (var relay in All)
             await relay.DisposeAsync();
         _directory.Delete(recursive: true);
     }

@@ -6,7 +6,7 @@ public static class GatewaySystemSettings
     // Variables that the caller of the tests may have set for another system.
     private static readonly string[] Foreign =
     [
-        "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "LEDGER", "MULTIPLEXING",
+        "PROCESSORS", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "LEDGER", "MULTIPLEXING",
         "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
     ];
 
@@ -28,7 +28,7 @@ public static class GatewaySystemSettings
             ("PORT", port),
             ("ADMIN_PORT", port),
             ("DEFAULT_PORT", FreePort()),
-            ("FALLBACK_PORT", FreePort()),
+            ("FALLBACK_PORT", $"{TwoFreePorts()}"), // The next one is a third processor's.
             .. settings.Select(setting => (setting.Name, (string?)setting.Value)),
         ]);
     }

@@ -34,8 +34,11 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
             BaseAddress = new Uri($"http://10.234.{_number}.10:9999"),
             Timeout = AnswerLimit,
         };
-        Default = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8001"));
-        Fallback = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8002"));
+        Processors = new Dictionary<string, SimulatedProcessor>
+        {
+            [PartNames.Default] = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8001")),
+            [PartNames.Fallback] = SimulatedProcessor.Attach(new Uri($"http://10.233.{_number}.10:8002")),
+        };
         Database = new GatewaySystemDatabase(
             $"Host=10.232.{_number}.10;Username=gateway;Database=gateway",
             () => throw new NotSupportedException("the script has it"));
@@ -51,9 +54,11 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 
     public RetryAfterCheck Answers { get; } = new();
 
-    public SimulatedProcessor Default { get; }
+    public IReadOnlyDictionary<string, SimulatedProcessor> Processors { get; }
 
-    public SimulatedProcessor Fallback { get; }
+    public SimulatedProcessor Default => Processors[PartNames.Default];
+
+    public SimulatedProcessor Fallback => Processors[PartNames.Fallback];
 
     public GatewaySystemDatabase Database { get; }
 
@@ -103,8 +108,8 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     public async Task<long> CountChargesOfAsync(int host)
     {
         var address = $"10.233.{_number}.1{host}";
-        return (await Default.CallersAsync()).GetValueOrDefault(address)
-            + (await Fallback.CallersAsync()).GetValueOrDefault(address);
+        var callers = await Task.WhenAll(Processors.Values.Select(processor => processor.CallersAsync()));
+        return callers.Sum(all => all.GetValueOrDefault(address));
     }
 
     /// <summary>The charges of a host that sends no more, once slow processors have received all of them.</summary>
@@ -133,8 +138,8 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
     {
         foreach (var http in _hosts.Values.Append(Client))
             http.Dispose();
-        await Default.DisposeAsync();
-        await Fallback.DisposeAsync();
+        foreach (var processor in Processors.Values)
+            await processor.DisposeAsync();
         await _script.DisposeAsync();
     }
 

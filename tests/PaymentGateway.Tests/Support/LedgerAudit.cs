@@ -6,43 +6,56 @@ public sealed record GatewayTotals(long TotalRequests, decimal TotalAmount)
         TotalRequests >= other.TotalRequests && TotalAmount >= other.TotalAmount;
 }
 
-public sealed record GatewaySummary(GatewayTotals Default, GatewayTotals Fallback)
+/// <summary>Totals by the names of the processors; equal when these are the same, and all totals.</summary>
+public sealed record GatewaySummary(IReadOnlyDictionary<string, GatewayTotals> ByProcessor)
 {
-    public bool Covers(GatewaySummary other) => Default.Covers(other.Default) && Fallback.Covers(other.Fallback);
+    public GatewayTotals Default => ByProcessor[PartNames.Default];
+
+    public GatewayTotals Fallback => ByProcessor[PartNames.Fallback];
+
+    public long TotalRequests => ByProcessor.Values.Sum(totals => totals.TotalRequests);
+
+    public bool Covers(GatewaySummary other) => other.ByProcessor.All(
+        one => ByProcessor.TryGetValue(one.Key, out var own) && own.Covers(one.Value));
+
+    public bool Equals(GatewaySummary? other) => other is not null && Covers(other) && other.Covers(this);
+
+    public override int GetHashCode() => TotalRequests.GetHashCode();
+
+    public override string ToString() => string.Join(", ", ByProcessor.Select(one => $"{one.Key} {one.Value}"));
 
     public static async Task<GatewaySummary> AskAsync(
         HttpClient http, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
         var bounds = string.Join('&', Bound("from", from), Bound("to", to));
-        return (await http.GetFromJsonAsync<GatewaySummary>($"payments-summary?{bounds}"))!;
+        return new(
+            (await http.GetFromJsonAsync<Dictionary<string, GatewayTotals>>($"payments-summary?{bounds}"))!);
     }
 
-    /// <summary>The summaries of both processors in the gateway's form.</summary>
+    /// <summary>The summaries of all processors at once, in the gateway's form.</summary>
     public static async Task<GatewaySummary> OfProcessorsAsync(
-        SimulatedProcessor atDefault, SimulatedProcessor atFallback,
+        IReadOnlyDictionary<string, SimulatedProcessor> processors,
         DateTimeOffset? from = null, DateTimeOffset? to = null) => new(
-        Totals(await atDefault.SummariseAsync(from, to)), Totals(await atFallback.SummariseAsync(from, to)));
+        (await Task.WhenAll(processors.Select(
+            async one => (one.Key, Totals(await one.Value.SummariseAsync(from, to)))))).ToDictionary());
 
-    public static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
+    private static GatewayTotals Totals(ProcessorSummary summary) => new(summary.TotalRequests, summary.TotalAmount);
 
     private static string Bound(string name, DateTimeOffset? time) => time is { } bound
         ? string.Create(CultureInfo.InvariantCulture, $"{name}={bound.UtcDateTime:yyyy-MM-dd'T'HH:mm:ss.fffffff'Z'}")
         : "";
 }
 
-/// <summary>The contract's audit: gateway and both processors, asked at one moment about one window.</summary>
-public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, GatewayTotals Fallback)
+/// <summary>The contract's audit: gateway and processors, asked at one moment about one window.</summary>
+public sealed record LedgerAudit(GatewaySummary Gateway, GatewaySummary Processors)
 {
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
 
     /// <summary>Counts that differ, per processor: stricter than the contract's sum over both.</summary>
-    public long Inconsistencies =>
-        Math.Abs(Gateway.Default.TotalRequests - Default.TotalRequests)
-        + Math.Abs(Gateway.Fallback.TotalRequests - Fallback.TotalRequests);
+    public long Inconsistencies => Processors.ByProcessor.Sum(
+        one => Math.Abs(Gateway.ByProcessor[one.Key].TotalRequests - one.Value.TotalRequests));
 
     public bool Agrees => Gateway == Processors;
-
-    public GatewaySummary Processors => new(Default, Fallback);
 
     /// <summary>
     /// The window of the contract's audit, of this moment. In milliseconds, as a browser's clock gives them: gateway
@@ -54,15 +67,13 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewayTotals Default, 
         return (now.AddSeconds(-15), now.AddSeconds(-1.5));
     }
 
-    /// <summary>Each of the three has 1.5 s to answer, as in the contract.</summary>
+    /// <summary>Each has 1.5 s to answer, as in the contract.</summary>
     public static async Task<LedgerAudit> TakeAsync(
         GatewaySystem system, DateTimeOffset? from = null, DateTimeOffset? to = null)
     {
         var gateway = InTimeAsync(GatewaySummary.AskAsync(system.Client, from, to));
-        var byDefault = InTimeAsync(system.Default.SummariseAsync(from, to));
-        var byFallback = InTimeAsync(system.Fallback.SummariseAsync(from, to));
-        return new LedgerAudit(
-            await gateway, GatewaySummary.Totals(await byDefault), GatewaySummary.Totals(await byFallback));
+        var processors = InTimeAsync(GatewaySummary.OfProcessorsAsync(system.Processors, from, to));
+        return new LedgerAudit(await gateway, await processors);
 
         static Task<T> InTimeAsync<T>(Task<T> summary) => InTime.EndsAsync(AnswerLimit, summary, "a summary");
     }

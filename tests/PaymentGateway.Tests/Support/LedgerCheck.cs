@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>
-/// Compares every single payment of a load: what clients were told, what the gateway's ledger holds, and what both
+/// Compares every single payment of a load: what clients were told, what the gateway's ledger holds, and what the
 /// processors have stored.
 /// </summary>
 internal static class LedgerCheck
@@ -30,26 +30,26 @@ internal static class LedgerCheck
     public static async Task<List<string>> CompareAsync(IComparedSystem system, LoadLedger ledger)
     {
         var settlements = await system.Database.SettlementsAsync();
-        var byDefault = await system.Default.PaymentsAsync();
-        var byFallback = await system.Fallback.PaymentsAsync();
-
-        var comparison = new LedgerComparison(ledger, settlements, byDefault.Values, byFallback.Values);
+        var comparison = new LedgerComparison(ledger, settlements, await system.StoresAsync());
         var differences = comparison.Differences().Select(difference => $"{difference}").ToList();
         await CompareSummariesAsync(system, differences);
         return differences;
     }
 
+    public static Task<ProcessorStore[]> StoresAsync(this IComparedSystem system) => Task.WhenAll(
+        system.Processors.Select(async one => new ProcessorStore(one.Key, (await one.Value.PaymentsAsync()).Values)));
+
     /// <summary>Every stored payment is in the ledger, and no call is in flight.</summary>
     public static async Task<bool> IsIdleAsync(this IComparedSystem system) =>
         await system.Database.CountUnsettledAsync() == 0
-        && !await system.Default.IsBusyAsync() && !await system.Fallback.IsBusyAsync();
+        && !(await Task.WhenAll(system.Processors.Values.Select(one => one.IsBusyAsync()))).Contains(true);
 
     public static async Task<bool> IsDrainedAsync(IComparedSystem system, LoadLedger ledger) =>
         await system.IsIdleAsync() && await system.Database.CountAsync("settlements") >= ledger.Acknowledged;
 
     private static async Task CompareSummariesAsync(IComparedSystem system, List<string> differences)
     {
-        var expected = await GatewaySummary.OfProcessorsAsync(system.Default, system.Fallback);
+        var expected = await GatewaySummary.OfProcessorsAsync(system.Processors);
         foreach (var instance in system.RunningInstances())
             if (await GatewaySummary.AskAsync(instance) is var summary && summary != expected)
                 differences.Add($"the summary says {summary}, the processors {expected}");
@@ -73,9 +73,7 @@ internal interface IComparedSystem
 {
     GatewaySystemDatabase Database { get; }
 
-    SimulatedProcessor Default { get; }
-
-    SimulatedProcessor Fallback { get; }
+    IReadOnlyDictionary<string, SimulatedProcessor> Processors { get; }
 
     IEnumerable<HttpClient> RunningInstances();
 }

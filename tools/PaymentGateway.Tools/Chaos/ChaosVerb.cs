@@ -35,11 +35,13 @@ public static class ChaosVerb
         var variables = await BuildAsync(cancellation);
         variables["CHAOS_SEED"] = $"{seed}";
         variables["CHAOS_SECONDS"] = $"{seconds}";
+        var processors = SystemSettings.FromEnvironment().Number("PROCESSORS", 2);
+        variables["CHAOS_PROCESSORS"] = $"{processors}";
         var failed = false;
         foreach (var one in profile == Both ? ["durable", "unlogged"] : new[] { profile })
         {
             variables["CHAOS_PROFILE"] = one;
-            variables["CHAOS_LEDGER"] = Path.Combine(Folder, $"{one}-{seed}-{seconds}.txt");
+            variables["CHAOS_LEDGER"] = Path.Combine(Folder, $"{one}-{seed}-{seconds}-{processors}.txt");
             failed |= !await PlayAsync(variables, cancellation);
         }
 

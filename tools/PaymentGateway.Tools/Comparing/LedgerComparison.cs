@@ -3,71 +3,60 @@ using PaymentGateway.Tools.Paying;
 namespace PaymentGateway.Tools.Comparing;
 
 /// <summary>
-/// Compares every single payment: what clients were told, what the gateway's ledger holds, and what both processors
-/// have stored.
+/// Compares every single payment: what clients were told, what the gateway's ledger holds, and what the processors have
+/// stored.
 /// </summary>
+/// <param name="stores">A processor may have several: a simulator that is started anew forgets.</param>
 public sealed class LedgerComparison(
-    LoadLedger sent,
-    IReadOnlyDictionary<Guid, LedgerEntry> ledger,
-    IEnumerable<ProcessorPayment> byDefault,
-    IEnumerable<ProcessorPayment> byFallback)
+    LoadLedger sent, IReadOnlyDictionary<Guid, LedgerEntry> ledger, IEnumerable<ProcessorStore> stores)
 {
-    private static readonly ILookup<Guid, ProcessorPayment> None =
-        Array.Empty<ProcessorPayment>().ToLookup(stored => stored.CorrelationId);
-
-    // Not by id alone: a simulator that was started anew may have charged what the one before it had charged.
-    private readonly ILookup<Guid, ProcessorPayment> _byDefault = byDefault.ToLookup(stored => stored.CorrelationId);
-    private readonly ILookup<Guid, ProcessorPayment> _byFallback = byFallback.ToLookup(stored => stored.CorrelationId);
+    private readonly ILookup<Guid, ProcessorCharge> _stored = ProcessorStore.ById(stores);
 
     /// <summary>All differences, none when the ledgers agree.</summary>
     public IReadOnlyList<Difference> Differences() => Those(
-        Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheLedger(), ChargedByBoth(), ChargedAgain());
+        Unsettled(), NotAsSent(), NotAtTheirProcessor(), NotInTheLedger(), ChargedBySeveral(), ChargedAgain());
 
     /// <summary>The same of a ledger that was lost on the way: what it holds must be true all the same.</summary>
     public IReadOnlyList<Difference> DifferencesAfterLoss() =>
-        Those(NotAtTheirProcessor(), ChargedByBoth(), ChargedAgain());
+        Those(NotAtTheirProcessor(), ChargedBySeveral(), ChargedAgain());
 
     private static List<Difference> Those(params Difference[] all) =>
         all.Where(difference => difference.Found.Count > 0).ToList();
 
     private Difference Unsettled() => new("acknowledged, and not in the ledger", sent.Entries
         .Where(entry => entry.Outcome == LoadOutcome.Acknowledged && !ledger.ContainsKey(entry.Id))
-        .Select(entry => $"{entry}, {Stored(entry.Id)}").ToList());
+        .Select(entry => $"{entry}, {Charges(entry.Id)}").ToList());
 
     private Difference NotAsSent() => new("in the ledger, and not as it was sent", ledger
         .Where(row => !WasSent(sent.Find(row.Key), row.Value))
         .Select(row => $"{row.Key} {row.Value}, sent {sent.Find(row.Key)}").ToList());
 
     private Difference NotAtTheirProcessor() => new("in the ledger, and not so at their processor", ledger
-        .Where(row => !(row.Value.Processor switch { 1 => _byDefault, 2 => _byFallback, _ => None })[row.Key]
-            .Any(stored => IsSame(row.Value, stored)))
-        .Select(row => $"{row.Key} {row.Value}, {Stored(row.Key)}").ToList());
+        .Where(row => !_stored[row.Key].Any(stored => stored.IsOf(row.Value)))
+        .Select(row => $"{row.Key} {row.Value}, {Charges(row.Key)}").ToList());
 
-    private Difference NotInTheLedger() => new("charged, and not in the ledger", _byDefault.Concat(_byFallback)
-        .SelectMany(stored => stored)
-        .Where(stored => !ledger.ContainsKey(stored.CorrelationId))
-        .Select(stored => $"{stored}, sent {sent.Find(stored.CorrelationId)}").ToList());
+    private Difference NotInTheLedger() => new("charged, and not in the ledger", _stored
+        .Where(charges => !ledger.ContainsKey(charges.Key)).SelectMany(charges => charges)
+        .Select(stored => $"{stored}, sent {sent.Find(stored.Payment.CorrelationId)}").ToList());
 
-    private Difference ChargedByBoth() => new("charged by both processors", _byDefault
-        .Where(stored => _byFallback.Contains(stored.Key))
-        .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
+    private Difference ChargedBySeveral() => Charged(
+        "by several processors", charges => charges.DistinctBy(stored => stored.Processor).Count() > 1);
 
-    private Difference ChargedAgain() => new("charged twice by one processor", _byDefault.Concat(_byFallback)
-        .Where(stored => stored.Count() > 1)
-        .Select(stored => $"{stored.Key}, {Stored(stored.Key)}").ToList());
+    private Difference ChargedAgain() => Charged(
+        "twice by one processor", charges => charges.DistinctBy(stored => stored.Processor).Count() < charges.Count());
 
-    private string Stored(Guid id) =>
-        $"at default {string.Join(" and ", _byDefault[id])}, at fallback {string.Join(" and ", _byFallback[id])}";
+    private Difference Charged(string how, Func<IGrouping<Guid, ProcessorCharge>, bool> isSo) => new(
+        $"charged {how}",
+        _stored.Where(isSo).Select(charges => $"{charges.Key}, {Charges(charges.Key)}").ToList());
+
+    private string Charges(Guid id) => $"charged {string.Join(" and ", _stored[id])}";
 
     private static bool WasSent(LoadEntry? sent, LedgerEntry row) =>
         sent is not null && sent.Outcome != LoadOutcome.Refused && sent.Amount == row.Amount;
-
-    private static bool IsSame(LedgerEntry row, ProcessorPayment stored) =>
-        stored.Amount == row.Amount && stored.RequestedAt.UtcDateTime == row.RequestedAt;
 }
 
 /// <summary>One way in which the ledger and what happened differ, with every payment that does.</summary>
-/// <param name="What">Such as «charged by both processors».</param>
+/// <param name="What">Such as «charged by several processors».</param>
 /// <param name="Found">A line for each payment.</param>
 public sealed record Difference(string What, IReadOnlyList<string> Found)
 {
@@ -81,7 +70,23 @@ public sealed record Difference(string What, IReadOnlyList<string> Found)
 }
 
 /// <summary>A settlement as the gateway's ledger holds it.</summary>
-public sealed record LedgerEntry(short Processor, decimal Amount, DateTime RequestedAt);
+public sealed record LedgerEntry(string Processor, decimal Amount, DateTime RequestedAt);
 
 /// <summary>A payment as a processor has stored it.</summary>
 public sealed record ProcessorPayment(Guid CorrelationId, decimal Amount, DateTimeOffset RequestedAt);
+
+/// <summary>What a processor has stored.</summary>
+public sealed record ProcessorStore(string Processor, IEnumerable<ProcessorPayment> Payments)
+{
+    public static ILookup<Guid, ProcessorCharge> ById(IEnumerable<ProcessorStore> stores) => stores
+        .SelectMany(store => store.Payments, (store, payment) => new ProcessorCharge(store.Processor, payment))
+        .ToLookup(stored => stored.Payment.CorrelationId);
+}
+
+/// <summary>A charge, and where.</summary>
+public sealed record ProcessorCharge(string Processor, ProcessorPayment Payment)
+{
+    /// <summary>Whether it is what the ledger's settlement says.</summary>
+    public bool IsOf(LedgerEntry row) => row == new LedgerEntry(
+        Processor, Payment.Amount, Payment.RequestedAt.UtcDateTime);
+}

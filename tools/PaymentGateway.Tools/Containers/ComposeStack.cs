@@ -6,8 +6,8 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class ComposeStack(Docker docker, params string[] files)
 {
     // A payment's time to the microsecond, as PostgreSQL holds it.
-    private const string Settlements = "SELECT processor, correlation_id, amount_cents, "
-        + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements";
+    private const string Settlements = "SELECT name, correlation_id, amount_cents, "
+        + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements JOIN processors ON id = processor";
 
     private const string Counts = "SELECT count(*) FILTER (WHERE s.accepted_at IS NULL), count(s.accepted_at) "
         + "FROM payments p LEFT JOIN settlements s USING (correlation_id)";
@@ -42,7 +42,7 @@ internal sealed class ComposeStack(Docker docker, params string[] files)
     public static Dictionary<Guid, LedgerEntry> ParseSettlements(IEnumerable<string> rows) => rows
         .Select(row => row.Split(' '))
         .ToDictionary(fields => Guid.Parse(fields[1]), fields => new LedgerEntry(
-            short.Parse(fields[0], CultureInfo.InvariantCulture), Number(fields[2]) / 100m,
+            fields[0], Number(fields[2]) / 100m,
             DateTime.UnixEpoch.AddTicks(Number(fields[3]) * TimeSpan.TicksPerMicrosecond)));
 
     private async Task<string[]?> AskAsync(string sql)

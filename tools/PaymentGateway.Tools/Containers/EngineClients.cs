@@ -7,8 +7,7 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class EngineClients : IDisposable
 {
     private const int Gateway = 9999;
-    private const int Default = 8001;
-    private const int Fallback = 8002;
+    private static readonly (string Name, int Port)[] Processors = [("default", 8001), ("fallback", 8002)];
     private static readonly int[] Operators = [9101, 9102];
 
     private readonly HttpClient _patient = new(new SocketsHttpHandler { UseProxy = false })
@@ -17,7 +16,7 @@ internal sealed class EngineClients : IDisposable
         DefaultRequestHeaders = { { "X-Rinha-Token", "123" } }, // The processors ask for it.
     };
 
-    public static IReadOnlyList<int> Ports => [Gateway, Default, Fallback, .. Operators];
+    public static IReadOnlyList<int> Ports => [Gateway, .. Processors.Select(one => one.Port), .. Operators];
 
     /// <summary>The gateway as payers see it: they wait for 3 s.</summary>
     public HttpClient Clients { get; } = new(new SocketsHttpHandler { UseProxy = false })
@@ -57,14 +56,14 @@ internal sealed class EngineClients : IDisposable
         return [.. statuses];
     }
 
-    /// <summary>What both processors have stored.</summary>
-    public async Task<ProcessorStores> StoresAsync() => new(await StoredAsync(Default), await StoredAsync(Fallback));
+    public Task<ProcessorStore[]> StoresAsync() => Task.WhenAll(Processors.Select(async one => new ProcessorStore(
+        one.Name, (await _patient.GetFromJsonAsync<List<ProcessorPayment>>(At(one.Port, "admin/payments")))!)));
 
-    /// <summary>Empties all three.</summary>
+    /// <summary>Empties the gateway and the processors.</summary>
     public async Task PurgeAsync()
     {
         Uri[] purges =
-            [At(Gateway, "purge-payments"), At(Default, "admin/purge-payments"), At(Fallback, "admin/purge-payments")];
+            [At(Gateway, "purge-payments"), .. Processors.Select(one => At(one.Port, "admin/purge-payments"))];
         foreach (var purge in purges)
         {
             using var purged = await _patient.PostAsync(purge, null);
@@ -77,9 +76,6 @@ internal sealed class EngineClients : IDisposable
         Clients.Dispose();
         _patient.Dispose();
     }
-
-    private async Task<List<ProcessorPayment>> StoredAsync(int processor) =>
-        (await _patient.GetFromJsonAsync<List<ProcessorPayment>>(At(processor, "admin/payments")))!;
 
     private static Uri At(int port, string path) =>
         new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{port}/{path}"));

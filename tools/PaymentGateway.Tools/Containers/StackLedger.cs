@@ -16,12 +16,12 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
 
     private LoadLedger _sent = new();
-    private ProcessorStores _kept = ProcessorStores.Empty;
+    private IReadOnlyList<ProcessorStore> _kept = [];
 
     public void Begin()
     {
         _sent = new LoadLedger();
-        _kept = ProcessorStores.Empty;
+        _kept = [];
     }
 
     /// <summary>400 payments a second for so many seconds; a failed one is not repeated.</summary>
@@ -43,9 +43,9 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     /// <summary>
     /// Simulators that are about to end forget; what they hold now still counts. Only while nothing is in flight.
     /// </summary>
-    public async Task KeepAsync() => _kept = _kept.With(await http.StoresAsync());
+    public async Task KeepAsync() => _kept = [.. _kept, .. await http.StoresAsync()];
 
-    /// <summary>Begins new ledgers at all three.</summary>
+    /// <summary>Begins new ledgers everywhere.</summary>
     public async Task ForgetAsync()
     {
         await http.PurgeAsync();
@@ -58,9 +58,9 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
         await Waiting.HoldsAsync(DrainLimit, IsDrainedAsync);
         if (await ReadAsync(step) is not var (ledger, stored))
             return;
-        var differences = Comparison(ledger, stored).Differences().ToList();
-        if (await http.SummariseAsync() is var said && said != stored.Summary)
-            differences.Add(new Difference("summary is wrong", [$"it says {said} for {stored.Summary}"]));
+        var differences = new LedgerComparison(_sent, ledger, stored).Differences().ToList();
+        if ((await http.SummariseAsync(), Summary(stored)) is var (said, expected) && said != expected)
+            differences.Add(new Difference("summary is wrong", [$"it says {said} for {expected}"]));
         Report(step, differences);
         if (differences.Count == 0)
             step.Ledgers = $"equal ({ledger.Count})";
@@ -70,7 +70,7 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     public async Task CompareAfterLossAsync(ContainerStep step)
     {
         if (await ReadAsync(step) is var (ledger, stored))
-            Report(step, Comparison(ledger, stored).DifferencesAfterLoss());
+            Report(step, new LedgerComparison(_sent, ledger, stored).DifferencesAfterLoss());
     }
 
     public async Task<bool> NothingIsUnsettledAsync() => await stack().CountAsync() is { Unsettled: 0 };
@@ -87,30 +87,20 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     private async Task<bool> IsDrainedAsync() =>
         await stack().CountAsync() is { Unsettled: 0 } counts && counts.Settled >= _sent.Acknowledged;
 
-    private async Task<(Dictionary<Guid, LedgerEntry> Ledger, ProcessorStores Stored)?> ReadAsync(ContainerStep step)
+    private async Task<(Dictionary<Guid, LedgerEntry> Ledger, IReadOnlyList<ProcessorStore> Stored)?> ReadAsync(
+        ContainerStep step)
     {
         if (await stack().SettlementsAsync() is { } ledger)
-            return (ledger, _kept.With(await http.StoresAsync()));
+            return (ledger, [.. _kept, .. await http.StoresAsync()]);
         step.Must(false, "the gateway's ledger cannot be read");
         return null;
     }
 
-    private LedgerComparison Comparison(Dictionary<Guid, LedgerEntry> ledger, ProcessorStores stored) =>
-        new(_sent, ledger, stored.Default, stored.Fallback);
-}
-
-/// <summary>What both processors have stored, of simulators that have ended as well.</summary>
-public sealed record ProcessorStores(IReadOnlyList<ProcessorPayment> Default, IReadOnlyList<ProcessorPayment> Fallback)
-{
-    public static ProcessorStores Empty { get; } = new([], []);
-
-    /// <summary>The gateway's summary to the letter, if it agrees with them.</summary>
-    public string Summary => $$"""{"default":{{Totals(Default)}},"fallback":{{Totals(Fallback)}}}""";
-
-    public ProcessorStores With(ProcessorStores other) =>
-        new([.. Default, .. other.Default], [.. Fallback, .. other.Fallback]);
-
-    private static string Totals(IReadOnlyList<ProcessorPayment> stored) => string.Create(
-        CultureInfo.InvariantCulture,
-        $$"""{"totalRequests":{{stored.Count}},"totalAmount":{{stored.Sum(payment => payment.Amount):0.00}}}""");
+    // The gateway's to the letter, if it agrees with the processors.
+    private static string Summary(IEnumerable<ProcessorStore> stored) => JsonSerializer.Serialize(stored
+        .GroupBy(store => store.Processor).ToDictionary(stores => stores.Key, stores => new
+        {
+            totalRequests = stores.Sum(store => store.Payments.Count()),
+            totalAmount = 0.00m + stores.Sum(store => store.Payments.Sum(payment => payment.Amount)),
+        }));
 }

@@ -12,7 +12,7 @@ public sealed class PartLimits : IDisposable
     private const int Period = 100_000;
 
     // In the order of a payment; the simulators have no share and come after all others.
-    private static readonly string[] Order = [.. PartNames.Counted, PartNames.Default, PartNames.Fallback];
+    private static readonly string[] Order = [.. PartNames.Counted, .. PartNames.Processors];
 
     private readonly string _tag = $"payment-gateway.{Guid.NewGuid().ToString("N")[..12]}";
     private readonly string _root;

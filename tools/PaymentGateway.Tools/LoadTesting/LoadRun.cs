@@ -44,7 +44,8 @@ internal sealed class LoadRun(LoadPlan plan, SystemSettings given, string folder
         string[] properties =
         [
             $"-Dgatling.simulationClass=paymentgateway.{plan.Simulation}", $"-Durl={target.Url}",
-            $"-DdefaultUrl={target.Settings.DefaultUrl}", $"-DfallbackUrl={target.Settings.FallbackUrl}",
+            $"-Dprocessors={string.Join(',', target.Settings.Processors.Select(
+                name => $"{name}={target.Settings.UrlOf(name)}"))}",
             $"-Dtoken={_settings.Token ?? "123"}", $"-Dresults={folder}",
             $"-Dcommit={await Commit.ReadAsync(cancellation)}", $"-Dmode={Mode}",
             $"-DsystemEnv={target.EnvironmentFile}",

@@ -11,7 +11,7 @@ internal sealed class GatewayClient(SystemSettings settings) : IDisposable
         Timeout = TimeSpan.FromSeconds(30),
     };
 
-    /// <summary>Of both processors; null when the gateway does not say, as it may under a load.</summary>
+    /// <summary>Of all processors; null when the gateway does not say, as it may under a load.</summary>
     public async Task<int?> SettledAsync(CancellationToken cancellation)
     {
         try

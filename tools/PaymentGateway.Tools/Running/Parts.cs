@@ -46,6 +46,9 @@ internal static class InstanceEnvironment
         ["Gateway__Instance__Name"] = "no name: an instance has that of its part",
     };
 
+    /// <summary>The variable with the URL of a relay before a processor.</summary>
+    public static string RelayOf(string processor) => $"RELAY_{processor.ToUpperInvariant()}_URL";
+
     /// <exception cref="ToolException">The caller says something that a start would overrule.</exception>
     public static void RefuseOverruled(SystemSettings settings)
     {
@@ -69,8 +72,8 @@ internal static class InstanceEnvironment
             ["Gateway__Admin__Urls"] = system.AdminUrlOf(instance),
             ["ConnectionStrings__Ledger"] = settings.ConnectionString(ledger),
             ["Gateway__Instance__Name"] = instance,
-            [DefaultUrl] = settings["RELAY_DEFAULT_URL"] ?? settings.DefaultUrl,
-            [FallbackUrl] = settings["RELAY_FALLBACK_URL"] ?? settings.FallbackUrl,
+            [DefaultUrl] = BaseUrlOf(PartNames.Default),
+            [FallbackUrl] = BaseUrlOf(PartNames.Fallback),
             // For the challenge and measurements; the gateway's own defaults are Operator and Durable.
             [Purge] = settings[Purge] ?? "Everyone",
             [Profile] = settings.Durable ? "Durable" : "Unlogged",
@@ -81,7 +84,7 @@ internal static class InstanceEnvironment
         };
         foreach (var further in settings.Further)
         {
-            environment[$"Gateway__Processors__{further}__BaseUrl"] = SystemSettings.Local(settings.PortOf(further));
+            environment[$"Gateway__Processors__{further}__BaseUrl"] = BaseUrlOf(further);
             environment[$"Gateway__Processors__{further}__Fee"] = settings.FeeOf(further);
         }
 
@@ -91,6 +94,8 @@ internal static class InstanceEnvironment
         if (settings.Token is { } token)
             environment[Token] = token;
         return environment;
+
+        string BaseUrlOf(string processor) => settings[RelayOf(processor)] ?? settings.UrlOf(processor);
     }
 }
 

@@ -26,8 +26,7 @@ internal sealed record SystemLayout(
         string[] lines =
         [
             $"url={Settings.Url}",
-            $"default_url={Settings.DefaultUrl}",
-            $"fallback_url={Settings.FallbackUrl}",
+            .. Settings.Processors.Select(processor => $"{processor}_url={Settings.UrlOf(processor)}"),
             .. PartNames.Instances.Select(instance => $"{instance}_socket={SocketOf(instance)}"),
             .. PartNames.Instances.Select(instance => $"{instance}_admin={AdminUrlOf(instance)}"),
             $"connection_string={ConnectionString}",

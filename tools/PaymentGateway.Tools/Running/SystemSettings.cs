@@ -15,7 +15,7 @@ public sealed class SystemSettings
         "PORT", "PROCESSORS", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
         "FALLBACK_FEE", "PROFILE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
         "GATEWAY_BIN", "SIMULATOR_BIN",
-        "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS",
     ];
 
     private readonly Dictionary<string, string> _variables;
@@ -62,6 +62,9 @@ public sealed class SystemSettings
     /// <summary>The processors beside default and fallback, each a simulator.</summary>
     public IReadOnlyList<string> Further => PartNames.Processors.Take(Number("PROCESSORS", 2)).Skip(2).ToList();
 
+    /// <summary>In the order of their fees.</summary>
+    public IReadOnlyList<string> Processors => [PartNames.Default, PartNames.Fallback, .. Further];
+
     public bool HasOutsideDefault => this["DEFAULT_URL"] is not null;
 
     public bool HasOutsideFallback => this["FALLBACK_URL"] is not null;
@@ -86,6 +89,13 @@ public sealed class SystemSettings
     public int PortOf(string processor) => processor == PartNames.Default
         ? DefaultPort
         : FallbackPort + PartNames.Processors.ToList().IndexOf(processor) - 1;
+
+    public string UrlOf(string processor) => processor switch
+    {
+        PartNames.Default => DefaultUrl,
+        PartNames.Fallback => FallbackUrl,
+        _ => Local(PortOf(processor)),
+    };
 
     /// <summary>The fee of a simulator, as a share of each amount.</summary>
     public string FeeOf(string processor) => processor switch
@@ -173,7 +183,8 @@ public sealed class SystemSettings
     /// <summary>What a later start of one part needs, with the defaults of today in it.</summary>
     public Dictionary<string, string> ToSave()
     {
-        var saved = _variables.Where(pair => Saved.Contains(pair.Key) || IsOfGateway(pair.Key)).ToDictionary();
+        var saved = _variables.Where(pair => Saved.Contains(pair.Key)
+            || pair.Key.StartsWith("RELAY_", StringComparison.Ordinal) || IsOfGateway(pair.Key)).ToDictionary();
         (string Name, string? Value)[] resolved =
         [
             ("PORT", $"{Port}"), ("DEFAULT_PORT", $"{DefaultPort}"), ("FALLBACK_PORT", $"{FallbackPort}"),

@@ -7,9 +7,10 @@ public sealed class LedgerComparisonTests
     private static readonly DateTime Stamp = new(2026, 11, 23, 6, 0, 0, DateTimeKind.Utc);
 
     private readonly LoadLedger _sent = new();
-    private readonly Dictionary<Guid, LedgerEntry> _ledger = new() { [Id] = new LedgerEntry(1, 9.90m, Stamp) };
+    private readonly Dictionary<Guid, LedgerEntry> _ledger = new() { [Id] = new LedgerEntry("default", 9.90m, Stamp) };
     private readonly List<ProcessorPayment> _byDefault = [new ProcessorPayment(Id, 9.90m, Stamp)];
     private readonly List<ProcessorPayment> _byFallback = [];
+    private readonly List<ProcessorPayment> _byThird = [];
 
     public LedgerComparisonTests() => Send(LoadOutcome.Acknowledged);
 
@@ -51,7 +52,8 @@ public sealed class LedgerComparisonTests
             "1 charged, and not in the ledger"
         },
         {
-            "both processors charged", all => all._byFallback.AddRange(all._byDefault), "1 charged by both processors"
+            "two of three processors charged", all => all._byThird.AddRange(all._byDefault),
+            "1 charged by several processors"
         },
         {
             "a processor charged before and after its restart",
@@ -86,7 +88,7 @@ public sealed class LedgerComparisonTests
         _byFallback.AddRange(_byDefault);
 
         Assert.Equal(
-            ["1 in the ledger, and not so at their processor", "1 charged by both processors"],
+            ["1 in the ledger, and not so at their processor", "1 charged by several processors"],
             Comparison().DifferencesAfterLoss().Select(difference => difference.Count));
     }
 
@@ -120,9 +122,10 @@ public sealed class LedgerComparisonTests
 
     private LedgerComparisonTests SettleByFallback()
     {
-        _ledger[Id] = _ledger[Id] with { Processor = 2 };
+        _ledger[Id] = _ledger[Id] with { Processor = "fallback" };
         return this;
     }
 
-    private LedgerComparison Comparison() => new(_sent, _ledger, _byDefault, _byFallback);
+    private LedgerComparison Comparison() => new(
+        _sent, _ledger, [new("default", _byDefault), new("fallback", _byFallback), new("third", _byThird)]);
 }

@@ -69,16 +69,17 @@ public final class Outcome {
     var settled = run.settled();
     lag = run.lag();
     figures.put("settled", settled.all().requests());
-    figures.put("settledByDefault", settled.byDefault().requests());
-    figures.put("settledByFallback", settled.byFallback().requests());
+    for (var name : run.uncounted.processors.keySet())
+      figures.put("settledBy" + name.substring(0, 1).toUpperCase(Locale.ROOT) + name.substring(1),
+          settled.of(name).requests());
     figures.put("lag", lag);
   }
 
   /** The money, and official figures beside it: of the official machine, so the p99 in them is another machine's. */
   public void addScore(boolean official) throws IOException {
     if (run.settings.bare) return;
-    score = Score.of(Latencies.percentile(times, 99), run.settled(), run.uncounted.byDefault.feePerTransaction(),
-        run.uncounted.byFallback.feePerTransaction(), run.inconsistencies.get());
+    score = Score.of(Latencies.percentile(times, 99), run.settled(), run.uncounted.fees(),
+        run.inconsistencies.get());
     figures.put("inconsistencies", run.inconsistencies.get());
     figures.put("gross", score.gross());
     figures.put("fees", score.fees());

@@ -1,54 +1,72 @@
 package paymentgateway.rig;
 
 import java.io.IOException;
+import java.math.BigDecimal;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 
-/** The gateway and both processors, who must always tell the same story. */
+/** The gateway and the processors, who must always tell the same story. */
 public final class Parties {
   public final Gateway gateway;
-  public final Processor byDefault;
-  public final Processor byFallback;
+  final Map<String, Processor> processors = new TreeMap<>();
 
   /** @param counted takes the times of the calls as the official loads count them; null counts none. */
   public Parties(Settings settings, Latencies counted) {
     gateway = new Gateway(settings.url, settings.token, counted);
-    byDefault = new Processor(settings.defaultUrl, settings.token, counted);
-    byFallback = new Processor(settings.fallbackUrl, settings.token, counted);
+    settings.processors.forEach((name, url) -> processors.put(name, new Processor(url, settings.token, counted)));
   }
 
   void prepare() throws IOException {
-    byDefault.prepare();
-    byFallback.prepare();
+    for (var processor : processors.values()) processor.prepare();
     gateway.purge();
   }
 
+  /** Further processors stay as they were prepared. */
   void set(Stage stage) throws IOException {
-    byDefault.set(stage.defaultDelayMs(), stage.defaultFailing());
-    byFallback.set(stage.fallbackDelayMs(), stage.fallbackFailing());
+    processors.get("default").set(stage.defaultDelayMs(), stage.defaultFailing());
+    processors.get("fallback").set(stage.fallbackDelayMs(), stage.fallbackFailing());
   }
 
   Summary processors(Window window) throws IOException {
-    return new Summary(byDefault.totals(window), byFallback.totals(window));
+    var totals = new TreeMap<String, Totals>();
+    for (var one : processors.entrySet()) totals.put(one.getKey(), one.getValue().totals(window));
+    return new Summary(totals);
   }
 
-  /** Both processors, at the same moment. */
+  Map<String, BigDecimal> fees() throws IOException {
+    var fees = new TreeMap<String, BigDecimal>();
+    for (var one : processors.entrySet()) fees.put(one.getKey(), one.getValue().feePerTransaction());
+    return fees;
+  }
+
+  /** All processors, at the same moment. */
   CompletableFuture<Summary> ask(Window window) {
-    return byDefault.ask(window).thenCombine(byFallback.ask(window), Summary::new);
+    return together(asked(window));
   }
 
-  /** What both sides say when all three are asked at the same moment; late or failed is zero, for that one. */
+  /** What both sides say when all are asked at the same moment; late or failed is zero, for that one. */
   Answers askAtOnce(Window window) {
     var ledger = gateway.ask(window);
-    var atDefault = byDefault.ask(window);
-    var atFallback = byFallback.ask(window);
-    return new Answers(
-        orZero(ledger, Summary.NONE), new Summary(orZero(atDefault, Totals.NONE), orZero(atFallback, Totals.NONE)));
+    var stored = asked(window);
+    stored.replaceAll((name, totals) -> totals.exceptionally(late -> Totals.NONE));
+    return new Answers(ledger.exceptionally(late -> Summary.NONE).join(), together(stored).join());
   }
 
   /** The two sides of an audit. */
   public record Answers(Summary gateway, Summary processors) {}
 
-  private static <T> T orZero(CompletableFuture<T> asked, T zero) {
-    return asked.exceptionally(late -> zero).join();
+  private Map<String, CompletableFuture<Totals>> asked(Window window) {
+    var asked = new TreeMap<String, CompletableFuture<Totals>>();
+    processors.forEach((name, processor) -> asked.put(name, processor.ask(window)));
+    return asked;
+  }
+
+  private static CompletableFuture<Summary> together(Map<String, CompletableFuture<Totals>> asked) {
+    return CompletableFuture.allOf(asked.values().toArray(CompletableFuture[]::new)).thenApply(all -> {
+      var totals = new TreeMap<String, Totals>();
+      asked.forEach((name, answer) -> totals.put(name, answer.join()));
+      return new Summary(totals);
+    });
   }
 }

@@ -209,8 +209,7 @@ public final class Run {
       var second = second();
       var accepted = traffic.accepted();
       var settled = uncounted.processors(Window.ALL);
-      tables.add(new Tables.Settled(
-          second, accepted, settled.byDefault().requests(), settled.byFallback().requests()));
+      tables.add(new Tables.Settled(second, accepted, settled));
     } catch (IOException missed) {
       // One point less in the picture.
     }

@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /** Shows that the check of the ledgers goes red, and that both loads count as the contract does; needs only the JDK. */
@@ -42,6 +43,7 @@ public final class SelfTest {
     expect("the right sum at the wrong processors is wrong", ledger.check(5, 5), 2);
     tell(3, "999999999999.99", 2, "39.80", 3, "999999999999.98", 2, "39.80");
     expect("one cent in a thousand billions is wrong", ledger.check(5, 5), 1);
+    third();
     storm();
     counting();
     gateway = "{}";
@@ -56,6 +58,22 @@ public final class SelfTest {
       System.out.println("self-test: a wrong ledger is red, and both loads count as the contract does");
     // An exception would end the main thread only, and the servers' threads would keep the JVM.
     System.exit(failures == 0 ? 0 : 1);
+  }
+
+  private static void third() throws IOException {
+    tell(3, "59.70", 2, "39.80", 3, "59.70", 2, "39.80");
+    var two = gateway.substring(0, gateway.length() - 1);
+    var third = new String[] {own(1, "19.90")};
+    System.setProperty("processors", "default=" + System.getProperty("defaultUrl") + ",fallback="
+        + System.getProperty("fallbackUrl") + ",third=" + serve("/admin/payments-summary", () -> third[0]));
+    var ledger = new LedgerCheck(new Parties(new Settings(), null));
+    System.clearProperty("processors");
+    expect("a processor that the gateway does not name is wrong", ledger.check(5, 5), 1);
+    gateway = two + ",\"third\":" + own(1, "19.9") + '}';
+    expect("three processors that agree are right", ledger.check(6, 6), 0);
+    expect("a payment at the third counts as sent", ledger.check(5, 5), 1);
+    third[0] = own(1, "19.91");
+    expect("one cent too much at the third is wrong", ledger.check(6, 6), 1);
   }
 
   private static void storm() {
@@ -100,7 +118,7 @@ public final class SelfTest {
   }
 
   private static void previewScores() {
-    var fees = new String[] {"0.05", "0.15"};
+    var fees = Map.of("default", new BigDecimal("0.05"), "fallback", new BigDecimal("0.15"));
     score("the preview's ceiling", Load.PREVIEW, fees, "0", 16_752, 0, 0, "386370");
     score("gabxdev-java-1", Load.PREVIEW, fees, "1.25", 16_752, 0, 0, "380036");
     score("past 11 ms nothing is added", Load.PREVIEW, fees, "250", 16_752, 0, 0, "316697");
@@ -109,7 +127,7 @@ public final class SelfTest {
   }
 
   private static void finalScores() {
-    var fees = new String[] {"0.07", "0.10"};
+    var fees = Map.of("default", new BigDecimal("0.07"), "fallback", new BigDecimal("0.10"));
     // Its net is 1,666,561 with 42 % on `fallback`: of 90,600 payments that is this split and no other.
     score("ricassiocosta-node and its fees", Load.FINAL, fees, "2.55", 52_675, 37_925, 0, "1949876");
     score("the final's ceiling", Load.FINAL, fees, "0", 90_600, 0, 0, "2061035");
@@ -121,8 +139,8 @@ public final class SelfTest {
   }
 
   private static void published(String entry, String net, String p99) {
-    var settled = new Summary(new Totals(1, new BigDecimal(net)), Totals.NONE);
-    near(entry, Score.of(Double.parseDouble(p99), settled, BigDecimal.ZERO, BigDecimal.ZERO, 0),
+    var settled = new Summary(Map.of("default", new Totals(1, new BigDecimal(net))));
+    near(entry, Score.of(Double.parseDouble(p99), settled, Map.of(), 0),
         Load.FINAL.scoresToBeat().get(entry).toString());
   }
 
@@ -150,11 +168,10 @@ public final class SelfTest {
   }
 
   private static void score(
-      String what, Load load, String[] fees, String p99, int byDefault, int byFallback, long inconsistencies,
-      String expected) {
-    var settled = new Summary(totals(load, byDefault), totals(load, byFallback));
-    near(what, Score.of(Double.parseDouble(p99), settled, new BigDecimal(fees[0]), new BigDecimal(fees[1]),
-        inconsistencies), expected);
+      String what, Load load, Map<String, BigDecimal> fees, String p99, int byDefault, int byFallback,
+      long inconsistencies, String expected) {
+    var settled = new Summary(Map.of("default", totals(load, byDefault), "fallback", totals(load, byFallback)));
+    near(what, Score.of(Double.parseDouble(p99), settled, fees, inconsistencies), expected);
   }
 
   private static void near(String what, Score score, String expected) {

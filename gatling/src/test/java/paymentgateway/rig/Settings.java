@@ -2,6 +2,9 @@ package paymentgateway.rig;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /** Every setting of a run, from -D properties: the one place that knows names and defaults. */
 public final class Settings {
@@ -9,8 +12,13 @@ public final class Settings {
   public static final Duration TIMEOUT = Duration.ofMillis(1500);
 
   public final String url = text("url", "http://127.0.0.1:9999");
-  public final String defaultUrl = text("defaultUrl", "http://127.0.0.1:8001");
-  public final String fallbackUrl = text("fallbackUrl", "http://127.0.0.1:8002");
+
+  /** URLs by name: -Dprocessors=name=url,name=url, or defaultUrl and fallbackUrl; the stages are about these two. */
+  public final Map<String, String> processors = Arrays.stream(text("processors",
+      "default=" + text("defaultUrl", "http://127.0.0.1:8001")
+          + ",fallback=" + text("fallbackUrl", "http://127.0.0.1:8002")).split(","))
+      .map(one -> one.split("=", 2)).collect(Collectors.toMap(one -> one[0], one -> one[1]));
+
   public final String token = text("token", "123");
 
   /** Only POSTs, against an entry point that keeps no ledger: no stages, no audits, no check. */

@@ -11,8 +11,8 @@ import java.util.Locale;
 final class Tables {
   private final List<Settled> settled = new ArrayList<>();
 
-  /** One sample of the processors: when, what was accepted by then, what each had. */
-  record Settled(double second, long accepted, long byDefault, long byFallback) {}
+  /** One sample of the processors: when, what was accepted by then, what they had. */
+  record Settled(double second, long accepted, Summary stored) {}
 
   synchronized void add(Settled sample) {
     settled.add(sample);
@@ -22,10 +22,12 @@ final class Tables {
     Files.createDirectories(folder);
     writeLatencies(folder.resolve("latency.csv"), latencies, (int) Math.ceil(seconds));
     writeStages(folder.resolve("stages.csv"), stages, seconds);
-    var lines = new ArrayList<>(List.of("second,accepted,default,fallback,backlog"));
-    for (var sample : settled)
-      lines.add(line("%.3f,%d,%d,%d,%d", sample.second, sample.accepted, sample.byDefault, sample.byFallback,
-          Math.max(0, sample.accepted - sample.byDefault - sample.byFallback)));
+    var lines = new ArrayList<>(List.of("second,accepted,default,all,backlog"));
+    for (var sample : settled) {
+      var all = sample.stored.all().requests();
+      lines.add(line("%.3f,%d,%d,%d,%d", sample.second, sample.accepted, sample.stored.of("default").requests(), all,
+          Math.max(0, sample.accepted - all)));
+    }
     Files.write(folder.resolve("settled.csv"), lines);
   }
 
