@@ -85,10 +85,7 @@ internal sealed class LeaseStore(
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until its rows are
     // visible. So a transaction without a lock here is over, or begins with what is committed now
     // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
-    private const string WritersSql = """
-        SELECT DISTINCT virtualtransaction AS writer FROM pg_locks
-        WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
-        """;
+    private const string WritersSql = "SELECT writer, is_prepared FROM unfinished_writers";
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
@@ -227,9 +224,9 @@ internal sealed class LeaseStore(
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
 
-    /// <summary>The transactions that write to payments now.</summary>
-    public Task<List<string>> WritersAsync() =>
-        shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
+    /// <summary>The transactions that write to payments now, or were prepared and may commit at any time.</summary>
+    public Task<List<WriterRow>> WritersAsync() =>
+        shared.ListAsync(db => db.QueryAsync<WriterRow>(WritersSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>Ends the search in a closed epoch. Its statements must have been over when the search began.</summary>
     /// <param name="epoch">It has nothing unsettled before its last page.</param>
@@ -264,6 +261,9 @@ internal sealed class LeaseStore(
         }
     }
 }
+
+/// <summary>Writer names a transaction, and a restart of the server names prepared ones anew.</summary>
+internal sealed record WriterRow(string Writer, bool IsPrepared);
 
 internal sealed record ProcessorRow(short Id, string Name);
 
