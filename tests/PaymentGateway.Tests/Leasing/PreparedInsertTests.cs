@@ -52,6 +52,31 @@ public sealed class PreparedInsertTests(OwnServerDatabase database) : IClassFixt
         Assert.Equal(0, stages.Open.Count);
     }
 
+    // A store of several servers may report a commit before all of them show it.
+    [PostgresFact]
+    public async Task A_payment_that_its_INSERT_stored_is_settled_here_though_no_row_is_visible_yet()
+    {
+        await using var stages = Stages.Build(database.ConnectionString, TimeProvider.System, urls: null);
+        var epoch = await database.OpenEpochAsync();
+        stages.HoldLease(epoch);
+        var known = await database.StoreAsync(epoch, 1);
+        await database.ExecuteAsync("""
+            CREATE FUNCTION hide() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN DELETE FROM payments WHERE correlation_id = NEW.correlation_id; RETURN NULL; END $$;
+            CREATE CONSTRAINT TRIGGER hide AFTER INSERT ON payments DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION hide()
+            """);
+        var batch = new[] { known.Ids[0], _id }
+            .Select(id => new PendingAcceptance(new Payment(id, 1990))).ToList();
+
+        await stages.Part<IntakeWriter>().StoreAsync(batch);
+
+        await database.ExecuteAsync("DROP FUNCTION hide CASCADE");
+        foreach (var acceptance in batch)
+            Assert.Equal(AcceptResult.Accepted, await acceptance.Task);
+        Assert.Equal(_id, Assert.Single(stages.Open.Snapshot()).Id);
+    }
+
     private async Task<int> PrepareAsync()
     {
         var epoch = await database.OpenEpochAsync();
