@@ -26,7 +26,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     // One statement for each owner, because a store of several servers joins no page of payments with leases.
     private const string OwnersSql = """
-        SELECT epoch, low_water_mark FROM leases WHERE @All OR adopted_at IS NULL UNION ALL SELECT -1, '-infinity'
+        SELECT epoch, low_water_mark FROM leases WHERE @All OR adopted_at IS NULL
+        UNION ALL SELECT -1, '-infinity' ORDER BY epoch DESC
         """;
 
     private const string OldestSql =
@@ -49,7 +50,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
                 WHERE settlements.accepted_at = payments.accepted_at
                   AND settlements.correlation_id = payments.correlation_id) AS processor
         FROM payments
-        WHERE owner_epoch = @Epoch AND accepted_at <= @BeforeAt
+        WHERE owner_epoch = @Epoch AND accepted_at <= @BeforeAt AND accepted_at >= @From
           AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
         ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit
         """;
@@ -191,16 +192,16 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             commandTimeout: db.CommandTimeout));
 
     /// <summary>A page of payments in any state, the last accepted first.</summary>
-    public async Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit)
-    {
+    public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
         // Of all owners, because payments that their owner has forgotten are looked for.
-        var rows = await OfOwnersAsync(all: true, (db, owner) => db.QueryAsync<CandidateRow>(
+        OfOwnersAsync(all: true, CandidateRow.NewestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
             AcceptedBeforeSql,
-            new { owner.Epoch, BeforeAt = before.AcceptedAt, BeforeId = before.Id, Limit = limit },
+            new
+            {
+                owner.Epoch, From = last ?? DateTime.UnixEpoch, BeforeAt = before.AcceptedAt, BeforeId = before.Id,
+                Limit = limit,
+            },
             commandTimeout: db.CommandTimeout));
-        rows.Reverse();
-        return rows.GetRange(0, Math.Min(limit, rows.Count));
-    }
 
     /// <summary>Unsettled and parked payments, the oldest first.</summary>
     /// <returns>Null when a statement takes too long, because many settled ones lie between them.</returns>
@@ -208,10 +209,11 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     {
         try
         {
-            var rows = await OfOwnersAsync(all: false, (db, owner) => db.QueryAsync<CandidateRow>(
-                UnsettledSql, new { owner.Epoch, owner.LowWaterMark, BeforeAt = before, Limit = limit },
-                commandTimeout: db.CommandTimeout));
-            return rows.GetRange(0, Math.Min(limit, rows.Count));
+            return await OfOwnersAsync(
+                all: false, CandidateRow.OldestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
+                    UnsettledSql,
+                    new { owner.Epoch, owner.LowWaterMark, BeforeAt = last ?? before, Limit = limit },
+                    commandTimeout: db.CommandTimeout));
         }
         catch (PostgresException slow) when (slow.SqlState == PostgresErrorCodes.QueryCanceled)
         {
@@ -260,13 +262,22 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private Task<List<OwnerRow>> OwnersAsync(bool all) =>
         ListAsync(db => db.QueryAsync<OwnerRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>The owners' pages in one order; a payment that changes its owner meanwhile is there once.</summary>
+    /// <summary>The first of all owners' payments; one that changes its owner meanwhile is there once.</summary>
+    /// <param name="all">Of those whose payments are all settled, too.</param>
+    /// <param name="page">Of one owner, up to the last time that is wanted; null is all.</param>
     private async Task<List<CandidateRow>> OfOwnersAsync(
-        bool all, Func<NpgsqlConnection, OwnerRow, Task<IEnumerable<CandidateRow>>> page)
+        bool all, Comparer<CandidateRow> order, int limit,
+        Func<NpgsqlConnection, OwnerRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
     {
-        var rows = new SortedSet<CandidateRow>(CandidateRow.ByCursor);
+        var rows = new SortedSet<CandidateRow>(order);
         foreach (var owner in await OwnersAsync(all))
-            rows.UnionWith(await ListAsync(db => page(db, owner)));
+        {
+            var last = rows.Count < limit ? null : rows.Max?.AcceptedAt;
+            rows.UnionWith(await ListAsync(db => page(db, owner, last)));
+            while (rows.Count > limit)
+                rows.Remove(rows.Max!);
+        }
+
         return [.. rows];
     }
 
@@ -284,10 +295,13 @@ internal sealed record OwnerRow(int Epoch, DateTime LowWaterMark);
 
 internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, string? Processor)
 {
-    public static readonly Comparer<CandidateRow> ByCursor = Comparer<CandidateRow>.Create(
+    public static readonly Comparer<CandidateRow> OldestFirst = Comparer<CandidateRow>.Create(
         (one, other) => one.AcceptedAt.CompareTo(other.AcceptedAt) is not 0 and var order
             ? order
             : one.CorrelationId.CompareTo(other.CorrelationId));
+
+    public static readonly Comparer<CandidateRow> NewestFirst = Comparer<CandidateRow>.Create(
+        (one, other) => OldestFirst.Compare(other, one));
 
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
