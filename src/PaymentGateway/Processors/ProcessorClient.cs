@@ -322,30 +322,25 @@ internal sealed partial class ProcessorClient : IDisposable
     /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
     /// connection, and sends the headers together with it.
     /// </summary>
-    private sealed class ChargeContent : HttpContent
+    private sealed class ChargeContent : ByteArrayContent
     {
         private readonly Payment _payment;
         private readonly Lease _lease;
-        private readonly byte[] _body;
 
         public ChargeContent(Payment payment, Lease lease)
-        {
-            _payment = payment;
-            _lease = lease;
-            _body = JsonSerializer.SerializeToUtf8Bytes(
+            : base(JsonSerializer.SerializeToUtf8Bytes(
                 new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
-                ProcessorJsonContext.Default.ProcessorPayment);
+                ProcessorJsonContext.Default.ProcessorPayment))
+        {
+            (_payment, _lease) = (payment, lease);
             Headers.TryAddWithoutValidation("Content-Type", "application/json");
         }
 
         /// <summary>False: not a byte of the charge has left, headers included.</summary>
         public bool HasBegun { get; private set; }
 
-        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
-            SerializeToStreamAsync(stream, context, CancellationToken.None);
-
-        protected override Task SerializeToStreamAsync(
-            Stream stream, TransportContext? context, CancellationToken cancellationToken)
+        // The overload with a token ends here too; the handler closes the connection of a call that is cancelled.
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
             if (_payment.Purged || !_lease.IsHeld || !_lease.Owns(_payment))
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
@@ -353,13 +348,7 @@ internal sealed partial class ProcessorClient : IDisposable
             HasBegun = true;
             if (_payment.Attempts < short.MaxValue)
                 _payment.Attempts++;
-            return stream.WriteAsync(_body, cancellationToken).AsTask();
-        }
-
-        protected override bool TryComputeLength(out long length)
-        {
-            length = _body.Length;
-            return true;
+            return base.SerializeToStreamAsync(stream, context);
         }
     }
 
