@@ -107,13 +107,13 @@ internal sealed class ProcessorLane(
 
 /// <summary>The lanes of all processors, in order of their fees.</summary>
 internal sealed class ProcessorLanes(
-    GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
+    GatewayOptions options, ProcessorConnections connect, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
     private List<ProcessorLane>? _enabled;
 
     public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(one => new ProcessorLane(
-        one.Processor, options, connections.CreateHandler(one.Processor.Name), lease, metrics, clock, log)).ToList();
+        one.Processor, options, connect(one.Processor, int.MaxValue), lease, metrics, clock, log)).ToList();
 
     /// <summary>The lanes of processors that may be charged.</summary>
     public IReadOnlyList<ProcessorLane> Enabled =>
@@ -139,8 +139,7 @@ internal sealed class ProcessorLanes(
     /// charges.
     /// </summary>
     public ProcessorClient NewAdminClient(Processor processor) => new(
-        processor, options, connections.CreateHandler(ProcessorClient.AdminConnections(processor)), lease, metrics,
-        clock, log);
+        processor, options, connect(processor, 1), lease, metrics, clock, log);
 
     public void Dispose()
     {
