@@ -114,8 +114,6 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 
     /// <summary>The one with a name; null where it is not configured.</summary>
     public Processor? Find(string? name) => All.FirstOrDefault(one => one.Processor.Name == name)?.Processor;
-
-    public ProcessorOptions Of(Processor processor) => All.First(one => one.Processor.Name == processor.Name);
 }
 
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>

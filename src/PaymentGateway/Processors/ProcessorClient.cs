@@ -31,7 +31,6 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly ResiliencePipeline<ProcessorAnswer> _lookUps;
     private readonly Uri _baseUrl;
     private readonly Uri _payments;
-    private readonly Uri _health;
     private readonly string? _adminToken;
     private readonly Lease _lease;
     private readonly GatewayMetrics _metrics;
@@ -40,17 +39,15 @@ internal sealed partial class ProcessorClient : IDisposable
 
     /// <param name="connections">Owned from here.</param>
     public ProcessorClient(
-        Processor processor, GatewayOptions options, HttpMessageHandler connections, Lease lease,
+        ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease,
         GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
     {
         // Without an HttpClient around the handler: its limits and defaults are none of ours, its copies cost.
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
-        (Processor, Health) = (processor, new ProcessorHealth(clock, options.Routing));
-        var own = options.Processors.Of(processor);
+        (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
         (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
-        _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
             .AddTimeout(own.CallTimeout)
             .Build();
@@ -61,13 +58,13 @@ internal sealed partial class ProcessorClient : IDisposable
                 ? $"{failed.Message} {failed.InnerException?.Message}"
                 : $"{opened.Outcome.Result!.Status}";
             var level = _outage.Fail(LogLevel.Warning);
-            Log.Opened(log, level, processor, reason);
+            Log.Opened(log, level, Processor, reason);
             return default;
         };
         breaker.OnClosed = _ =>
         {
             _outage.Succeed();
-            Log.Closed(log, processor);
+            Log.Closed(log, Processor);
             return default;
         };
         _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
@@ -167,7 +164,7 @@ internal sealed partial class ProcessorClient : IDisposable
     /// <summary>Asks for the processor's health report; null when there was none.</summary>
     public async Task<HealthReport?> AskHealthAsync()
     {
-        var answer = await GetAsync(_health);
+        var answer = await GetAsync(new Uri(_baseUrl, "payments/service-health"));
         var told = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.HealthAnswer) : null;
         _metrics.Calls.Add(1, Processor.Tag, Calls.Health, told is null ? Calls.Unknown : Calls.Reported);
         return told is null
