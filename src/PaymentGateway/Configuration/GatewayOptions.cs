@@ -137,7 +137,7 @@ internal sealed record ProcessorOptions(
         var fee = settings.Fraction($"{own}:Fee", name == "default" ? 0.05m : name == "fallback" ? 0.15m : null);
         var options = new ProcessorOptions(
             new Processor(name, fee), url, settings.HeaderValue($"{own}:AdminToken"),
-            settings.Choice($"{own}:Enabled", Switch.True) == Switch.True,
+            settings.Flag($"{own}:Enabled", true),
             settings.Count($"{own}:MaxConcurrency", settling.MaxConcurrency, 1, 700),
             settings.OptionalDuration($"{own}:CallTimeout", "100ms", "5m") ?? settling.CallTimeout,
             settings.OptionalDuration($"{own}:InDoubtHorizon", "100ms", "60m") ?? settling.InDoubtHorizon);
@@ -150,13 +150,6 @@ internal sealed record ProcessorOptions(
 
         return options;
     }
-}
-
-/// <summary>Whether a processor may be charged.</summary>
-internal enum Switch
-{
-    True,
-    False,
 }
 
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
