@@ -21,12 +21,8 @@ internal sealed class SummaryQueries(
     // An auditor who asks fifty times a second (make audit) asks so often within the limit.
     private const int WaitingMax = 60;
 
-    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
-    {
-        PermitLimit = InFlightMax,
-        QueueLimit = WaitingMax,
-        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
-    });
+    private readonly ConcurrencyLimiter _permits = new(
+        new ConcurrencyLimiterOptions { PermitLimit = InFlightMax, QueueLimit = WaitingMax });
 
     private readonly object _gate = new();
     private readonly Dictionary<SummaryWindow, Query> _newest = [];
