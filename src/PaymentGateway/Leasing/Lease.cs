@@ -13,8 +13,8 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
     private long _heldUntil;
     private int _epoch = PaymentStates.Nobody;
-    private volatile UsedProcessors _wanted = UsedProcessors.None;
-    private volatile UsedProcessors _stored = UsedProcessors.None;
+    private volatile UsedProcessors _wanted = new(PaymentStates.Nobody, default);
+    private volatile UsedProcessors _stored = new(PaymentStates.Nobody, default);
     private long _lastNumber;
     private TaskCompletionSource _nextCheck = NewCheck();
 
@@ -92,8 +92,6 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>The processors that one epoch uses.</summary>
     private sealed record UsedProcessors(int Epoch, ProcessorSet Used)
     {
-        public static readonly UsedProcessors None = new(PaymentStates.Nobody, default);
-
         public ProcessorSet Of(int epoch) => epoch == Epoch ? Used : default;
     }
 }
