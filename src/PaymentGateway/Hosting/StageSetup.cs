@@ -72,7 +72,12 @@ internal static class StageSetup
         services.AddSingleton<LeaseDuties>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
-        services.AddOps();
+        services.AddSingleton<AdminSession>();
+        services.AddSingleton<OpsEvents>();
+        services.AddSingleton<OverviewStream>();
+        services.AddSingleton<SharedFactsReader>();
+        services.AddSingleton(provider => new OverviewBuilder(
+            options, instance.Identity, provider.GetRequiredService<InstanceReader>().Bounds));
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtPublisher>();
         services.AddHostedService<DoubtResolver>();
