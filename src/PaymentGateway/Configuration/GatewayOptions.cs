@@ -111,9 +111,6 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 
         return options;
     }
-
-    /// <summary>The one with a name; null where it is not configured.</summary>
-    public Processor? Find(string? name) => All.FirstOrDefault(one => one.Processor.Name == name)?.Processor;
 }
 
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
