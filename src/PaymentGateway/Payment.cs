@@ -66,7 +66,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 /// The trace that a payment's request began or belongs to; it survives the queue. A payment has none while nobody
 /// listens, where the request is not sampled, or once it was read from the table. One stage holds it at a time.
 /// </summary>
-internal sealed class PaymentTrace
+internal sealed class PaymentTrace(ActivityContext request)
 {
     /// <summary>Listened to when OTEL_EXPORTER_OTLP_ENDPOINT is set.</summary>
     public const string SourceName = "PaymentGateway";
@@ -75,10 +75,8 @@ internal sealed class PaymentTrace
 
     private bool _isCharged;
 
-    private PaymentTrace(ActivityContext request) => Request = request;
-
     /// <summary>The span of the payment's request, which outlives it by its ids alone.</summary>
-    public ActivityContext Request { get; }
+    public ActivityContext Request => request;
 
     /// <summary>The trace of the request that runs here.</summary>
     public static PaymentTrace? OfRequest() =>
@@ -86,11 +84,11 @@ internal sealed class PaymentTrace
 
     /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
     public Activity? Start(string name, ActivityKind kind = ActivityKind.Internal) =>
-        Source.StartActivity(name, kind, Request);
+        Source.StartActivity(name, kind, request);
 
     /// <summary>Adds a span that ends now.</summary>
     public void Add(string name, DateTime began) =>
-        Source.StartActivity(name, ActivityKind.Internal, Request, startTime: began)?.Dispose();
+        Source.StartActivity(name, ActivityKind.Internal, request, startTime: began)?.Dispose();
 
     /// <summary>Begins a charge. The first one ends the wait in the queue.</summary>
     public Activity? StartCharge(DateTime acceptedAt)

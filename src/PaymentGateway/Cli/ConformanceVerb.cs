@@ -154,8 +154,7 @@ internal sealed class Conformance(HttpClient http, string? token)
     private Task<HttpResponseMessage> LookUpAsync(Guid id) => SendAsync(HttpMethod.Get, $"payments/{id}");
 
     private Task<string> SwitchAsync(string name, string value) => TryAsync(() => IsAsync(
-        SendAsync(
-            HttpMethod.Put, $"admin/configurations/{name}", $"{{\"{name}\":{value}}}"), 200));
+        SendAsync(HttpMethod.Put, $"admin/configurations/{name}", $"{{\"{name}\":{value}}}"), 200));
 
     private async Task<HttpResponseMessage> SendAsync(
         HttpMethod method, string path, string? body = null, CancellationToken hangUp = default)

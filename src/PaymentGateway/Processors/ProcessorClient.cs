@@ -177,9 +177,7 @@ internal sealed partial class ProcessorClient : IDisposable
     /// </summary>
     public async Task<SummaryOutcome> SumAsync(DateTime from, DateTime to)
     {
-        var query = string.Create(
-            CultureInfo.InvariantCulture,
-            $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
+        var query = $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}";
         var answer = await GetAsync(new Uri(_baseUrl, "admin/payments-summary" + query), _adminToken);
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
         _metrics.Calls.Add(1, Processor.Tag, Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
