@@ -36,14 +36,14 @@ internal sealed partial class SettlementWriter(
             var absent = await WriteAsync(batch, stoppingToken);
             if (_outage.Succeed())
                 Log.RecordsAgain(log);
-            if (absent.Count > 0)
-                _ = AddLaterAsync(absent, stoppingToken);
             batch.RemoveAll(absent.Contains);
             Count(batch, clock.GetElapsedTime(beganAt));
             foreach (var settlement in batch)
                 unsettled.Remove(settlement.Payment);
             outcomes.Remove(batch);
             batch.Clear();
+            if (absent.Count > 0)
+                _ = AddLaterAsync(absent, stoppingToken);
             if (outcomes.Count == 0)
                 _absence.Succeed();
         }
