@@ -39,7 +39,7 @@ internal sealed partial class IntakeWriter(
         try
         {
             results = await StoreOnceAsync(batch, args, added);
-            // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
+            // Enqueue before the answer: a client sends its next payment after the 202, and that must not overtake.
             Enqueue(added, times, generation);
             _outage.Succeed();
             result = AcceptResult.Accepted;
@@ -61,7 +61,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (Exception failed)
         {
-            // It may have been committed before the connection broke, and then somebody must find it.
+            // The INSERT may have been committed before the connection broke, so its range is read later.
             backlog.Add(times, isUncertain: true);
             ReportFailed(batch.Count, failed.Message);
         }

@@ -49,7 +49,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
         options.Operators.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
         && !IsKnown(context.Request.Host.Host ?? "");
 
-    // An address needs no resolving, and every browser names a host.
+    // An IP address cannot be rebound, and a request without a host comes from no browser.
     private bool IsKnown(string host) =>
         host.Length == 0 || IPAddress.TryParse(host, out _)
         || options.Instance.Urls.Operator.Select(admin => admin.Host).Append("localhost")

@@ -130,7 +130,7 @@ internal sealed record ProcessorOptions(
             throw SettingsReader.Wrong(own, $"'{given}' is no word of the letters a to z");
 
         var url = settings.HttpUrl($"{own}:BaseUrl");
-        // The challenge's.
+        // The defaults are the challenge's fees.
         var fee = settings.Fraction($"{own}:Fee", name == "default" ? 0.05m : name == "fallback" ? 0.15m : null);
         var options = new ProcessorOptions(
             new Processor(name, fee), url, settings.HeaderValue($"{own}:AdminToken"),
@@ -138,7 +138,7 @@ internal sealed record ProcessorOptions(
             settings.Count($"{own}:MaxConcurrency", settling.MaxConcurrency, 1, 700),
             settings.OptionalDuration($"{own}:CallTimeout", "100ms", "5m") ?? settling.CallTimeout,
             settings.OptionalDuration($"{own}:InDoubtHorizon", "100ms", "60m") ?? settling.InDoubtHorizon);
-        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
+        // Otherwise a dead owner's call could be stored after the 404 that released its payment.
         if (options.InDoubtHorizon < options.CallTimeout)
             throw SettingsReader.Wrong(
                 (options.InDoubtHorizon, options.CallTimeout) == (settling.InDoubtHorizon, settling.CallTimeout)

@@ -74,7 +74,7 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>Ends when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {
-        // Twice, because the first to end may have begun before it was asked for.
+        // Wait for two checks, because the first one may have begun before this call.
         for (var checks = 0; checks < 2; checks++)
         {
             CheckSoon.Set();

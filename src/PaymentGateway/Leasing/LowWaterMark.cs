@@ -19,8 +19,8 @@ internal sealed class LowWaterMark(
     public void EndAdoption() => _adoptingFrom = null;
 
     /// <summary>
-    /// Reads the mark. A payment that is accepted, loaded or adopted enters the unsettled ones before it leaves its
-    /// part, so these are read last: a payment that moves meanwhile is seen at least once.
+    /// Reads the mark. The unsettled payments are read last: an accepted, loaded or adopted payment enters them before
+    /// it leaves its earlier part, so one that moves meanwhile is seen at least once.
     /// </summary>
     public DateTime Read() =>
         new[] { acceptances.Oldest(), backlog.Oldest(), AdoptingFrom, unsettled.Oldest() }.Min()!.Value;

@@ -42,7 +42,7 @@ internal sealed partial class ProcessorClient : IDisposable
         ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease,
         GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
     {
-        // Without an HttpClient around the handler: its limits and defaults are none of ours, its copies cost.
+        // No HttpClient around the handler, because the gateway uses none of its defaults, and its copies cost.
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
         (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
@@ -200,8 +200,8 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception)
         {
-            // No failure says anything. .NET 8 lets a bare SocketException out, too, when the peer resets a connection
-            // that was just made.
+            // No failure shows whether the payment is stored. .NET 8 throws a bare SocketException, too, when the peer
+            // resets a connection that was just made.
             return null;
         }
     }
@@ -271,8 +271,8 @@ internal sealed partial class ProcessorClient : IDisposable
         500 when answer.Body.IsEmpty => new ChargeOutcome(ChargeResult.Refused, null, "500"),
         500 => new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body"),
         400 => new ChargeOutcome(ChargeResult.Rejected, null, "400"),
-        // Another 4xx is none of the contract: it comes from something in between, which may have passed the call on
-        // before (a proxy that asks the next of its servers, or gives the first one up).
+        // The contract has no other 4xx: a proxy sent it, and may have passed the call on before (to another of its
+        // servers, or to one that it gave up).
         _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
     };
 

@@ -55,9 +55,9 @@ internal sealed class ProcessorLane(
             metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
         Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // A terminated owner's doubt may lie ahead.
+        // The doubt of an adopted payment may begin later, when its earlier owner surely has stopped sending.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
-        // A refused repetition neither resolves the call before it nor makes it younger.
+        // A refused repetition changes neither place nor age of the doubt about an earlier call.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
 
@@ -200,13 +200,13 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    // The permits of this moment do not count: charges begin together, and most answers find some left.
+    // Permits that are free now do not count, because charges begin together and most answers find some free.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 
     private void Decrease_NeedsLock(long now)
     {
-        // One decrease per burst: the calls already in flight tell of the same congestion.
+        // One decrease per burst, because the calls already in flight meet the same congestion.
         if (_decreasedAt != 0 && clock.GetElapsedTime(_decreasedAt, now) < BetweenDecreases)
             return;
 

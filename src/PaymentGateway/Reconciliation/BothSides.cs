@@ -52,7 +52,7 @@ internal sealed class BothSides(
             new Sums(held.Payments, held.Cents));
     }
 
-    /// <summary>Waits until one more question may be asked, a statement in place of a call.</summary>
+    /// <summary>Waits until one more statement may be sent; it counts as a call.</summary>
     public async Task PaceAsync()
     {
         cancellation.ThrowIfCancellationRequested();

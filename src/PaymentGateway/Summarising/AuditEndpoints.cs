@@ -68,7 +68,7 @@ internal static class AuditEndpoints
             return;
         }
 
-        // Kestrel notices a caller that has gone when it reads the socket again, after the request.
+        // A caller that has gone must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(context.RequestAborted);
         // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
