@@ -197,7 +197,10 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             AcceptedBeforeSql,
             new
             {
-                owner.Epoch, From = last ?? DateTime.UnixEpoch, BeforeAt = before.AcceptedAt, BeforeId = before.Id,
+                owner.Epoch,
+                From = last ?? DateTime.UnixEpoch,
+                BeforeAt = before.AcceptedAt,
+                BeforeId = before.Id,
                 Limit = limit,
             },
             commandTimeout: db.CommandTimeout));
