@@ -93,7 +93,7 @@ internal sealed partial class IntakeWriter(
         List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
         var sentAt = clock.GetTimestamp();
-        List<DateTime> stored;
+        List<NewRow> stored;
         try
         {
             stored = await store.StoreAsync(args);
@@ -115,14 +115,14 @@ internal sealed partial class IntakeWriter(
     // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored. The INSERT says
     // which are new, because a store of several servers may show a committed row late.
     private async Task<AcceptResult[]> SortOutKnownAsync(
-        List<PendingAcceptance> batch, StoreArgs args, List<DateTime> stored, List<Payment> added)
+        List<PendingAcceptance> batch, StoreArgs args, List<NewRow> stored, List<Payment> added)
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var results = new AcceptResult[batch.Count];
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
-            if (stored.Contains(payment.AcceptedAt))
+            if (stored.Exists(row => row.AcceptedAt == payment.AcceptedAt))
                 added.Add(payment);
             else if (!known.TryGetValue(payment.Id, out var row))
                 results[i] = AcceptResult.Unavailable;

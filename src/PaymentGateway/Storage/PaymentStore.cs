@@ -60,12 +60,12 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
     /// <returns>The times of those that are new; the others were known, or the owner's lease refuses them.</returns>
     /// <exception cref="DbException">Nobody knows; with LockNotAvailable nothing was stored.</exception>
-    public Task<List<DateTime>> StoreAsync(StoreArgs batch) =>
+    public Task<List<NewRow>> StoreAsync(StoreArgs batch) =>
         RowReading.RunAsync(() => batches.RunAsync(
             static async (db, batch) => (batch.Ids.Length == 1
-                ? await db.QueryAsync<DateTime>(
+                ? await db.QueryAsync<NewRow>(
                     StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: db.CommandTimeout)
-                : await db.QueryAsync<DateTime>(StoreSql, batch, commandTimeout: db.CommandTimeout)).AsList(),
+                : await db.QueryAsync<NewRow>(StoreSql, batch, commandTimeout: db.CommandTimeout)).AsList(),
             batch));
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
@@ -100,6 +100,9 @@ internal sealed record StoreAgainArgs(
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
+
+/// <summary>A payment that the INSERT stored. No DateTime alone: reading a list of structs adds code to the binary.</summary>
+internal sealed record NewRow(DateTime AcceptedAt);
 
 /// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(

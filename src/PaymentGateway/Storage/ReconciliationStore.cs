@@ -197,7 +197,10 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             AcceptedBeforeSql,
             new
             {
-                owner.Epoch, From = last ?? DateTime.UnixEpoch, BeforeAt = before.AcceptedAt, BeforeId = before.Id,
+                owner.Epoch,
+                From = last ?? DateTime.UnixEpoch,
+                BeforeAt = before.AcceptedAt,
+                BeforeId = before.Id,
                 Limit = limit,
             },
             commandTimeout: db.CommandTimeout));
@@ -268,16 +271,21 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         bool all, Comparer<CandidateRow> order, int limit,
         Func<NpgsqlConnection, OwnerRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
     {
-        var rows = new SortedSet<CandidateRow>(order);
+        var rows = new List<CandidateRow>();
         foreach (var owner in await OwnersAsync(all))
         {
-            var last = rows.Count < limit ? null : rows.Max?.AcceptedAt;
-            rows.UnionWith(await ListAsync(db => page(db, owner, last)));
-            while (rows.Count > limit)
-                rows.Remove(rows.Max!);
+            DateTime? last = rows.Count < limit ? null : rows[^1].AcceptedAt;
+            rows.AddRange(await ListAsync(db => page(db, owner, last)));
+            rows.Sort(order);
+            // An adoption meanwhile shows a payment at both owners.
+            for (var at = rows.Count - 1; at > 0; at--)
+                if (order.Compare(rows[at - 1], rows[at]) == 0)
+                    rows.RemoveAt(at);
+            if (rows.Count > limit)
+                rows.RemoveRange(limit, rows.Count - limit);
         }
 
-        return [.. rows];
+        return rows;
     }
 
     private Task<List<T>> ListAsync<T>(Func<NpgsqlConnection, Task<IEnumerable<T>>> query) =>
