@@ -1,8 +1,34 @@
 -- For Citus, by an operator, once, on the coordinator, after `PaymentGateway migrate` and before the first payment, in
 -- the durable profile. docs/scaling.md says what was tried and what was not. Everything that is not named here stays
--- on the coordinator: leases, health, totals, operators' actions, the list of versions.
-SELECT create_distributed_table('payments', 'correlation_id');
+-- on the coordinator: leases, health, totals, operators' actions, the list of versions. Few shards, because many
+-- statements ask all of them.
+SELECT create_distributed_table('payments', 'correlation_id', shard_count => 4);
 
 SELECT create_distributed_table('settlements', 'correlation_id', colocate_with => 'payments');
 
 SELECT create_distributed_table('doubts', 'correlation_id', colocate_with => 'payments');
+
+-- Joined with those.
+SELECT create_reference_table('processors');
+
+-- A worker that was down shows what it prepared after its recovery. The locks come first: a transaction that ends
+-- between the two queries has its name in the second, whose snapshot is newer.
+CREATE FUNCTION writers_of_citus() RETURNS TABLE (writer text, is_prepared boolean) LANGUAGE plpgsql AS $$ BEGIN
+    RETURN QUERY SELECT virtualtransaction, pid IS NULL FROM pg_locks
+        WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'; RETURN QUERY
+    SELECT gid, true FROM pg_dist_transaction; END $$;
+
+CREATE OR REPLACE VIEW unfinished_writers AS SELECT writer, is_prepared FROM writers_of_citus();
+
+-- At least the shards of a worker.
+ALTER SYSTEM SET citus.max_cached_conns_per_worker = 16;
+
+ALTER SYSTEM SET citus.node_connection_timeout = '2s';
+
+-- Until then nobody sees what a worker has prepared.
+ALTER SYSTEM SET citus.recover_2pc_interval = '5s';
+
+SELECT pg_reload_conf();
+
+-- The coordinator's limit of a statement does not reach the workers.
+SELECT run_command_on_all_nodes('ALTER ROLE gateway SET lock_timeout = ''300ms''');

@@ -14,7 +14,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>Always above zero.</summary>
     public long AmountCents { get; } = amountCents;
 
-    /// <summary>UTC, whole microseconds; with the id it names one acceptance, and so its INSERT sets it.</summary>
+    /// <summary>UTC, whole microseconds. The INSERT sets it: id and time together name one acceptance.</summary>
     public DateTime AcceptedAt { get; set; } = acceptedAt;
 
     /// <summary>The owner at the time when this instance took it.</summary>
@@ -36,23 +36,23 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
     public long DoubtSince { get; set; }
 
-    /// <summary>Charges sent; null where an earlier owner knew their number.</summary>
+    /// <summary>Charges sent; null after an adoption, because only the earlier owner knew their number.</summary>
     public short? Attempts
     {
         get => _attempts < 0 ? null : _attempts;
         set => _attempts = value ?? -1;
     }
 
-    /// <summary>A dearer processor that could be used while it waited: the difference of the fees is saved.</summary>
+    /// <summary>The dearer processor that was usable while this payment waited, which saves its higher fee.</summary>
     public Processor? PassedOver { get; set; }
 
-    /// <summary>Where a doubt has ended with a 404: these were sent it and did not store it.</summary>
+    /// <summary>The processors that were sent this payment and did not store it: a 404 ended the doubt there.</summary>
     public ProcessorSet MissingAt { get; set; }
 
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 
-    /// <summary>Null while nobody listens.</summary>
+    /// <summary>Null while no exporter listens.</summary>
     public PaymentTrace? Trace { get; init; }
 
     /// <summary>The exact decimal of the wire, with two places.</summary>
@@ -63,10 +63,10 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 }
 
 /// <summary>
-/// The trace that a payment's request began or belongs to; it survives the queue. A payment has none while nobody
-/// listens, where the request is not sampled, or once it was read from the table. One stage holds it at a time.
+/// The trace that a payment's request began or belongs to; it survives the queue. A payment has none without an
+/// exporter, without sampling, or after it was read from the table. One stage holds it at a time.
 /// </summary>
-internal sealed class PaymentTrace
+internal sealed class PaymentTrace(ActivityContext request)
 {
     /// <summary>Listened to when OTEL_EXPORTER_OTLP_ENDPOINT is set.</summary>
     public const string SourceName = "PaymentGateway";
@@ -75,10 +75,8 @@ internal sealed class PaymentTrace
 
     private bool _isCharged;
 
-    private PaymentTrace(ActivityContext request) => Request = request;
-
     /// <summary>The span of the payment's request, which outlives it by its ids alone.</summary>
-    public ActivityContext Request { get; }
+    public ActivityContext Request => request;
 
     /// <summary>The trace of the request that runs here.</summary>
     public static PaymentTrace? OfRequest() =>
@@ -86,11 +84,11 @@ internal sealed class PaymentTrace
 
     /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
     public Activity? Start(string name, ActivityKind kind = ActivityKind.Internal) =>
-        Source.StartActivity(name, kind, Request);
+        Source.StartActivity(name, kind, request);
 
     /// <summary>Adds a span that ends now.</summary>
     public void Add(string name, DateTime began) =>
-        Source.StartActivity(name, ActivityKind.Internal, Request, startTime: began)?.Dispose();
+        Source.StartActivity(name, ActivityKind.Internal, request, startTime: began)?.Dispose();
 
     /// <summary>Begins a charge. The first one ends the wait in the queue.</summary>
     public Activity? StartCharge(DateTime acceptedAt)

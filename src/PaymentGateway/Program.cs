@@ -16,8 +16,8 @@ internal static class Program
         if (CommandLine.SettingsOfRun(args) is not { } settings)
             return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
-        // The runtime reads it at the first socket. A hop from the socket's thread to the pool, several a payment,
-        // costs more than the work itself; so nothing may block in such a thread (RowReading).
+        // The runtime reads this variable at its first socket. Work then runs on in the socket's thread, because a
+        // hop to the pool, several a payment, costs more than the work. Nothing may block there (RowReading).
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         try
@@ -47,7 +47,7 @@ internal static class Program
         }
         catch (OperationCanceledException) when (app.Lifetime.ApplicationStopping.IsCancellationRequested)
         {
-            // A part failed, or a stop came, before all had started; Failures tells which.
+            // A part failed, or a stop was requested, during the start. Failures names a part that failed.
         }
 
         var failures = new List<Exception>();

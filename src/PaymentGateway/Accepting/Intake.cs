@@ -16,7 +16,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private readonly object _gate = new();
     private readonly List<PendingAcceptance> _waiting = [];
 
-    // One slow INSERT beside the next one: with the outcomes' one these are the connections for batches.
+    // One slow INSERT may run beside the next one. The third connection for batches stores the outcomes.
     private volatile Task _slow = Task.CompletedTask;
     private bool _isStoring;
     private bool _isStuck;
@@ -47,7 +47,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             new Payment(id, amountCents) { TakenAt = clock.GetTimestamp(), Trace = trace });
         lock (_gate)
         {
-            // While no statement answers, waiting would only be a slower no.
+            // While no statement answers, a payment would wait and be refused all the same.
             if (_waiting.Count >= options.MaxWaiting || _isStuck)
                 return Task.FromResult(AcceptResult.Overloaded);
 
@@ -123,7 +123,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             _isStuck = false;
     }
 
-    // Bounds the clients' wait without giving the statement up: what it stores is settled all the same.
+    // The client's wait is bounded, but the statement goes on: the payments that it stores are settled.
     private async Task AnswerInTimeAsync(List<PendingAcceptance> batch, Task storing, long arrivedAt)
     {
         if (!await EndsAsync(storing, RestOf(arrivedAt)))

@@ -39,7 +39,7 @@ internal sealed partial class IntakeWriter(
         try
         {
             results = await StoreOnceAsync(batch, args, added);
-            // Before the answer: a client that has its 202 sends the next one, and that may not overtake.
+            // Enqueue before the answer: a client sends its next payment after the 202, and that must not overtake.
             Enqueue(added, times, generation);
             _outage.Succeed();
             result = AcceptResult.Accepted;
@@ -61,7 +61,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (Exception failed)
         {
-            // It may have been committed before the connection broke, and then somebody must find it.
+            // The INSERT may have been committed before the connection broke, so its range is read later.
             backlog.Add(times, isUncertain: true);
             ReportFailed(batch.Count, failed.Message);
         }
@@ -93,7 +93,7 @@ internal sealed partial class IntakeWriter(
         List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
         var sentAt = clock.GetTimestamp();
-        int stored;
+        List<NewRow> stored;
         try
         {
             stored = await store.StoreAsync(args);
@@ -104,32 +104,30 @@ internal sealed partial class IntakeWriter(
             metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
         }
 
-        if (stored < batch.Count)
-            return await SortOutKnownAsync(batch, args, added);
+        if (stored.Count < batch.Count)
+            return await SortOutKnownAsync(batch, args, stored, added);
 
         foreach (var acceptance in batch)
             added.Add(acceptance.Payment);
         return null;
     }
 
-    // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored.
+    // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored. The INSERT says
+    // which are new, because a store of several servers may show a committed row late.
     private async Task<AcceptResult[]> SortOutKnownAsync(
-        List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
+        List<PendingAcceptance> batch, StoreArgs args, List<NewRow> stored, List<Payment> added)
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var results = new AcceptResult[batch.Count];
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
-            if (!known.TryGetValue(payment.Id, out var row))
+            if (stored.Exists(row => row.AcceptedAt == payment.AcceptedAt))
+                added.Add(payment);
+            else if (!known.TryGetValue(payment.Id, out var row))
                 results[i] = AcceptResult.Unavailable;
             else if (row.AmountCents != payment.AmountCents)
                 results[i] = AcceptResult.Conflict;
-            else
-                results[i] = AcceptResult.Accepted;
-
-            if (row?.AcceptedAt == payment.AcceptedAt && row.OwnerEpoch == payment.Epoch)
-                added.Add(payment);
         }
 
         if (results.Contains(AcceptResult.Unavailable))

@@ -23,8 +23,8 @@ internal static class AdminGroup
     }
 
     /// <summary>
-    /// For a token, on every listener. Pages of other hosts may not post, and by an operator's port not read, also
-    /// where no token is set.
+    /// For a token, on every listener. Also where no token is set, pages of other hosts may neither post, nor read by
+    /// an operator's port.
     /// </summary>
     /// <param name="role">Of the token; null: Read for GET and HEAD, Operate for the others.</param>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
@@ -52,8 +52,8 @@ internal static class AdminGroup
             .RefusesOtherSites();
     }
 
-    // Browsers send any page's POST unasked; PUT and DELETE they ask about first, and nobody allows them. A page that
-    // they take for one of the gateway's own may send everything, and read the answer.
+    // Browsers send the POST of any page. Before a PUT or DELETE they ask for permission, which nobody gives. A page
+    // under a name that resolves to the gateway may send everything, and read the answer.
     private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes)
     {
         var listener = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<AdminListener>();

@@ -11,7 +11,7 @@ namespace PaymentGateway.Admin;
 internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
 {
     /// <summary>Marks an endpoint as an operator's.</summary>
-    public static readonly object Only = new OnlyMark();
+    public static readonly object Only = new();
 
     /// <summary>Before the methods are looked at, whose 405 would tell that the path exists.</summary>
     public override int Order => -2_000;
@@ -49,7 +49,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
         options.Operators.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
         && !IsKnown(context.Request.Host.Host ?? "");
 
-    // An address needs no resolving, and every browser names a host.
+    // An IP address cannot be rebound, and a request without a host comes from no browser.
     private bool IsKnown(string host) =>
         host.Length == 0 || IPAddress.TryParse(host, out _)
         || options.Instance.Urls.Operator.Select(admin => admin.Host).Append("localhost")
@@ -61,9 +61,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     private static int DestinationOf(bool isAdmin, IReadOnlyList<PolicyJumpTableEdge> edges) =>
         edges.Single(edge => isAdmin.Equals(edge.State)).Destination;
 
-    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.GetMetadata<OnlyMark>() is not null;
-
-    private sealed class OnlyMark;
+    private static bool IsOnly(Endpoint endpoint) => endpoint.Metadata.Contains(Only);
 
     private sealed class JumpTable(AdminListener listener, int admin, int others) : PolicyJumpTable
     {

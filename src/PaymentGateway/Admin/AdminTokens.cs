@@ -20,7 +20,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
 
     /// <summary>The token in a request's headers; null when it is missing or wrong.</summary>
     public AdminToken? Find(HttpContext context) =>
-        // The bytes as they came (GatewayApp): a token in UTF-8 is what it was set to.
+        // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
         Find(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
 
     /// <summary>Compares in constant time.</summary>
@@ -83,7 +83,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
         public static partial void Wrong(ILogger log, string address, string action);
 
         [LoggerMessage(9, LogLevel.Warning,
-            "{Count} wrong tokens from {Address} within a minute: no token from there is looked at until it is over")]
+            "{Count} wrong tokens from {Address} within a minute: tokens from there are ignored until it is over")]
         public static partial void Paused(ILogger log, int count, string address);
     }
 }

@@ -11,7 +11,7 @@ internal sealed partial class OperatorCalls(
 {
     private const int TargetLengthMax = 500;
 
-    // The answer ends after the record only, and PostgreSQL may be frozen.
+    // The answer waits for its record, and PostgreSQL may be frozen.
     private static readonly TimeSpan StoreWithin = TimeSpan.FromSeconds(0.9);
 
     private static readonly object Detail = new();

@@ -85,8 +85,8 @@ internal sealed record PaymentQuery(
         var reader = new QueryReader(context);
         var state = reader.Word<PaymentState>("state");
         var processor = reader.Value(
-            "processor", $"one of {string.Join(", ", processors.All.Select(one => one.Processor))}",
-            text => processors.Find(text)?.Name);
+            "processor", $"one of {string.Join(", ", processors.Names)}",
+            text => Array.Find(processors.Names, name => name == text));
         var reason = reader.Text("reason");
         var (from, to) = (reader.Time("from"), reader.Time("to"));
         var limit = reader.Limit();

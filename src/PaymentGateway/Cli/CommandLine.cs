@@ -3,7 +3,7 @@ using System.CommandLine.Invocation;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>The verbs beside `run`. Nothing of it is touched by a start without a verb.</summary>
+/// <summary>The verbs beside `run`. A start without a verb uses only SettingsOfRun.</summary>
 internal static class CommandLine
 {
     private const string RunName = "run";

@@ -1,4 +1,5 @@
 using System.CommandLine;
+using System.Net.Http.Headers;
 using System.Text.Json.Serialization.Metadata;
 using PaymentGateway.Processors;
 
@@ -24,12 +25,7 @@ internal static class ConformanceVerb
         };
         verb.SetAction(static async (ParseResult parsed, CancellationToken _) =>
         {
-            if (!Uri.TryCreate(parsed.GetValue(Url), UriKind.Absolute, out var url)
-                || url.Scheme is not ("http" or "https"))
-                throw new VerbException(
-                    ExitCodes.Usage, $"--url: '{parsed.GetValue(Url)}' is not an absolute http or https URL");
-
-            using var http = GatewayClient.Open(url.AbsoluteUri, AnswerLimit);
+            using var http = GatewayClient.Open(parsed.GetValue(Url)!, token: null, AnswerLimit);
             return await (await new Conformance(http, parsed.GetValue(Token)).CheckAsync()).WriteAsync(parsed);
         });
         return verb;
@@ -70,7 +66,7 @@ internal sealed class Conformance(HttpClient http, string? token)
         });
         await RuleAsync("a look-up of an unknown id gets 404", () => IsAsync(LookUpAsync(Guid.NewGuid()), 404));
         await RuleAsync("a body that is no payment gets 400", () => IsAsync(
-            SendAsync(HttpMethod.Post, "payments", "{\"correlationId\":\"none\"}"u8.ToArray()), 400));
+            SendAsync(HttpMethod.Post, "payments", "{\"correlationId\":\"none\"}"), 400));
         await RuleAsync("health gets failing and minResponseTime", () => ReadsAsync(
             SendAsync(HttpMethod.Get, "payments/service-health"), ProcessorJsonContext.Default.HealthAnswer,
             static answer => answer.MinResponseTime >= 0));
@@ -153,26 +149,21 @@ internal sealed class Conformance(HttpClient http, string? token)
     private Task<HttpResponseMessage> ChargeAsync(ProcessorPayment payment, CancellationToken hangUp = default) =>
         SendAsync(
             HttpMethod.Post, "payments",
-            JsonSerializer.SerializeToUtf8Bytes(payment, ProcessorJsonContext.Default.ProcessorPayment), hangUp);
+            JsonSerializer.Serialize(payment, ProcessorJsonContext.Default.ProcessorPayment), hangUp);
 
     private Task<HttpResponseMessage> LookUpAsync(Guid id) => SendAsync(HttpMethod.Get, $"payments/{id}");
 
     private Task<string> SwitchAsync(string name, string value) => TryAsync(() => IsAsync(
-        SendAsync(
-            HttpMethod.Put, $"admin/configurations/{name}", Encoding.UTF8.GetBytes($"{{\"{name}\":{value}}}")), 200));
+        SendAsync(HttpMethod.Put, $"admin/configurations/{name}", $"{{\"{name}\":{value}}}"), 200));
 
     private async Task<HttpResponseMessage> SendAsync(
-        HttpMethod method, string path, byte[]? body = null, CancellationToken hangUp = default)
+        HttpMethod method, string path, string? body = null, CancellationToken hangUp = default)
     {
         using var request = new HttpRequestMessage(method, path);
         if (token is not null && path.StartsWith("admin/", StringComparison.Ordinal))
             request.Headers.Add("X-Rinha-Token", token);
         if (body is not null)
-        {
-            request.Content = new ByteArrayContent(body);
-            request.Content.Headers.ContentType = new("application/json");
-        }
-
+            request.Content = new StringContent(body, new MediaTypeHeaderValue("application/json"));
         return await http.SendAsync(request, hangUp);
     }
 }

@@ -9,7 +9,7 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
     // A replay of all takes 2 s, and nginx asks the other instance after 3 s.
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
 
-    private readonly HttpClient _http = Open(url, token);
+    private readonly HttpClient _http = Open(url, token, AnswerLimit);
 
     public bool HasToken => token is not null;
 
@@ -85,14 +85,17 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
         return new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
     }
 
-    private static HttpClient Open(string url, string? token)
+    /// <summary>A client of an address that an option gave.</summary>
+    /// <param name="token">Goes with each call.</param>
+    /// <exception cref="VerbException">The address is no URL, or the token no value of a header.</exception>
+    public static HttpClient Open(string url, string? token, TimeSpan limit)
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var uri) || uri.Scheme is not ("http" or "https"))
             throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
         if (token?.IndexOfAny(['\r', '\n']) >= 0)
             throw new VerbException(ExitCodes.Usage, "--token: has a line break");
 
-        var http = Open(url, AnswerLimit);
+        var http = Open(url, limit);
         if (token is not null)
             http.DefaultRequestHeaders.Add("X-Rinha-Token", token);
         return http;

@@ -147,11 +147,11 @@ internal static class PaymentVerbs
         {
             return new Report(
                 status, gateway.HasToken ? ExitCodes.NotPermitted : ExitCodes.Ok,
-                $"what is parked needs --token: {refused.Message}");
+                $"parked payments need --token: {refused.Message}");
         }
         catch (VerbException hidden) when (hidden.ExitCode == ExitCodes.Usage)
         {
-            return new Report(status, Note: "what is parked is told on an operator's listener only");
+            return new Report(status, Note: "parked payments are shown on an operator's listener only");
         }
 
         return new Report(status);

@@ -111,11 +111,6 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 
         return options;
     }
-
-    /// <summary>The one with a name; null where it is not configured.</summary>
-    public Processor? Find(string? name) => All.FirstOrDefault(one => one.Processor.Name == name)?.Processor;
-
-    public ProcessorOptions Of(Processor processor) => All.First(one => one.Processor.Name == processor.Name);
 }
 
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
@@ -135,15 +130,15 @@ internal sealed record ProcessorOptions(
             throw SettingsReader.Wrong(own, $"'{given}' is no word of the letters a to z");
 
         var url = settings.HttpUrl($"{own}:BaseUrl");
-        // The challenge's.
+        // The defaults are the challenge's fees.
         var fee = settings.Fraction($"{own}:Fee", name == "default" ? 0.05m : name == "fallback" ? 0.15m : null);
         var options = new ProcessorOptions(
             new Processor(name, fee), url, settings.HeaderValue($"{own}:AdminToken"),
-            settings.Choice($"{own}:Enabled", Switch.True) == Switch.True,
+            settings.Flag($"{own}:Enabled", true),
             settings.Count($"{own}:MaxConcurrency", settling.MaxConcurrency, 1, 700),
             settings.OptionalDuration($"{own}:CallTimeout", "100ms", "5m") ?? settling.CallTimeout,
             settings.OptionalDuration($"{own}:InDoubtHorizon", "100ms", "60m") ?? settling.InDoubtHorizon);
-        // A dead owner's call may still be in flight, and be stored after a 404 that released the payment.
+        // Otherwise a dead owner's call could be stored after the 404 that released its payment.
         if (options.InDoubtHorizon < options.CallTimeout)
             throw SettingsReader.Wrong(
                 (options.InDoubtHorizon, options.CallTimeout) == (settling.InDoubtHorizon, settling.CallTimeout)
@@ -152,13 +147,6 @@ internal sealed record ProcessorOptions(
 
         return options;
     }
-}
-
-/// <summary>Whether a processor may be charged.</summary>
-internal enum Switch
-{
-    True,
-    False,
 }
 
 /// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>

@@ -33,7 +33,7 @@ internal sealed record ListenUrls(
         if (mixed is not null)
             throw SettingsReader.Wrong(AdminKey, $"port {mixed.Port} is one of {MainSetting} at another host");
 
-        // As they were given: an address has its path in lower case when it is written again.
+        // The text as it was given, because BindingAddress writes a path in lower case.
         var added = Split(adminUrls).Where(url => !main.Contains(BindingAddress.Parse(url)));
         return new ListenUrls(string.Join(';', added.Prepend(urls)), admin, admin.Except(main).ToList());
     }

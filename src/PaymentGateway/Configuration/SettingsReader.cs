@@ -52,6 +52,9 @@ internal sealed class SettingsReader(IConfiguration configuration)
             text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var value)
             && value <= 1 ? value : null) ?? fallback ?? throw Wrong(key, "is required");
 
+    public bool Flag(string key, bool fallback) => Value<bool>(
+        key, "neither true nor false", static text => bool.TryParse(text, out var value) ? value : null) ?? fallback;
+
     // Enum.TryParse would take numbers too, and 7 is no policy.
     public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum => Value<TEnum>(
         key, $"none of {string.Join(", ", Enum.GetNames<TEnum>())}",

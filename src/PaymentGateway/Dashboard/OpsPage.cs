@@ -1,6 +1,4 @@
 using PaymentGateway.Admin;
-using PaymentGateway.Leasing;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
@@ -35,17 +33,6 @@ internal static class OpsPage
         calls.MapGet("/events", routes.ServiceProvider.GetRequiredService<OpsEvents>().AnswerAsync);
         calls.MapPaymentList();
         calls.MapReplays("/parked");
-    }
-
-    public static void AddOps(this IServiceCollection services)
-    {
-        services.AddSingleton<AdminSession>();
-        services.AddSingleton<OpsEvents>();
-        services.AddSingleton<OverviewStream>();
-        services.AddSingleton<SharedFactsReader>();
-        services.AddSingleton(provider => new OverviewBuilder(
-            provider.GetRequiredService<GatewayOptions>(), provider.GetRequiredService<InstanceLock>().Identity,
-            provider.GetRequiredService<InstanceReader>().Bounds));
     }
 
     private static async Task SignInAsync(HttpContext context, AdminSession session, OperatorCalls actions)

@@ -20,7 +20,7 @@ internal sealed record BacklogView(int Payments, bool IsMore, double OldestSecon
 /// <summary>Parked payments by reason, most first; with IsMore there are others, newer ones.</summary>
 internal sealed record ParkedView(long Payments, bool IsMore, ParkedCountRow[] Reasons);
 
-/// <summary>One processor as the instances see it that have called it lately, or else as all do.</summary>
+/// <summary>One processor, as seen by the instances that have called it recently; if none has, by all.</summary>
 /// <param name="Report">Null until one is read.</param>
 /// <param name="ReportIsOverdue">The report after it is missing, so it says nothing of now.</param>
 /// <param name="Settled">Null while PostgreSQL does not answer.</param>

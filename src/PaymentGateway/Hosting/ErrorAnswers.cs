@@ -30,8 +30,8 @@ internal static partial class ErrorAnswers
         }
     });
 
-    // 404 for unknown paths, 405 for known ones with another method. No fallback endpoint: routing would weigh it and
-    // cut the path up for it in each request.
+    // 404 for unknown paths, 405 for known ones with another method. A fallback endpoint would cost each request:
+    // routing would split its path and compare this endpoint too.
     private static async Task RefuseAsync(HttpContext context, RequestDelegate next)
     {
         if (context.GetEndpoint() is null)
@@ -42,7 +42,7 @@ internal static partial class ErrorAnswers
 
         // Routing's own endpoint for a wrong method, which names the right one.
         await next(context);
-        // It names GET for this path, which is an operator's and 404 on other listeners (QueryEndpoints).
+        // Routing allows GET at this path, too, which answers 404 on all but an operator's listeners (QueryEndpoints).
         if (context.Request.Path.Value!.TrimEnd('/').Equals(PaymentEndpoints.Path, StringComparison.OrdinalIgnoreCase)
             && !context.RequestServices.GetRequiredService<AdminListener>().Accepted(context))
             context.Response.Headers.Allow = HttpMethods.Post;

@@ -12,8 +12,8 @@ namespace PaymentGateway.Hosting;
 /// <summary>Builds the gateway from arguments, environment and files.</summary>
 internal static partial class GatewayApp
 {
-    // nginx ends slow headers and sends whole ones. Kestrel counts from its last beat: after a freeze it would answer
-    // 408 to requests that have just come.
+    // nginx limits slow headers itself. A short limit of Kestrel's would count a freeze of this process too, and answer
+    // 408 to requests that have just arrived.
     private static readonly TimeSpan HeadersTimeout = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan ShutdownMargin = TimeSpan.FromSeconds(5);
 
@@ -101,7 +101,7 @@ internal static partial class GatewayApp
             throw new ConfigurationException("Gateway__Secrets__Directory", $"cannot be read: {unread.Message}");
         }
 
-        // Once more, because the last source wins.
+        // The arguments once more, because the last source wins.
         configuration.AddCommandLine(args);
     }
 
@@ -115,7 +115,7 @@ internal static partial class GatewayApp
             sockets.UnsafePreferInlineScheduling = true;
             // Saves a read in each request; each idle connection, nginx's few, holds a buffer of 4 KB for it.
             sockets.WaitForDataBeforeAllocatingBuffer = false;
-            // On a Unix socket a connect over it fails at once, while an instance's share of the CPU pauses it.
+            // A Unix socket refuses connections beyond it at once, such as while the CPU limit pauses the instance.
             sockets.Backlog = BacklogMax;
         });
         // A bare LF ends no line: a proxy that takes it for the end would read other requests than this one does.
@@ -127,10 +127,10 @@ internal static partial class GatewayApp
             kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
-            // More than nginx lets pass (1 KB, then two lines of 4 KB): its refusal has a body, and Kestrel's has none.
+            // More than nginx passes (1 KB, then two lines of 4 KB): its refusal has a body, and one of Kestrel none.
             kestrel.Limits.MaxRequestLineSize = HeadBytesMax;
             kestrel.Limits.MaxRequestHeadersTotalSize = HeadBytesMax;
-            // Takes any byte; one that is no UTF-8 would be a 400 without a body too.
+            // Latin-1 takes any byte. Kestrel would answer 400 without a body to a header that is no UTF-8.
             kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
         });
         builder.Services.Configure<HostOptions>(

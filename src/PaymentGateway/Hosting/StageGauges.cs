@@ -35,7 +35,7 @@ internal static class StageGauges
         metrics.Meter.AddRuntimeGauges();
         return metrics;
 
-        // Asked for when a gauge is read, because most stages need the metrics themselves.
+        // Stages are resolved when a gauge is read, because most stages need the metrics themselves.
         T Part<T>() where T : notnull => parts.GetRequiredService<T>();
 
         double AgeOf(DateTime? stored, DateTime? inMemory) =>

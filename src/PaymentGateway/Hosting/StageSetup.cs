@@ -37,7 +37,6 @@ internal static class StageSetup
         services.AddSingleton<InstanceReader>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
-        services.AddSingleton(options.Settling);
         services.AddSingleton(options.Ledger.Recording);
         services.AddSingleton(options.Leasing);
 
@@ -50,7 +49,7 @@ internal static class StageSetup
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        ProcessorClient.AddConnections(services, options);
+        services.AddSingleton<ProcessorConnections>((_, max) => ProcessorClient.Connect(options.Settling, max));
         services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
         services.AddSingleton<OwnedPayments>();
@@ -73,7 +72,12 @@ internal static class StageSetup
         services.AddSingleton<LeaseDuties>();
         services.AddHostedService<LeaseKeeper>();
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
-        services.AddOps();
+        services.AddSingleton<AdminSession>();
+        services.AddSingleton<OpsEvents>();
+        services.AddSingleton<OverviewStream>();
+        services.AddSingleton<SharedFactsReader>();
+        services.AddSingleton(provider => new OverviewBuilder(
+            options, instance.Identity, provider.GetRequiredService<InstanceReader>().Bounds));
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtPublisher>();
         services.AddHostedService<DoubtResolver>();

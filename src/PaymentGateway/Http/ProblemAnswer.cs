@@ -28,4 +28,5 @@ internal sealed record ProblemAnswer(string Type, string Title, int Status, stri
     PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase,
     DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull)]
 [JsonSerializable(typeof(ProblemAnswer))]
+[JsonSerializable(typeof(JsonObject))]
 internal sealed partial class GatewayJsonContext : JsonSerializerContext;

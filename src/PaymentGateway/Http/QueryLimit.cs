@@ -14,12 +14,8 @@ internal sealed class QueryLimit(TimeProvider clock) : IDisposable
     private const int InFlightMax = 2;
     private const int WaitingMax = 60;
 
-    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
-    {
-        PermitLimit = InFlightMax,
-        QueueLimit = WaitingMax,
-        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
-    });
+    private readonly ConcurrencyLimiter _permits = new(
+        new ConcurrencyLimiterOptions { PermitLimit = InFlightMax, QueueLimit = WaitingMax });
 
     /// <summary>Queries and answers when there is a permit; 503 at once where too many wait for one.</summary>
     /// <exception cref="TimeoutException">The query took longer than the limit.</exception>

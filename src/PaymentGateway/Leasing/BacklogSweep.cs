@@ -23,7 +23,7 @@ internal sealed partial class BacklogSweep(
             await Task.Delay(PollInterval, clock, stoppingToken);
             try
             {
-                // Half empty first: small pages would cost more than they bring.
+                // Load when the queue is half empty, because small pages cost more per payment.
                 while (lease.Epoch is not PaymentStates.Nobody and var epoch
                     && queue.RemainingCapacity * 2 >= options.QueueCapacity
                        && backlog.Next() is { } range)

@@ -28,18 +28,24 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 
 /// <summary>
 /// The statements that may have begun before a fence against them (a closed epoch, a refused range) was committed. When
-/// they are over, all their rows are in the table, so one query is definite. For one loop.
+/// they are over, prepared ones too, all their rows are in the table, so one query is definite. For one loop.
 /// </summary>
 internal sealed class EarlierWriters
 {
-    private HashSet<string>? _running;
+    private HashSet<string>? _first;
+    private HashSet<string>? _prepared;
 
     /// <summary>Whether all that ran at the first call are over.</summary>
     /// <param name="writers">All that ran at a moment after the fence was committed.</param>
-    public bool AreOver(List<string> writers)
+    public bool AreOver(List<WriterRow> writers) =>
+        // A transaction of the first call that has no lock any more may be prepared under another name.
+        HaveEnded(ref _first, writers) && HaveEnded(ref _prepared, writers.FindAll(writer => writer.IsPrepared));
+
+    private static bool HaveEnded(ref HashSet<string>? awaited, List<WriterRow> writers)
     {
-        _running ??= [.. writers];
-        _running.IntersectWith(writers);
-        return _running.Count == 0;
+        var names = writers.ConvertAll(writer => writer.Writer);
+        awaited ??= [.. names];
+        awaited.IntersectWith(names);
+        return awaited.Count == 0;
     }
 }

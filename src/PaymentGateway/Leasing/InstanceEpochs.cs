@@ -21,7 +21,7 @@ internal sealed class InstanceEpochs(
         // An earlier version supposes that each epoch may have used default.
         var earlier = options.Processors.Enabled is [{ Processor.Name: "default" }, { Processor.Name: "fallback" }]
             && options.Processors.All.Count == 2 ? processors : "";
-        // Before a wrong name gets a number.
+        // Checked before registering, otherwise a wrong name would get a number.
         await RefuseOthersAsync(PaymentStates.Nobody, urls, processors, earlier);
         await RegisterAsync();
         var used = ProcessorSet.Of(options.Processors.Enabled[0].Processor);
@@ -55,8 +55,8 @@ internal sealed class InstanceEpochs(
     public async Task<Renewal> RenewAsync(long askedAt, bool closeExpired)
     {
         var uncertainUntil = backlog.UncertainUntil();
-        // The number first, because an adoption that begins after the mark was read has a newer one. The epoch last,
-        // because an adoption without an answer loses it before it ends at the mark.
+        // Read the number before the mark: an adoption that begins after that reading has a newer one. Read the epoch
+        // after the mark: an adoption without an answer loses the epoch before the mark forgets the adoption.
         var number = lease.NextNumber();
         var lowWaterMark = mark.Read();
         var used = lease.Wanted;
@@ -87,8 +87,8 @@ internal sealed class InstanceEpochs(
     /// <summary>Closes the epoch and releases what it has not settled; returns the numbers of payments.</summary>
     public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
     {
-        // Listed before the lease is lost, because stages drop payments then. Doubt is read after: no charge begins
-        // then.
+        // List the payments before the lease is lost, because stages drop them afterwards. Read their doubts after it,
+        // because no charge begins any more.
         var held = unsettled.Snapshot();
         var lowWaterMark = mark.Read();
         lease.Lose(epoch);

@@ -30,8 +30,8 @@ internal sealed class InstanceLock : IDisposable
         var socket = urls?.Split(';')
             .FirstOrDefault(url => url.StartsWith(UnixScheme, StringComparison.OrdinalIgnoreCase))?
             [UnixScheme.Length..];
-        // The boot, because two hosts may have one name, and a lock says nothing of the other's processes. A container
-        // has its host's boot, so a recreated one is the same instance.
+        // The identity has the id of the boot, because two hosts may have one name, and a lock proves nothing about the
+        // other host. A container has its host's id, so a recreated one is the same instance.
         var instance = socket is null
             ? new InstanceLock($"{Environment.MachineName}/{instanceName}", isProof: false)
             : new InstanceLock(

@@ -13,8 +13,8 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
     private long _heldUntil;
     private int _epoch = PaymentStates.Nobody;
-    private volatile UsedProcessors _wanted = UsedProcessors.None;
-    private volatile UsedProcessors _stored = UsedProcessors.None;
+    private volatile UsedProcessors _wanted = new(PaymentStates.Nobody, default);
+    private volatile UsedProcessors _stored = new(PaymentStates.Nobody, default);
     private long _lastNumber;
     private TaskCompletionSource _nextCheck = NewCheck();
 
@@ -74,7 +74,7 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>Ends when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {
-        // Twice, because the first to end may have begun before it was asked for.
+        // Wait for two checks, because the first one may have begun before this call.
         for (var checks = 0; checks < 2; checks++)
         {
             CheckSoon.Set();
@@ -92,8 +92,6 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>The processors that one epoch uses.</summary>
     private sealed record UsedProcessors(int Epoch, ProcessorSet Used)
     {
-        public static readonly UsedProcessors None = new(PaymentStates.Nobody, default);
-
         public ProcessorSet Of(int epoch) => epoch == Epoch ? Used : default;
     }
 }

@@ -52,7 +52,7 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
-            // From one beginning to the next, so that after a renewal that hangs another one fits into the lease.
+            // Counted from the begin of a renewal, so that another one fits into the lease after one that hangs.
             var rest = options.RenewInterval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await KeepAsync();

@@ -14,6 +14,19 @@ internal sealed partial class LedgerWatch(
     /// <summary>When a crash of the database emptied the ledger (UTC), until a purge. Safe from any thread.</summary>
     public DateTime? ResetAt => _latest?.ResetAt;
 
+    /// <summary>
+    /// Payments without a row that are neither purged nor deleted by the retention: a store of several servers may show
+    /// a committed row late. An id with another acceptance was deleted and posted again.
+    /// </summary>
+    public async Task<List<Payment>> AbsentAsync(List<Payment> given)
+    {
+        var keptFrom = (await ledger.StateAsync()).KeptFrom;
+        var stored = (await payments.FindAsync([.. given.ConvertAll(payment => payment.Id)]))
+            .ToDictionary(row => row.CorrelationId);
+        return given.FindAll(payment =>
+            !payment.Purged && !stored.ContainsKey(payment.Id) && payment.AcceptedAt >= keptFrom);
+    }
+
     /// <summary>Handles changes; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(LedgerState state)
@@ -32,7 +45,7 @@ internal sealed partial class LedgerWatch(
         if ((wasEmptied || (_known is { } before && before.Resets != state.Resets)) && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (_known?.Generation != state.Generation)
-            await MarkPurgedAsync();
+            await MarkPurgedAsync(unsettled.BeginGeneration());
         _known = state;
     }
 
@@ -41,8 +54,8 @@ internal sealed partial class LedgerWatch(
     private async Task StoreAgainAsync()
     {
         var epoch = lease.Epoch;
-        var mine = unsettled.Snapshot().Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id)
-            .ToList();
+        var known = unsettled.Snapshot();
+        var mine = known.Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id).ToList();
         var count = 0;
         foreach (var page in mine.Chunk(PageMax))
         {
@@ -57,12 +70,14 @@ internal sealed partial class LedgerWatch(
         }
 
         Log.StoredAgain(log, count, mine.Count - count);
+        // An adopter may have these.
+        await MarkPurgedAsync(known.FindAll(payment => payment.Epoch != epoch));
     }
 
     // The table is asked, because payments that came after the purge are in the same queue.
-    private async Task MarkPurgedAsync()
+    private async Task MarkPurgedAsync(List<Payment> known)
     {
-        foreach (var page in unsettled.BeginGeneration().Chunk(PageMax))
+        foreach (var page in known.Chunk(PageMax))
             MarkPurged(page, await payments.FindAsync(Array.ConvertAll(page, payment => payment.Id)));
     }
 

@@ -7,22 +7,20 @@ namespace PaymentGateway.Leasing;
 internal sealed class LowWaterMark(
     AcceptanceClock acceptances, StoredBacklog backlog, UnsettledPayments unsettled)
 {
-    private long _adoptingFrom = long.MaxValue;
+    private volatile object? _adoptingFrom;
 
     /// <summary>The oldest time of the page that is being adopted; null while none is.</summary>
-    public DateTime? AdoptingFrom => Volatile.Read(ref _adoptingFrom) is var ticks and < long.MaxValue
-        ? new DateTime(ticks, DateTimeKind.Utc)
-        : null;
+    public DateTime? AdoptingFrom => (DateTime?)_adoptingFrom;
 
     /// <summary>Begins an adoption of payments that are not older than <paramref name="from"/> (UTC).</summary>
-    public void BeginAdoption(DateTime from) => Volatile.Write(ref _adoptingFrom, from.Ticks);
+    public void BeginAdoption(DateTime from) => _adoptingFrom = from;
 
     /// <summary>Ends it: each adopted payment is unsettled in memory, or belongs to another epoch.</summary>
-    public void EndAdoption() => Volatile.Write(ref _adoptingFrom, long.MaxValue);
+    public void EndAdoption() => _adoptingFrom = null;
 
     /// <summary>
-    /// Reads the mark. A payment that is accepted, loaded or adopted enters the unsettled ones before it leaves its
-    /// part, so these are read last: a payment that moves meanwhile is seen at least once.
+    /// Reads the mark. The unsettled payments are read last: an accepted, loaded or adopted payment enters them before
+    /// it leaves its earlier part, so one that moves meanwhile is seen at least once.
     /// </summary>
     public DateTime Read() =>
         new[] { acceptances.Oldest(), backlog.Oldest(), AdoptingFrom, unsettled.Oldest() }.Min()!.Value;

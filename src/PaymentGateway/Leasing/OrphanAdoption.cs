@@ -71,8 +71,8 @@ internal sealed partial class OrphanAdoption(
             if (page is not { Payments.Count: > 0 })
                 return page;
 
-            // A jump of the database's clock closes an epoch too early: its owner sends until its own lease ends.
-            // Released payments have no time but this one.
+            // After a jump of the database's clock the owner of a closed epoch sends until its own lease ends, so
+            // doubts begin a lease after the close. The time of a release is not known: it counts from now.
             var closedAt = epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
@@ -97,9 +97,9 @@ internal sealed partial class OrphanAdoption(
             uncertain is (DbException or TimeoutException)
             and not PostgresException { InvariantSeverity: "ERROR" })
         {
-            // Perhaps committed, and then this epoch owns rows that it does not know: a new epoch adopts all of them.
-            // The old one is never renewed again, so its lowered mark stays; closing it is only quicker than its
-            // expiry. An error says that nothing was committed; a backend's end does not.
+            // The adoption may be committed, and then this epoch owns rows that it does not know: a new epoch adopts
+            // them. This one is never renewed again, so its lowered mark stays; the close is only quicker than its
+            // expiry. An ERROR proves that nothing was committed; the end of a backend does not.
             lease.Lose(page.To);
             await leases.CloseAsync(page.To);
             throw;
@@ -142,7 +142,7 @@ internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue 
 {
     private const int DoubtsMax = 4_000;
 
-    // Doubts that wait for the answers of several leave capacity for those that one processor can settle.
+    // Doubts at several processors fill half of the memory, so doubts that one charge can settle still fit.
     private const int DoubtsAtOneMax = 2 * DoubtsMax;
 
     /// <param name="used">The processors that their epoch may have used.</param>

@@ -32,7 +32,7 @@ internal sealed class UnsettledPayments(TimeProvider clock)
         return false;
     }
 
-    /// <summary>A purge was noticed; returns what it may have purged. Later additions are of the new ledger.</summary>
+    /// <summary>Begins the generation after a purge; returns the payments from before, which may be purged.</summary>
     public List<Payment> BeginGeneration()
     {
         Interlocked.Increment(ref _generation);

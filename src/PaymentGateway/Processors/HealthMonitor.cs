@@ -44,7 +44,7 @@ internal sealed partial class HealthMonitor(
     private static HealthReport ToReport(HealthRow row) =>
         new(row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds));
 
-    // The loop does not await it: a call that comes early hangs at the processor until its window turns.
+    // The loop does not await this call: a processor holds an early one back until its window ends.
     private async Task PollAsync(ProcessorLane lane)
     {
         try

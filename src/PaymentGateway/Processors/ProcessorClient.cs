@@ -8,6 +8,9 @@ using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Processors;
 
+/// <summary>Makes the connections of a new client, at most so many at once.</summary>
+internal delegate HttpMessageHandler ProcessorConnections(Processor processor, int connectionsMax);
+
 /// <summary>
 /// The client of one processor. Safe from any thread. A time limit is around each call and the reading of its answer, a
 /// circuit breaker around charges. The client never repeats a call, because money would be charged twice. Look-ups
@@ -28,7 +31,6 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly ResiliencePipeline<ProcessorAnswer> _lookUps;
     private readonly Uri _baseUrl;
     private readonly Uri _payments;
-    private readonly Uri _health;
     private readonly string? _adminToken;
     private readonly Lease _lease;
     private readonly GatewayMetrics _metrics;
@@ -37,17 +39,15 @@ internal sealed partial class ProcessorClient : IDisposable
 
     /// <param name="connections">Owned from here.</param>
     public ProcessorClient(
-        Processor processor, GatewayOptions options, HttpMessageHandler connections, Lease lease,
+        ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease,
         GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
     {
-        // Without an HttpClient around the handler: its limits and defaults are none of ours, its copies cost.
+        // No HttpClient around the handler, because the gateway uses none of its defaults, and its copies cost.
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
-        (Processor, Health) = (processor, new ProcessorHealth(clock, options.Routing));
-        var own = options.Processors.Of(processor);
+        (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
         (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
-        _health = new Uri(_baseUrl, "payments/service-health");
         _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
             .AddTimeout(own.CallTimeout)
             .Build();
@@ -58,13 +58,13 @@ internal sealed partial class ProcessorClient : IDisposable
                 ? $"{failed.Message} {failed.InnerException?.Message}"
                 : $"{opened.Outcome.Result!.Status}";
             var level = _outage.Fail(LogLevel.Warning);
-            Log.Opened(log, level, processor, reason);
+            Log.Opened(log, level, Processor, reason);
             return default;
         };
         breaker.OnClosed = _ =>
         {
             _outage.Succeed();
-            Log.Closed(log, processor);
+            Log.Closed(log, Processor);
             return default;
         };
         _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
@@ -93,25 +93,8 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
-    public static void AddConnections(IServiceCollection services, GatewayOptions options)
-    {
-        foreach (var one in options.Processors.All)
-        {
-            Add(one.Processor.Name, int.MaxValue);
-            Add(AdminConnections(one.Processor), 1);
-        }
-
-        void Add(string name, int connectionsMax) => services.AddHttpClient(name)
-            .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling, connectionsMax))
-            .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
-            .RemoveAllLoggers();
-    }
-
-    /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
-    public static string AdminConnections(Processor processor) => $"{processor}.Admin";
-
-    private static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
+    /// <summary>Connections of one client, at most so many at once.</summary>
+    public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
     {
         MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,
@@ -181,7 +164,7 @@ internal sealed partial class ProcessorClient : IDisposable
     /// <summary>Asks for the processor's health report; null when there was none.</summary>
     public async Task<HealthReport?> AskHealthAsync()
     {
-        var answer = await GetAsync(_health);
+        var answer = await GetAsync(new Uri(_baseUrl, "payments/service-health"));
         var told = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.HealthAnswer) : null;
         _metrics.Calls.Add(1, Processor.Tag, Calls.Health, told is null ? Calls.Unknown : Calls.Reported);
         return told is null
@@ -194,9 +177,7 @@ internal sealed partial class ProcessorClient : IDisposable
     /// </summary>
     public async Task<SummaryOutcome> SumAsync(DateTime from, DateTime to)
     {
-        var query = string.Create(
-            CultureInfo.InvariantCulture,
-            $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}");
+        var query = $"?from={from:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}&to={to:yyyy-MM-dd'T'HH:mm:ss.ffffff'Z'}";
         var answer = await GetAsync(new Uri(_baseUrl, "admin/payments-summary" + query), _adminToken);
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
         _metrics.Calls.Add(1, Processor.Tag, Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
@@ -219,8 +200,8 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception)
         {
-            // No failure says anything. .NET 8 lets a bare SocketException out, too, when the peer resets a connection
-            // that was just made.
+            // No failure shows whether the payment is stored. .NET 8 throws a bare SocketException, too, when the peer
+            // resets a connection that was just made.
             return null;
         }
     }
@@ -290,8 +271,8 @@ internal sealed partial class ProcessorClient : IDisposable
         500 when answer.Body.IsEmpty => new ChargeOutcome(ChargeResult.Refused, null, "500"),
         500 => new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body"),
         400 => new ChargeOutcome(ChargeResult.Rejected, null, "400"),
-        // Another 4xx is none of the contract: it comes from something in between, which may have passed the call on
-        // before (a proxy that asks the next of its servers, or gives the first one up).
+        // The contract has no other 4xx: a proxy sent it, and may have passed the call on before (to another of its
+        // servers, or to one that it gave up).
         _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
     };
 
@@ -322,30 +303,25 @@ internal sealed partial class ProcessorClient : IDisposable
     /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
     /// connection, and sends the headers together with it.
     /// </summary>
-    private sealed class ChargeContent : HttpContent
+    private sealed class ChargeContent : ByteArrayContent
     {
         private readonly Payment _payment;
         private readonly Lease _lease;
-        private readonly byte[] _body;
 
         public ChargeContent(Payment payment, Lease lease)
-        {
-            _payment = payment;
-            _lease = lease;
-            _body = JsonSerializer.SerializeToUtf8Bytes(
+            : base(JsonSerializer.SerializeToUtf8Bytes(
                 new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
-                ProcessorJsonContext.Default.ProcessorPayment);
+                ProcessorJsonContext.Default.ProcessorPayment))
+        {
+            (_payment, _lease) = (payment, lease);
             Headers.TryAddWithoutValidation("Content-Type", "application/json");
         }
 
         /// <summary>False: not a byte of the charge has left, headers included.</summary>
         public bool HasBegun { get; private set; }
 
-        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
-            SerializeToStreamAsync(stream, context, CancellationToken.None);
-
-        protected override Task SerializeToStreamAsync(
-            Stream stream, TransportContext? context, CancellationToken cancellationToken)
+        // The overload with a token ends here too; the handler closes the connection of a call that is cancelled.
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
             if (_payment.Purged || !_lease.IsHeld || !_lease.Owns(_payment))
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
@@ -353,13 +329,7 @@ internal sealed partial class ProcessorClient : IDisposable
             HasBegun = true;
             if (_payment.Attempts < short.MaxValue)
                 _payment.Attempts++;
-            return stream.WriteAsync(_body, cancellationToken).AsTask();
-        }
-
-        protected override bool TryComputeLength(out long length)
-        {
-            length = _body.Length;
-            return true;
+            return base.SerializeToStreamAsync(stream, context);
         }
     }
 

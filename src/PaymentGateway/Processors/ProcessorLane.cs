@@ -7,29 +7,28 @@ namespace PaymentGateway.Processors;
 
 /// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
-    Processor processor, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
+    ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
     // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
-    private readonly ConcurrencyLimit _charges = new(clock, options.Processors.Of(processor).MaxConcurrency);
+    private readonly ConcurrencyLimit _charges = new(clock, own.MaxConcurrency);
 
     // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
-    public Processor Processor => processor;
+    public Processor Processor => own.Processor;
 
-    public ProcessorClient Client { get; } = new(
-        processor, options, connections, lease, metrics, clock, log);
+    public ProcessorClient Client { get; } = new(own, options, connections, lease, metrics, clock, log);
 
     public ProcessorHealth Health => Client.Health;
 
     /// <summary>False: it may not be charged any more.</summary>
-    public bool IsEnabled { get; } = options.Processors.Of(processor).IsEnabled;
+    public bool IsEnabled => own.IsEnabled;
 
     /// <summary>After it, a 404 says that no earlier call can be stored any more.</summary>
-    public TimeSpan Horizon { get; } = options.Processors.Of(processor).InDoubtHorizon;
+    public TimeSpan Horizon => own.InDoubtHorizon;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
@@ -43,22 +42,22 @@ internal sealed class ProcessorLane(
         var (mayBeAt, doubtSince) = (payment.MayBeAt, payment.DoubtSince);
         var probe = Health.Begin();
         var sentAt = clock.GetTimestamp();
-        payment.MayBeAt = mayBeAt | ProcessorSet.Of(processor);
+        payment.MayBeAt = mayBeAt | ProcessorSet.Of(Processor);
         payment.DoubtSince = sentAt;
         using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
         var outcome = await Client.ChargeAsync(payment);
-        span?.SetTag(processor.Tag.Key, processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+        span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
-        metrics.Calls.Add(1, processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
+        metrics.Calls.Add(1, Processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
         if (outcome.Result != ChargeResult.NotSent)
-            metrics.CallDuration.Record(took.TotalSeconds, processor.Tag);
+            metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
         Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // A terminated owner's doubt may lie ahead.
+        // The doubt of an adopted payment may begin later, when its earlier owner surely has stopped sending.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
-        // A refused repetition neither resolves the call before it nor makes it younger.
+        // A refused repetition changes neither place nor age of the doubt about an earlier call.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
 
@@ -72,7 +71,7 @@ internal sealed class ProcessorLane(
         {
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
-            span?.SetTag(processor.Tag.Key, processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
             return outcome;
         }
         finally
@@ -94,7 +93,7 @@ internal sealed class ProcessorLane(
             _ => "unusable",
         };
         return new LaneReading(
-            processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
+            Processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
             state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, []);
     }
 
@@ -107,17 +106,16 @@ internal sealed class ProcessorLane(
 
 /// <summary>The lanes of all processors, in order of their fees.</summary>
 internal sealed class ProcessorLanes(
-    GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
+    GatewayOptions options, ProcessorConnections connect, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
     private List<ProcessorLane>? _enabled;
 
-    public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(one => new ProcessorLane(
-        one.Processor, options, connections.CreateHandler(one.Processor.Name), lease, metrics, clock, log)).ToList();
+    public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(own => new ProcessorLane(
+        own, options, connect(own.Processor, int.MaxValue), lease, metrics, clock, log)).ToList();
 
     /// <summary>The lanes of processors that may be charged.</summary>
-    public IReadOnlyList<ProcessorLane> Enabled =>
-        _enabled ??= options.Processors.Enabled.Select(one => Of(one.Processor)).ToList();
+    public IReadOnlyList<ProcessorLane> Enabled => _enabled ??= All.Where(lane => lane.IsEnabled).ToList();
 
     public ProcessorLane Of(Processor processor) => All.First(lane => lane.Processor.Name == processor.Name);
 
@@ -138,9 +136,8 @@ internal sealed class ProcessorLanes(
     /// A client for reconciliation. Its connection, time limit and breaker are its own, so its calls cannot affect
     /// charges.
     /// </summary>
-    public ProcessorClient NewAdminClient(Processor processor) => new(
-        processor, options, connections.CreateHandler(ProcessorClient.AdminConnections(processor)), lease, metrics,
-        clock, log);
+    public ProcessorClient NewAdminClient(ProcessorOptions own) => new(
+        own, options, connect(own.Processor, 1), lease, metrics, clock, log);
 
     public void Dispose()
     {
@@ -203,13 +200,13 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    // The permits of this moment do not count: charges begin together, and most answers find some left.
+    // Permits that are free now do not count, because charges begin together and most answers find some free.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 
     private void Decrease_NeedsLock(long now)
     {
-        // One decrease per burst: the calls already in flight tell of the same congestion.
+        // One decrease per burst, because the calls already in flight meet the same congestion.
         if (_decreasedAt != 0 && clock.GetElapsedTime(_decreasedAt, now) < BetweenDecreases)
             return;
 

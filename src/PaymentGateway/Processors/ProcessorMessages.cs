@@ -49,7 +49,7 @@ internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, Ti
     }
 }
 
-/// <summary>The contract tells the answers apart in the same way.</summary>
+/// <summary>The kinds of answers that the contract distinguishes.</summary>
 internal enum ChargeResult
 {
     /// <summary>200: the processor has stored the payment.</summary>

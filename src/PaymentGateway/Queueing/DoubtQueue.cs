@@ -13,7 +13,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
     private readonly Channel<Payment> _channel = Channel.CreateUnbounded<Payment>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    // By the ids of processors, which a ProcessorSet has as bits; the first one is for all.
+    // By the id of the processor, the bit of a ProcessorSet; index 0 counts all doubts.
     private readonly int[] _counts = new int[15];
     private readonly object _gate = new();
     private Dictionary<Payment, bool> _changes = New();
@@ -48,7 +48,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <summary>Publishes that a payment surely was not charged, and goes on.</summary>
     public void End(Payment payment) => Note(payment, begun: false);
 
-    /// <summary>Publishes nothing: a settlement ends the doubt for each reader, or another instance has it.</summary>
+    /// <summary>Drops the change: a settlement ends the doubt for readers, or another instance owns it.</summary>
     public void Forget(Payment payment)
     {
         lock (_gate)

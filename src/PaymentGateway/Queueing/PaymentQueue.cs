@@ -7,7 +7,7 @@ namespace PaymentGateway.Queueing;
 /// </summary>
 internal sealed class PaymentQueue(IntakeOptions options)
 {
-    // Few, because payments are settled oldest first; more than a healthy processor refuses.
+    // A small number keeps the order of payments; a healthy processor refuses fewer.
     private const int RefusedBehindMax = 100;
 
     // The reader runs on in the writer's thread: a hop to another thread costs more than starting the charge.
@@ -54,7 +54,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
             _returnedCount = _returned.Count;
         }
 
-        // Wakes a reader that waits; beside something else nobody waits, and the wake-ups would fill the channel.
+        // Wakes a waiting reader. While the channel has payments no reader waits, and wake-ups would fill it.
         if (_channel.Reader.Count == 0)
             _channel.Writer.TryWrite(null);
     }

@@ -11,7 +11,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 /// <exception cref="StoppedException">A processor does not answer, or does not take the token.</exception>
 internal sealed class BothSides(
-    ReconciliationStore ledger, Func<Processor, ProcessorClient> connect, ProcessorsOptions options,
+    ReconciliationStore ledger, Func<ProcessorOptions, ProcessorClient> connect, ProcessorsOptions options,
     ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation) : IDisposable
 {
     private const int Tries = 3;
@@ -24,7 +24,7 @@ internal sealed class BothSides(
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
     private readonly Dictionary<Processor, ProcessorClient> _clients =
-        options.All.ToDictionary(one => one.Processor, one => connect(one.Processor));
+        options.All.ToDictionary(one => one.Processor, connect);
 
     private readonly SettlementRateLimiter _rate = new(clock, options.ReconciliationRate);
 
@@ -52,7 +52,7 @@ internal sealed class BothSides(
             new Sums(held.Payments, held.Cents));
     }
 
-    /// <summary>Waits until one more question may be asked, a statement in place of a call.</summary>
+    /// <summary>Waits until one more statement may be sent; it counts as a call.</summary>
     public async Task PaceAsync()
     {
         cancellation.ThrowIfCancellationRequested();

@@ -97,8 +97,7 @@ internal sealed partial class DifferenceRepair(
             return "A processor has less than half of the payments: is it the right one?";
         if (_now.Any(now => HasLess(now.Value, report.Compared[now.Key])))
             return "A processor holds less than it did a moment ago: find out why.";
-        if (sides.Processors.Any(
-            processor => lanes.Of(processor).Health.Read().Availability != Availability.Usable))
+        if (lanes.All.Any(lane => lane.Health.Read().Availability != Availability.Usable))
             return "A processor is not healthy: what it does not find may be there.";
         return report.Differences.Exists(other => MayHold(other, row))
             ? "A processor counts more payments than it finds: this may be one of them."

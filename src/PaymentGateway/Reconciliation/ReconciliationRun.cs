@@ -20,12 +20,12 @@ internal sealed partial class ReconciliationRun(
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
-    // An outcome that was on its way into the ledger at the first look is there by then.
+    // By then the ledger has stored an outcome that was in flight to it at the first comparison.
     private static readonly TimeSpan ConfirmAfter = TimeSpan.FromSeconds(2);
 
     /// <summary>
-    /// UTC. A payment that was requested earlier does not change by itself unless it is in doubt: its call has ended,
-    /// it was stored by then or never, and an adopter knows it.
+    /// UTC. Payments with an earlier requestedAt are final unless they are in doubt: their calls have ended, and a new
+    /// owner knows them.
     /// </summary>
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
         - TimeSpan.FromSeconds(options.Processors.All.Max(one => (one.CallTimeout + one.InDoubtHorizon).TotalSeconds))
@@ -93,7 +93,7 @@ internal sealed partial class ReconciliationRun(
                 Problems.InvalidWindow, field);
 
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // The oldest may be unsettled, which does not leave. An hour later, otherwise the next to leave would stop it.
+        // Retention keeps unsettled payments, so the oldest may be out of bounds. An hour keeps the next deletion away.
         if (query.From is null && from < state.KeptFrom + Hour)
             from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.

@@ -7,7 +7,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal static class WindowSearch
 {
-    // Limits the questions about a window that agrees to about twice as many, however long it is.
+    // A window that agrees costs about twice as many questions at most, however long it is.
     private const int PartsMax = 1_024;
 
     private static readonly TimeSpan PartMin = TimeSpan.FromSeconds(1);
@@ -45,7 +45,7 @@ internal static class WindowSearch
             var (earlier, later) = window.Halves();
             var first = await compare(earlier);
             var second = await compare(later);
-            // Something may have changed between the questions: then the whole agrees by now.
+            // Ask for the whole again: it agrees by now if something changed between the questions.
             if (!whole.Agrees && first.Agrees && second.Agrees && await compare(window) is { Agrees: false } again)
                 found.Add(new DifferingWindow(processor, window, again));
             open.Push((later, second));

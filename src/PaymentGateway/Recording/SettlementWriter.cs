@@ -7,7 +7,7 @@ namespace PaymentGateway.Recording;
 
 /// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
+    SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
     GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
@@ -16,6 +16,7 @@ internal sealed partial class SettlementWriter(
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     private readonly OutageLog _outage = new();
+    private readonly OutageLog _absence = new();
 
     /// <summary>Lets the last outcomes be written, within the host's limit.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
@@ -32,18 +33,24 @@ internal sealed partial class SettlementWriter(
         while (await outcomes.TakeAsync(batch, stoppingToken))
         {
             var beganAt = clock.GetTimestamp();
-            await WriteAsync(batch, stoppingToken);
+            var absent = await WriteAsync(batch, stoppingToken);
             if (_outage.Succeed())
                 Log.RecordsAgain(log);
+            batch.RemoveAll(absent.Contains);
             Count(batch, clock.GetElapsedTime(beganAt));
             foreach (var settlement in batch)
                 unsettled.Remove(settlement.Payment);
             outcomes.Remove(batch);
             batch.Clear();
+            if (absent.Count > 0)
+                _ = AddLaterAsync(absent, stoppingToken);
+            if (outcomes.Count == 0)
+                _absence.Succeed();
         }
     }
 
-    private async Task WriteAsync(List<Settlement> batch, CancellationToken stopping)
+    /// <returns>Outcomes whose payment is not in the ledger, and may be there later.</returns>
+    private async Task<List<Settlement>> WriteAsync(List<Settlement> batch, CancellationToken stopping)
     {
         batch.Sort(static (one, other) => one.Payment.Id.CompareTo(other.Payment.Id));
         var backoff = new Backoff(RetryInitial);
@@ -53,13 +60,12 @@ internal sealed partial class SettlementWriter(
             {
                 var args = ToArgs(batch);
                 if (await ledger.RecordAsync(args) == batch.Count)
-                    return;
+                    return [];
 
-                // Purged: well. Or a crash of the database emptied the ledger: then the keeper stores the payments
-                // again, and the outcomes find them at the second try.
-                await lease.NextCheckAsync(stopping);
+                var absent = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
+                // A row may have become visible between the two.
                 await ledger.RecordAsync(args);
-                return;
+                return batch.FindAll(one => absent.Contains(one.Payment));
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
@@ -71,6 +77,21 @@ internal sealed partial class SettlementWriter(
                 await Task.Delay(wait, clock, stopping);
             }
         }
+    }
+
+    // A purge, or a crash of the database that emptied the ledger: the keeper's next check marks the payments or stores
+    // them again. Or the store shows a committed row late.
+    private async Task AddLaterAsync(List<Settlement> absent, CancellationToken stopping)
+    {
+        await lease.NextCheckAsync(stopping);
+        if (absent.FindAll(one => !one.Payment.Purged) is { Count: > 0 and var count })
+        {
+            var level = _absence.Fail(LogLevel.Warning);
+            Log.PaymentsAbsent(log, level, count);
+            await Task.Delay(RetryInitial, clock, stopping);
+        }
+
+        absent.ForEach(outcomes.Add);
     }
 
     // Counts outcomes that an adopter or a first try of ours had entered before, too: the ledger does not tell which.
@@ -122,5 +143,8 @@ internal sealed partial class SettlementWriter(
 
         [LoggerMessage(501, LogLevel.Information, "Outcomes are written again")]
         public static partial void RecordsAgain(ILogger log);
+
+        [LoggerMessage(EventId = 502, Message = "{Count} outcomes wait because their payments are not in the ledger")]
+        public static partial void PaymentsAbsent(ILogger log, LogLevel level, int count);
     }
 }

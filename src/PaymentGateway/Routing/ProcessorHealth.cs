@@ -13,7 +13,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // Without newer calls a measured latency says nothing any more.
     private static readonly TimeSpan LatencyKept = TimeSpan.FromSeconds(2);
 
-    // A slow probe must not hide for long that newer calls would be quick again.
+    // While a slow probe is in flight the processor may recover: after this time another probe may go.
     private static readonly TimeSpan ProbeAlone = TimeSpan.FromSeconds(1);
 
     // Three health calls in a row have failed by then.
@@ -22,7 +22,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private readonly object _gate = new();
     private readonly long _startedAt = clock.GetTimestamp();
     private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
-    private bool _toldToWait;       // And nothing has been charged since: the first call afterwards goes alone.
+    private bool _toldToWait;       // By Retry-After, and no call was answered since: the next one is a probe.
     private long? _probeSince;
     private double _latencyMs;
     private long _measuredAt = long.MinValue;
@@ -94,7 +94,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
             if (latency is { } measured)
             {
                 var fresh = _measuredAt != long.MinValue && clock.GetElapsedTime(_measuredAt, now) < LatencyKept;
-                // A probe's latency counts alone: the calls before it were another time's.
+                // A probe's latency replaces the average, because the calls before it are from before the outage.
                 _latencyMs = fresh && !probe
                     ? _latencyMs + Weight * (measured.TotalMilliseconds - _latencyMs)
                     : measured.TotalMilliseconds;
@@ -143,8 +143,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         Circuit.CircuitState != CircuitState.Closed || _toldToWait || now < _leftAloneUntil
         || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
 
-    // A slow success is stored after the audit has closed its window, so a processor that reports itself slow is not
-    // probed unless it fails, too: what fails stores nothing.
+    // A processor that reports itself slow is not probed, because the audit would close its window before the charge is
+    // stored. One that reports failing, too, is probed: a failed charge stores nothing.
     private bool ReportsSlow_NeedsLock(long now) =>
         !_report.Failing && _report.MinResponse > options.MaxLatency && ReportCounts_NeedsLock(now);
 

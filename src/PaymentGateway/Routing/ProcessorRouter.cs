@@ -9,8 +9,8 @@ internal static class ProcessorRouter
     /// <summary>No processor takes the payment now.</summary>
     public const int Wait = -1;
 
-    // Processors often recover at the same moment. A probe that was sent before takes up to 2 s to say so of the
-    // cheapest one, and meanwhile the whole backlog would go to a dearer one.
+    // Processors often recover at the same moment. A probe in flight may show this of the cheapest one 2 s later;
+    // without a grace the whole backlog would go to a dearer one meanwhile.
     private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
 
     /// <summary>Finds the cheapest usable processor, and waits for a cheaper one where that is worth it.</summary>
@@ -19,7 +19,7 @@ internal static class ProcessorRouter
     {
         for (var at = 0; at < states.Length; at++)
         {
-            // A processor that was sent it before and did not store it is no probe any more past the delay.
+            // Past the delay, a processor that once failed to store this payment is skipped for a dearer one.
             if (IsOpen(states[at], at) && !(states[at].IsMissing && age >= fallbackAfter && HasOpen(states, at + 1)))
                 return at;
             if (IsWorthWaiting(states[at], age, fallbackAfter))
@@ -29,7 +29,7 @@ internal static class ProcessorRouter
         return Wait;
     }
 
-    /// <summary>Whether a dearer processor than the first ones could be used.</summary>
+    /// <summary>Whether a processor from an index on can be used.</summary>
     public static bool HasOpen(ReadOnlySpan<ProcessorState> states, int from)
     {
         for (var at = from; at < states.Length; at++)

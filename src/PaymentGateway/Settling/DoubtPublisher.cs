@@ -37,7 +37,16 @@ internal sealed partial class DoubtPublisher(
     {
         try
         {
-            await PublishAsync(changes);
+            foreach (var page in Pages(changes, begun: true))
+                await store.MarkAsync(page);
+            foreach (var page in Pages(changes, begun: false))
+                await store.ClearAsync(page);
+            if (clock.GetElapsedTime(_sweptAt) >= SweepInterval)
+            {
+                await store.SweepAsync();
+                _sweptAt = clock.GetTimestamp();
+            }
+
             _outage.Succeed();
             return true;
         }
@@ -47,19 +56,6 @@ internal sealed partial class DoubtPublisher(
             Log.PublishingFailed(log, level, failed.Message);
             return false;
         }
-    }
-
-    private async Task PublishAsync(Dictionary<Payment, bool> changes)
-    {
-        foreach (var page in Pages(changes, begun: true))
-            await store.MarkAsync(page);
-        foreach (var page in Pages(changes, begun: false))
-            await store.ClearAsync(page);
-        if (clock.GetElapsedTime(_sweptAt) < SweepInterval)
-            return;
-
-        await store.SweepAsync();
-        _sweptAt = clock.GetTimestamp();
     }
 
     private static IEnumerable<DoubtArgs> Pages(Dictionary<Payment, bool> changes, bool begun) => changes

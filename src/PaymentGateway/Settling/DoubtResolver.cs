@@ -73,10 +73,10 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    // At several processors when only a terminated owner knew where it was charged.
+    // Asks several processors where only a terminated owner knew at which one it had charged the payment.
     private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
-        // Asked before a look-up is sent: a call that ends between the answer and the question would be missed.
+        // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
         var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= lanes.HorizonOf(payment.MayBeAt);
         var asked = lanes.In(payment.MayBeAt);
         // A processor that was removed from the configuration cannot be asked.
@@ -138,7 +138,7 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Requeue(Payment payment)
     {
-        // Of several, any may never have been sent it.
+        // Of several processors, some may never have been sent the payment.
         if (payment.MayBeAt.IsSingle)
             payment.MissingAt |= payment.MayBeAt;
         payment.MayBeAt = default;
@@ -201,7 +201,7 @@ internal sealed class ResolvingWait
 
     private readonly Random _jitter = new(Environment.ProcessId);
 
-    /// <summary>All together ask a processor 500 times a second, because the jitter takes half of it.</summary>
+    /// <summary>All doubts together ask 500 times a second: one in 2 ms, doubled because jitter halves it.</summary>
     public static TimeSpan Longest(int count) =>
         BetweenAny * 2 * count is var wait && wait > Maximum ? wait : Maximum;
 

@@ -85,7 +85,7 @@ internal sealed class ParkedCount(ParkedStore store)
         }
     }
 
-    // A failure is nobody's: the next call asks again.
+    // A failure is ignored, because the next call asks again.
     private async Task AskAsync()
     {
         var reasons = await store.CountAsync(CountMax);

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Settling;
 
 /// <summary>
@@ -30,7 +29,7 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
     {
         await Task.Delay(rest, clock, cancellation);
-        // The end of the last slice, not now: a delay is cut to whole milliseconds, and each slice would end early.
+        // A delay is cut to whole milliseconds and ends early, so the next slice begins at the end of the last one.
         _sliceSince += clock.TicksOf(Slice);
         _left = _perSlice - 1;
     }

@@ -24,7 +24,7 @@ internal sealed partial class SettlementWorker(
     private readonly ProcessorState[] _states = new ProcessorState[lanes.Enabled.Count];
     private int _inFlight;
 
-    // The last time that a payment waited though a dearer processor could be used; those accepted before waited too.
+    // When a payment last waited although a dearer processor was usable; payments accepted before waited too.
     private DateTime _passedAt;
     private Processor? _passedOver;
     private volatile bool _draining;

@@ -25,7 +25,7 @@ internal sealed class LeaseStore(
             SELECT new.id, new.name FROM (
                 SELECT (SELECT max(id) FROM processors) + row_number() OVER () AS id, name
                 FROM unnest(@Names) AS given (name)
-                WHERE NOT EXISTS (SELECT FROM processors WHERE processors.name = given.name)) AS new
+                WHERE NOT EXISTS (SELECT 1 FROM processors WHERE processors.name = given.name)) AS new
             WHERE new.id <= 14
             ON CONFLICT DO NOTHING
             RETURNING id, name
@@ -64,15 +64,15 @@ internal sealed class LeaseStore(
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
         ), ended AS (
             SELECT epoch FROM leases
-            WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT FROM renewed)
+            WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT 1 FROM renewed)
               AND ((@CloseExpired AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch))
             FOR UPDATE SKIP LOCKED
         ), closed AS (
             UPDATE leases SET closed_at = now() WHERE epoch IN (SELECT epoch FROM ended)
         )
-        SELECT EXISTS (SELECT FROM renewed) AS renewed,
-               EXISTS (SELECT FROM leases WHERE epoch = @Epoch AND closed_at IS NULL) AS is_open,
-               generation, resets, reset_at, EXISTS (SELECT FROM ledger_intact) AS intact
+        SELECT EXISTS (SELECT 1 FROM renewed) AS renewed,
+               EXISTS (SELECT 1 FROM leases WHERE epoch = @Epoch AND closed_at IS NULL) AS is_open,
+               generation, resets, reset_at, EXISTS (SELECT 1 FROM ledger_intact) AS intact
         FROM ledger WHERE id = 1
         """;
 
@@ -85,10 +85,7 @@ internal sealed class LeaseStore(
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until its rows are
     // visible. So a transaction without a lock here is over, or begins with what is committed now
     // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
-    private const string WritersSql = """
-        SELECT DISTINCT virtualtransaction AS writer FROM pg_locks
-        WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
-        """;
+    private const string WritersSql = "SELECT writer, is_prepared FROM unfinished_writers";
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
@@ -96,7 +93,7 @@ internal sealed class LeaseStore(
     private const string OrphanedSql = $"""
         SELECT epoch, low_water_mark, may_have_used FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
-          AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT FROM payments WHERE owner_epoch = {Sql.Nobody}))
+          AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT 1 FROM payments WHERE owner_epoch = {Sql.Nobody}))
         ORDER BY epoch
         """;
 
@@ -113,9 +110,8 @@ internal sealed class LeaseStore(
         """;
 
     // A row's set of processors, and those that its owner may have used; 2 stands for 7, as in an earlier version.
-    private const string Handover = "CASE handover WHEN 2 THEN 7 ELSE handover END";
     private const string WithUsed =
-        $"{Handover} | (SELECT may_have_used FROM leases WHERE epoch = @Epoch) | {Sql.Unsent}::smallint";
+        $"(CASE handover WHEN 2 THEN 7 ELSE handover END) | owner.may_have_used | {Sql.Unsent}::smallint";
 
     // One adopter at a time, because two that move payments in different orders deadlock: where the lease row is
     // locked, there is no row. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
@@ -125,20 +121,21 @@ internal sealed class LeaseStore(
     // holds: the adopter's own lease, which is locked here, has to be renewed meanwhile.
     private const string AdoptSql = $"""
         WITH claim AS (
-            SELECT epoch FROM leases
+            SELECT epoch, may_have_used FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
         ), orphans AS (
             SELECT correlation_id, accepted_at FROM ({Page}) AS payments
-            WHERE EXISTS (SELECT FROM claim) AND {PaymentStore.IsUnsettled}
+            WHERE EXISTS (SELECT 1 FROM claim) AND {PaymentStore.IsUnsettled}
             ORDER BY accepted_at LIMIT @Limit
         ), lowered AS (
             UPDATE leases SET low_water_mark = least(low_water_mark, (SELECT min(accepted_at) FROM orphans)),
                               renewal = greatest(renewal, @Number)
-            WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT FROM claim) RETURNING epoch
+            WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT 1 FROM claim) RETURNING epoch
         ), moved AS (
             UPDATE payments
             SET owner_epoch = @To, handover = {WithUsed}
+            FROM claim AS owner
             WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @Epoch
               AND EXISTS (SELECT 1 FROM lowered)
             RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
@@ -149,19 +146,22 @@ internal sealed class LeaseStore(
         FROM lowered LEFT JOIN moved ON true
         """;
 
-    // A search ends rarely, so this statement also deletes old leases. Leases that still own payments stay, because a
-    // reconciliation finds payments by their owners.
     private const string MarkAdoptedSql = $"""
-        WITH deleted AS (
-            DELETE FROM leases
-            WHERE adopted_at < now() - interval '1 day'
-              AND (SELECT true FROM payments WHERE owner_epoch = leases.epoch LIMIT 1) IS NULL
+        WITH unsettled AS (
+            SELECT 1 FROM payments
+            WHERE owner_epoch = @Epoch AND accepted_at >= @LastPage AND {PaymentStore.IsUnsettled} LIMIT 1
         )
         UPDATE leases SET adopted_at = now()
         WHERE epoch = @Epoch AND epoch <> {Sql.Nobody} AND adopted_at IS NULL AND closed_at IS NOT NULL
-          AND NOT EXISTS (
-              SELECT 1 FROM payments
-              WHERE owner_epoch = @Epoch AND accepted_at >= @LastPage AND {PaymentStore.IsUnsettled})
+          AND NOT EXISTS (SELECT 1 FROM unsettled)
+        """;
+
+    private const string OldSql = "SELECT epoch FROM leases WHERE adopted_at < now() - interval '1 day' ORDER BY epoch";
+
+    // A lease that still owns payments stays, because a reconciliation finds payments by their owners.
+    private const string DeleteSql = """
+        WITH owned AS (SELECT 1 FROM payments WHERE owner_epoch = @Epoch LIMIT 1)
+        DELETE FROM leases WHERE epoch = @Epoch AND NOT EXISTS (SELECT 1 FROM owned)
         """;
 
     // An earlier version that adopts and releases them again keeps a doubt at both of its processors by 2 alone.
@@ -172,7 +172,8 @@ internal sealed class LeaseStore(
                 WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
                 WHEN ({WithUsed}) = 7 THEN 2
                 ELSE {WithUsed} END
-            WHERE owner_epoch = @Epoch AND correlation_id IN (
+            FROM leases AS owner
+            WHERE epoch = @Epoch AND owner_epoch = @Epoch AND correlation_id IN (
                 SELECT correlation_id FROM ({Page}) AS payments WHERE {PaymentStore.IsUnsettled})
             RETURNING 1
         )
@@ -227,16 +228,25 @@ internal sealed class LeaseStore(
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
 
-    /// <summary>The transactions that write to payments now.</summary>
-    public Task<List<string>> WritersAsync() =>
-        shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
+    /// <summary>The transactions that write to payments now, or were prepared and may commit at any time.</summary>
+    public Task<List<WriterRow>> WritersAsync() =>
+        shared.ListAsync(db => db.QueryAsync<WriterRow>(WritersSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Ends the search in a closed epoch. Its statements must have been over when the search began.</summary>
+    /// <summary>
+    /// Ends the search in a closed epoch, whose statements must have been over when the search began. Searches end
+    /// rarely, so old leases are deleted then.
+    /// </summary>
     /// <param name="epoch">It has nothing unsettled before its last page.</param>
     /// <param name="lastPage">Where that page begins; it is searched once more.</param>
-    public Task MarkAdoptedAsync(int epoch, DateTime lastPage) =>
-        shared.RunAsync(db => db.ExecuteAsync(
+    public async Task MarkAdoptedAsync(int epoch, DateTime lastPage)
+    {
+        await shared.RunAsync(db => db.ExecuteAsync(
             MarkAdoptedSql, new { Epoch = epoch, LastPage = lastPage }, commandTimeout: db.CommandTimeout));
+        foreach (var old in await shared.ListAsync(db => db.QueryAsync<int>(
+            OldSql, commandTimeout: db.CommandTimeout)))
+            await shared.RunAsync(db => db.ExecuteAsync(
+                DeleteSql, new { Epoch = old }, commandTimeout: db.CommandTimeout));
+    }
 
     public Task CloseAsync(int epoch) =>
         leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }, commandTimeout: db.CommandTimeout));
@@ -264,6 +274,9 @@ internal sealed class LeaseStore(
         }
     }
 }
+
+/// <summary>Writer names a transaction, and a restart of the server names prepared ones anew.</summary>
+internal sealed record WriterRow(string Writer, bool IsPrepared);
 
 internal sealed record ProcessorRow(short Id, string Name);
 

@@ -32,13 +32,15 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
 
     private const string ReplaySql = $"{PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
 
-    // Two replays of one page lock it in one order; the second finds nothing parked in it.
+    // One replay at a time, as a claim of the released payments, because two could lock one page in different orders.
+    // The second finds nothing parked in it.
     private const string ReplayPageSql = $"""
-        WITH page AS (
+        WITH claim AS (SELECT epoch FROM leases WHERE epoch = {Sql.Nobody} FOR UPDATE), page AS (
             SELECT correlation_id FROM payments
-            WHERE owner_epoch = {Sql.Parked} AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
+            WHERE EXISTS (SELECT 1 FROM claim) AND owner_epoch = {Sql.Parked}
+              AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
               AND (@Reason::text IS NULL OR parked_reason = @Reason)
-            ORDER BY accepted_at, correlation_id LIMIT @Limit FOR UPDATE)
+            ORDER BY accepted_at, correlation_id LIMIT @Limit)
         {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
         RETURNING accepted_at, correlation_id AS id
         """;

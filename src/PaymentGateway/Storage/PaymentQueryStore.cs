@@ -56,7 +56,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
     // Where settled payments fill a page, the search for the others ends at the last of these, so it passes at most a
     // page of settled ones, however old the owner's low-water mark is.
     private const string AllSql = $"""
-        WITH locked_first AS (SELECT FROM payments), settled AS ({SettledSql}), listed AS (
+        WITH locked_first AS (SELECT 1 FROM payments), settled AS ({SettledSql}), listed AS (
             SELECT * FROM settled
             UNION ALL
             SELECT unsettled.* FROM ({Owners} UNION ALL SELECT {Sql.Parked}, '-infinity') AS owners

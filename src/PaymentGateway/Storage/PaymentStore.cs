@@ -21,6 +21,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
           AND (SELECT refused_until FROM leases WHERE epoch = @OwnerEpoch AND closed_at IS NULL) < accepted.accepted_at
         ON CONFLICT (correlation_id) DO NOTHING
+        RETURNING accepted_at
         """;
 
     // Light load comes one by one, and this statement starts faster than the one on arrays.
@@ -30,6 +31,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         WHERE epoch = @OwnerEpoch AND closed_at IS NULL AND refused_until < @AcceptedAt
           AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
+        RETURNING accepted_at
         """;
 
     // Handed over, so that BacklogSweep does not load what the owner has in memory. Another statement reads whose the
@@ -56,14 +58,15 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         """;
 
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
-    /// <returns>How many were new; the others were known, or the owner's lease refuses them.</returns>
+    /// <returns>The times of those that are new; the others were known, or the owner's lease refuses them.</returns>
     /// <exception cref="DbException">Nobody knows; with LockNotAvailable nothing was stored.</exception>
-    public Task<int> StoreAsync(StoreArgs batch) =>
-        batches.RunAsync(
-            static (db, batch) => batch.Ids.Length == 1
-                ? db.ExecuteAsync(StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: db.CommandTimeout)
-                : db.ExecuteAsync(StoreSql, batch, commandTimeout: db.CommandTimeout),
-            batch);
+    public Task<List<NewRow>> StoreAsync(StoreArgs batch) =>
+        RowReading.RunAsync(() => batches.RunAsync(
+            static async (db, batch) => (batch.Ids.Length == 1
+                ? await db.QueryAsync<NewRow>(
+                    StoreOneSql, StoreOneArgs.Of(batch), commandTimeout: db.CommandTimeout)
+                : await db.QueryAsync<NewRow>(StoreSql, batch, commandTimeout: db.CommandTimeout)).AsList(),
+            batch));
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
     /// <returns>The rows of these ids now, in no order; one of another owner or time is not charged here.</returns>
@@ -97,6 +100,9 @@ internal sealed record StoreAgainArgs(
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
+
+/// <summary>A payment that the INSERT stored. No DateTime alone: reading a list of structs adds code to the binary.</summary>
+internal sealed record NewRow(DateTime AcceptedAt);
 
 /// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(

@@ -23,15 +23,16 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     private const string UnlockSql = "SELECT pg_advisory_unlock(72616967) AS taken";
 
-    private const string OldestSql = """
-        WITH locked_first AS (SELECT FROM payments)
-        SELECT least(
-            (SELECT min(requested_at) FROM settlements), (SELECT min(accepted_at) FROM settlements),
-            (SELECT min(first.accepted_at) FROM (SELECT epoch FROM leases UNION ALL SELECT -1) AS owners
-             CROSS JOIN LATERAL (
-                SELECT accepted_at FROM payments WHERE owner_epoch = owners.epoch
-                ORDER BY accepted_at LIMIT 1) AS first)) AS at
+    // One statement for each owner, because a store of several servers joins no page of payments with leases.
+    private const string OwnersSql = """
+        SELECT epoch, low_water_mark FROM leases WHERE @All OR adopted_at IS NULL
+        UNION ALL SELECT -1, '-infinity' ORDER BY epoch DESC
         """;
+
+    private const string OldestSql =
+        "SELECT least((SELECT min(requested_at) FROM settlements), (SELECT min(accepted_at) FROM settlements)) AS at";
+
+    private const string OldestOwnedSql = "SELECT min(accepted_at) AS at FROM payments WHERE owner_epoch = @Epoch";
 
     private const string IdOfProcessor = "(SELECT id FROM processors WHERE name = @Processor)";
 
@@ -42,32 +43,21 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ORDER BY requested_at LIMIT @Limit
         """;
 
-    // Of all owners, because payments that their owner has forgotten are looked for.
     private const string AcceptedBeforeSql = """
         SELECT correlation_id, accepted_at, amount_cents,
                (SELECT (SELECT name FROM processors WHERE id = processor) FROM settlements
-                WHERE settlements.accepted_at = page.accepted_at
-                  AND settlements.correlation_id = page.correlation_id) AS processor
-        FROM (
-            SELECT owned.* FROM (SELECT epoch FROM leases UNION ALL SELECT -1) AS owners
-            CROSS JOIN LATERAL (
-                SELECT correlation_id, accepted_at, amount_cents FROM payments
-                WHERE owner_epoch = owners.epoch AND accepted_at <= @BeforeAt
-                  AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
-                ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit) AS owned
-            ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit) AS page
-        ORDER BY accepted_at DESC, correlation_id DESC
+                WHERE settlements.accepted_at = payments.accepted_at
+                  AND settlements.correlation_id = payments.correlation_id) AS processor
+        FROM payments
+        WHERE owner_epoch = @Epoch AND accepted_at <= @BeforeAt AND accepted_at >= @From
+          AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
+        ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit
         """;
 
     private const string UnsettledSql = $"""
-        SELECT unsettled.*, NULL::text AS processor FROM (
-            SELECT epoch, low_water_mark FROM leases WHERE adopted_at IS NULL
-            UNION ALL SELECT -1, '-infinity') AS owners
-        CROSS JOIN LATERAL (
-            SELECT correlation_id, accepted_at, amount_cents FROM payments
-            WHERE owner_epoch = owners.epoch AND accepted_at >= owners.low_water_mark
-              AND accepted_at <= @BeforeAt AND {PaymentStore.IsUnsettled}
-            ORDER BY accepted_at LIMIT @Limit) AS unsettled
+        SELECT correlation_id, accepted_at, amount_cents, NULL::text AS processor FROM payments
+        WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark AND accepted_at <= @BeforeAt
+          AND {PaymentStore.IsUnsettled}
         ORDER BY accepted_at LIMIT @Limit
         """;
 
@@ -81,7 +71,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     // By the key of an owner that settles it at this moment: one of the two enters.
     private const string RecordSql = $"""
-        WITH locked_first AS (SELECT FROM payments), recorded AS (
+        WITH locked_first AS (SELECT 1 FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
             SELECT correlation_id, accepted_at, {IdOfProcessor}, @AmountCents, @RequestedAt, attempts FROM payments
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND {IsSameLedger}
@@ -90,7 +80,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ), unparked AS (
             UPDATE payments SET owner_epoch = @OwnerEpoch, parked_reason = NULL, parked_at = NULL
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = {Sql.Parked}
-              AND EXISTS (SELECT FROM recorded)
+              AND EXISTS (SELECT 1 FROM recorded)
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded
             WHERE {SettlementLedger.IsUncounted}
@@ -99,7 +89,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         """;
 
     private const string CorrectSql = $"""
-        WITH locked_first AS (SELECT FROM payments), corrected AS (
+        WITH locked_first AS (SELECT 1 FROM payments), corrected AS (
             UPDATE settlements
             SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt
             WHERE {IsAsRead} AND {IsSameLedger}
@@ -121,12 +111,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             {ParkedStore.PutBack}
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @WasOwner AND {IsSameLedger}
               AND NOT EXISTS (
-                SELECT FROM leases
+                SELECT 1 FROM leases
                 WHERE epoch = @WasOwner AND closed_at IS NULL AND low_water_mark <= @AcceptedAt)
-              AND EXISTS (SELECT FROM settlements WHERE {IsAsRead})
+              AND EXISTS (SELECT 1 FROM settlements WHERE {IsAsRead})
             RETURNING correlation_id
         ), removed AS (
-            DELETE FROM settlements WHERE {IsAsRead} AND EXISTS (SELECT FROM released)
+            DELETE FROM settlements WHERE {IsAsRead} AND EXISTS (SELECT 1 FROM released)
             RETURNING processor, requested_at, amount_cents
         ), changes AS (
             SELECT processor, requested_at, -1 AS requests, -amount_cents AS cents FROM removed
@@ -178,8 +168,17 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         RunAsync(db => db.QuerySingleAsync<LedgerState>(LedgerStateStore.StateSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>When the first payment was accepted or charged, UTC; null in an empty ledger.</summary>
-    public Task<DateTime?> OldestAsync() =>
-        RunAsync(db => db.QuerySingleAsync<DateTime?>(OldestSql, commandTimeout: db.CommandTimeout));
+    public async Task<DateTime?> OldestAsync()
+    {
+        var oldest = await RunAsync(
+            db => db.QuerySingleAsync<DateTime?>(OldestSql, commandTimeout: db.CommandTimeout));
+        foreach (var owner in await OwnersAsync(all: true))
+            if (await RunAsync(db => db.QuerySingleAsync<DateTime?>(
+                    OldestOwnedSql, new { owner.Epoch }, commandTimeout: db.CommandTimeout)) is { } first
+                && !(first >= oldest))
+                oldest = first;
+        return oldest;
+    }
 
     /// <inheritdoc cref="SettlementLedger.SumAsync(DateTime?, DateTime?)"/>
     public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) =>
@@ -193,8 +192,17 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     /// <summary>A page of payments in any state, the last accepted first.</summary>
     public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
-        ListAsync(db => db.QueryAsync<CandidateRow>(
-            AcceptedBeforeSql, new { BeforeAt = before.AcceptedAt, BeforeId = before.Id, Limit = limit },
+        // Of all owners, because payments that their owner has forgotten are looked for.
+        OfOwnersAsync(all: true, CandidateRow.NewestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
+            AcceptedBeforeSql,
+            new
+            {
+                owner.Epoch,
+                From = last ?? DateTime.UnixEpoch,
+                BeforeAt = before.AcceptedAt,
+                BeforeId = before.Id,
+                Limit = limit,
+            },
             commandTimeout: db.CommandTimeout));
 
     /// <summary>Unsettled and parked payments, the oldest first.</summary>
@@ -203,8 +211,11 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     {
         try
         {
-            return await ListAsync(db => db.QueryAsync<CandidateRow>(
-                UnsettledSql, new { BeforeAt = before, Limit = limit }, commandTimeout: db.CommandTimeout));
+            return await OfOwnersAsync(
+                all: false, CandidateRow.OldestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
+                    UnsettledSql,
+                    new { owner.Epoch, owner.LowWaterMark, BeforeAt = last ?? before, Limit = limit },
+                    commandTimeout: db.CommandTimeout));
         }
         catch (PostgresException slow) when (slow.SqlState == PostgresErrorCodes.QueryCanceled)
         {
@@ -250,6 +261,33 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         await _pool.DisposeAsync();
     }
 
+    private Task<List<OwnerRow>> OwnersAsync(bool all) =>
+        ListAsync(db => db.QueryAsync<OwnerRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
+
+    /// <summary>The first of all owners' payments; one that changes its owner meanwhile is there once.</summary>
+    /// <param name="all">Of those whose payments are all settled, too.</param>
+    /// <param name="page">Of one owner, up to the last time that is wanted; null is all.</param>
+    private async Task<List<CandidateRow>> OfOwnersAsync(
+        bool all, Comparer<CandidateRow> order, int limit,
+        Func<NpgsqlConnection, OwnerRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
+    {
+        var rows = new List<CandidateRow>();
+        foreach (var owner in await OwnersAsync(all))
+        {
+            DateTime? last = rows.Count < limit ? null : rows[^1].AcceptedAt;
+            rows.AddRange(await ListAsync(db => page(db, owner, last)));
+            rows.Sort(order);
+            // An adoption meanwhile shows a payment at both owners.
+            for (var at = rows.Count - 1; at > 0; at--)
+                if (order.Compare(rows[at - 1], rows[at]) == 0)
+                    rows.RemoveAt(at);
+            if (rows.Count > limit)
+                rows.RemoveRange(limit, rows.Count - limit);
+        }
+
+        return rows;
+    }
+
     private Task<List<T>> ListAsync<T>(Func<NpgsqlConnection, Task<IEnumerable<T>>> query) =>
         RunAsync(async db => (await query(db)).AsList());
 
@@ -259,8 +297,19 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);
 
+/// <summary>An epoch that may own payments; parked ones have one, too.</summary>
+internal sealed record OwnerRow(int Epoch, DateTime LowWaterMark);
+
 internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, string? Processor)
 {
+    public static readonly Comparer<CandidateRow> OldestFirst = Comparer<CandidateRow>.Create(
+        (one, other) => one.AcceptedAt.CompareTo(other.AcceptedAt) is not 0 and var order
+            ? order
+            : one.CorrelationId.CompareTo(other.CorrelationId));
+
+    public static readonly Comparer<CandidateRow> NewestFirst = Comparer<CandidateRow>.Create(
+        (one, other) => OldestFirst.Compare(other, one));
+
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
 

@@ -15,7 +15,7 @@ internal sealed class RetentionStore(SharedConnections shared)
     // the rows change in one statement, so every snapshot that lacks a row also has the later kept_from. kept_from may
     // fall again, after clocks that were ahead, but never below a deleted payment.
     private const string RemoveSql = $"""
-        WITH locked_first AS (SELECT FROM payments), claim AS (
+        WITH locked_first AS (SELECT 1 FROM payments), claim AS (
             SELECT removed_until, date_bin('1 hour', least(now(), @Now) - @Retention, 'epoch') AS due FROM ledger
             WHERE id = 1 AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
@@ -42,7 +42,7 @@ internal sealed class RetentionStore(SharedConnections shared)
             SET removed_until = greatest(removed_until, (SELECT max(requested_at) FROM page)),
                 kept_from = greatest((SELECT due FROM claim),
                                      date_bin('1 hour', removed_until, 'epoch') + interval '1 hour')
-            WHERE id = 1 AND EXISTS (SELECT FROM claim)
+            WHERE id = 1 AND EXISTS (SELECT 1 FROM claim)
         )
         DELETE FROM payments WHERE correlation_id = ANY(ARRAY(SELECT correlation_id FROM gone))
         """;

@@ -28,15 +28,15 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
             amount_cents = totals.amount_cents + excluded.amount_cents
         """;
 
-    // The payment is looked up by a scalar subquery, because the kept plan of a join may scan the whole table. No
+    // The payments are looked up by their ids, because the kept plan of a join with the outcomes may scan the table. No
     // payment, or one of another acceptance: it was purged.
     private const string RecordSql = $"""
-        WITH locked_first AS (SELECT FROM payments), known AS (
+        WITH locked_first AS (SELECT 1 FROM payments), known AS (
             SELECT outcome.*
             FROM unnest(@Ids, @Processors, @AmountsCents, @RequestedAts, @AcceptedAts, @Attempts)
               AS outcome (correlation_id, processor, amount_cents, requested_at, accepted_at, attempts)
-            WHERE outcome.accepted_at = (
-                SELECT accepted_at FROM payments WHERE payments.correlation_id = outcome.correlation_id)
+            WHERE (accepted_at, correlation_id) IN (
+                SELECT accepted_at, correlation_id FROM payments WHERE correlation_id = ANY(@Ids))
         ), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
             SELECT correlation_id, accepted_at, processor, amount_cents, requested_at, nullif(attempts, -1) FROM known

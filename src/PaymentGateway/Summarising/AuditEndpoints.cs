@@ -53,7 +53,7 @@ internal static class AuditEndpoints
         await (summary is null
             ? ProblemAnswer.WriteAsync(
                 context, Problems.Overloaded, "Too many summaries are being asked for. Ask again.", null, 1)
-            : JsonAnswer.WriteAsync(context, summary, SummaryJsonContext.Default.PaymentsSummary));
+            : JsonAnswer.WriteAsync(context, summary.ToJson(), GatewayJsonContext.Default.JsonObject));
     }
 
     /// <summary>POST /purge-payments.</summary>
@@ -68,7 +68,7 @@ internal static class AuditEndpoints
             return;
         }
 
-        // Kestrel notices a caller that has gone when it reads the socket again, after the request.
+        // A caller that has gone must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(context.RequestAborted);
         // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
@@ -78,33 +78,21 @@ internal static class AuditEndpoints
     }
 }
 
-/// <summary>The contract's format, by the names of the processors: only settled payments count.</summary>
-[JsonConverter(typeof(PaymentsSummaryConverter))]
-internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>;
-
-internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);
-
-/// <summary>Writes a summary; the serializer's own way for dictionaries takes more of the binary.</summary>
-internal sealed class PaymentsSummaryConverter : JsonConverter<PaymentsSummary>
+/// <summary>Totals by the names of the processors: only settled payments count.</summary>
+internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>
 {
-    public override PaymentsSummary Read(
-        ref Utf8JsonReader reader, Type typeToConvert, JsonSerializerOptions options) =>
-        throw new NotSupportedException();
-
-    public override void Write(Utf8JsonWriter writer, PaymentsSummary value, JsonSerializerOptions options)
+    /// <summary>The contract's format; the serializer's own way for dictionaries takes more of the binary.</summary>
+    public JsonObject ToJson()
     {
-        writer.WriteStartObject();
-        foreach (var (name, totals) in value)
-        {
-            writer.WriteStartObject(name);
-            writer.WriteNumber("totalRequests"u8, totals.TotalRequests);
-            writer.WriteNumber("totalAmount"u8, totals.TotalAmount);
-            writer.WriteEndObject();
-        }
-
-        writer.WriteEndObject();
+        var all = new JsonObject();
+        foreach (var (name, totals) in this)
+            all[name] = new JsonObject
+            {
+                ["totalRequests"] = totals.TotalRequests,
+                ["totalAmount"] = totals.TotalAmount,
+            };
+        return all;
     }
 }
 
-[JsonSerializable(typeof(PaymentsSummary))]
-internal sealed partial class SummaryJsonContext : JsonSerializerContext;
+internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);

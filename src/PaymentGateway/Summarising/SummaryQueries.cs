@@ -15,18 +15,14 @@ internal sealed class SummaryQueries(
     /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
 
-    // Of the five shared connections of an instance as shipped; health, adoption and purges use them too.
+    // An instance has five shared connections as shipped; the last one is for health, adoption and purges.
     private const int InFlightMax = 4;
 
-    // An auditor who asks fifty times a second (make audit) asks so often within the limit.
+    // An auditor that asks 50 times a second (make audit) asks this many questions within the limit.
     private const int WaitingMax = 60;
 
-    private readonly ConcurrencyLimiter _permits = new(new ConcurrencyLimiterOptions
-    {
-        PermitLimit = InFlightMax,
-        QueueLimit = WaitingMax,
-        QueueProcessingOrder = QueueProcessingOrder.OldestFirst,
-    });
+    private readonly ConcurrencyLimiter _permits = new(
+        new ConcurrencyLimiterOptions { PermitLimit = InFlightMax, QueueLimit = WaitingMax });
 
     private readonly object _gate = new();
     private readonly Dictionary<SummaryWindow, Query> _newest = [];
@@ -57,7 +53,7 @@ internal sealed class SummaryQueries(
     {
         try
         {
-            // A failure of the query before is its own callers'.
+            // Only the callers of the earlier query get its failure.
             if (before is not null)
                 await Task.WhenAny(before.Answer.Task);
             var permit = await _permits.AcquireAsync();
@@ -78,7 +74,7 @@ internal sealed class SummaryQueries(
         }
     }
 
-    // The permit is the statement's: one that hangs keeps it, and its window is asked for again after the limit.
+    // The statement keeps its permit until it ends, even if it hangs; a new query of its window needs another one.
     private async Task<PaymentsSummary> SummariseAsync(SummaryWindow window, RateLimitLease permit)
     {
         using (permit)

@@ -30,7 +30,7 @@ public class ChargeBenchmarks : IDisposable
         var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
         lease.Confirm(_payment.Epoch, clock.GetTimestamp());
         _client = new ProcessorClient(
-            options.Processors.All[0].Processor, options, new AnswerFromMemory(), lease, new GatewayMetrics(options),
+            options.Processors.All[0], options, new AnswerFromMemory(), lease, new GatewayMetrics(options),
             clock,
             NullLogger<ProcessorClient>.Instance);
         _payment.RequestedAt = _payment.AcceptedAt;

@@ -126,7 +126,7 @@ public sealed class GatewayOptionsTests
     {
         var processors = TestSettings.Read(("Gateway:Processors:Default:BaseUrl", url)).Processors;
 
-        Assert.Equal(new Uri(expected), processors.Of(Known.Default).Url);
+        Assert.Equal(new Uri(expected), processors.All[0].Url);
     }
 
     [Fact]

@@ -166,7 +166,7 @@ public sealed class ProcessorClientTests : OneLane
             : new InvalidOperationException("whatever");
         using var metrics = new GatewayMetrics(options);
         using var client = new ProcessorClient(
-            Known.Default, options, new Failing(failure), Lanes.Lease, metrics, Clock,
+            options.Processors.All[0], options, new Failing(failure), Lanes.Lease, metrics, Clock,
             NullLogger<ProcessorClient>.Instance);
 
         Assert.Equal(LookupResult.Unknown, (await client.LookUpAsync(Guid.NewGuid())).Result);

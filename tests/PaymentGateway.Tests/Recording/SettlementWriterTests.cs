@@ -119,6 +119,7 @@ public sealed class SettlementWriterTests : OneInstance
         Assert.Equal((1, 1), (Stages.Open.Count, Stages.Outcomes.Count));
         await KeeperLooksAsync();
         Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
+        Assert.Empty(Log);
     }
 
     [PostgresFact]
@@ -133,6 +134,73 @@ public sealed class SettlementWriterTests : OneInstance
         await KeeperLooksAsync();
 
         Assert.Equal((0, 1L), (Stages.Open.Count, await CountSettledAsync()));
+    }
+
+    // As in a store of several servers, which reports a commit before all of them show it.
+    [PostgresFact]
+    public async Task An_outcome_waits_until_its_committed_payment_is_visible_and_other_outcomes_do_not()
+    {
+        var (late, other) = (NewPayment(await Database.OpenEpochAsync()), await StoreAsync());
+        await CheckAsync();
+        await Stages.StartAsync<SettlementWriter>();
+        Add(late);
+        Add(other);
+
+        for (var looks = 0; looks < 3; looks++)
+        {
+            await AsksTheKeeperAsync();
+            Assert.Equal([late], Stages.Open.Snapshot());
+            Assert.Equal((1, 1L), (Stages.Outcomes.Count, await CountSettledAsync()));
+            await CheckAsync();
+            await Eventually.HoldsAsync(
+                () =>
+                {
+                    Stages.Lease.Checked();
+                    return Clock.ArmedTimers == 1;
+                },
+                "it waits for the next try");
+            Clock.Advance(TimeSpan.FromMilliseconds(100));
+        }
+
+        await Database.Payments.StoreAsync(Batches.ToStore([late.Id], late.Epoch, late.AcceptedAt));
+        await KeeperLooksAsync();
+
+        Assert.Equal((0, 2L), (Stages.Open.Count, await CountSettledAsync()));
+        Assert.Single(Stages.ShownOf<SettlementWriter>());
+    }
+
+    // Nobody checks anything, so an outcome that waited for that would wait for ever.
+    [PostgresTheory]
+    [InlineData("UPDATE ledger SET kept_from = '2025-07-15T13:00:00Z'")]
+    [InlineData("UPDATE payments SET accepted_at = accepted_at + interval '2 days'")]
+    public async Task An_outcome_whose_payment_left_by_retention_leaves_the_memory(string left)
+    {
+        var payment = left.Contains("payments", StringComparison.Ordinal)
+            ? await StoreAsync()
+            : NewPayment(await Database.OpenEpochAsync());
+        await Database.ExecuteAsync(left);
+        await Stages.StartAsync<SettlementWriter>();
+
+        Add(payment);
+
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
+    }
+
+    [PostgresFact]
+    public async Task The_outcome_of_a_lost_epoch_does_not_wait_for_a_payment_that_a_crash_emptied()
+    {
+        var emptied = NewPayment(await Database.OpenEpochAsync());
+        Stages.HoldLease(await Database.OpenEpochAsync());
+        await CheckAsync();
+        await Stages.StartAsync<SettlementWriter>();
+        Add(emptied);
+        await AsksTheKeeperAsync();
+
+        await Database.ExecuteAsync("DELETE FROM ledger_intact");
+        await KeeperLooksAsync();
+
+        Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
@@ -206,14 +274,22 @@ public sealed class SettlementWriterTests : OneInstance
     private Task AsksTheKeeperAsync() =>
         Stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
 
+    private async Task CheckAsync() =>
+        await Stages.Part<LedgerWatch>().CheckAsync(await Database.LedgerState.StateAsync());
+
     // As often as it takes: a look that ends before the writer waits for it is none.
-    private Task KeeperLooksAsync() => Eventually.HoldsAsync(
-        () =>
-        {
-            Stages.Lease.Checked();
-            return Stages.Outcomes.Count == 0;
-        },
-        "the keeper's looks let the outcome go on");
+    private async Task KeeperLooksAsync()
+    {
+        await CheckAsync();
+        await Eventually.HoldsAsync(
+            () =>
+            {
+                Stages.Lease.Checked();
+                Clock.Advance(TimeSpan.FromMilliseconds(100));
+                return Stages.Outcomes.Count == 0;
+            },
+            "the keeper's looks let the outcome go on");
+    }
 
     private static string Settle(Payment payment) => $"""
         INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)

@@ -62,7 +62,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         var owner = await database.OpenEpochAsync();
         await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=3", 1);
         var payments = new PaymentStore(database.Shared, connections);
-        Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+        Assert.Single(await payments.StoreAsync(Batch(owner)));
         var process = await connections.RunAsync(ProcessAsync, Ask);
 
         PostgresServer.Freeze(process);
@@ -71,7 +71,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
             await Assert.ThrowsAnyAsync<NpgsqlException>(
                 () => payments.StoreAsync(Batch(owner)).WaitAsync(TimeSpan.FromSeconds(20)));
 
-            Assert.Equal(1, await payments.StoreAsync(Batch(owner)));
+            Assert.Single(await payments.StoreAsync(Batch(owner)));
             Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
         }
         finally

@@ -72,7 +72,7 @@ public sealed class SummariseTests : OwnDatabase
 
         Assert.Equal(
             """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
-            JsonSerializer.Serialize(summary, SummaryJsonContext.Default.PaymentsSummary));
+            summary.ToJson().ToJsonString());
     }
 
     [PostgresFact]

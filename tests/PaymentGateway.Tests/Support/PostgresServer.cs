@@ -18,7 +18,7 @@ public sealed class PostgresServer : IAsyncDisposable
         fi
         start() {
           $as "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses="$listen" -c max_connections=100 \
-            -c deadlock_timeout=200ms </dev/null >>"$dir/log" 2>&1 &
+            -c deadlock_timeout=200ms -c max_prepared_transactions=4 </dev/null >>"$dir/log" 2>&1 &
           server=$!
         }
         stop() {

@@ -1,0 +1,5 @@
+-- Transactions whose rows of payments may become visible later; who prepared one may be gone. postgres/citus.sql
+-- replaces it. The name is looked up at each use, otherwise the table could not be dropped beside the view.
+CREATE OR REPLACE VIEW unfinished_writers AS
+    SELECT virtualtransaction AS writer, pid IS NULL AS is_prepared FROM pg_locks
+    WHERE relation = to_regclass('payments') AND mode = 'RowExclusiveLock';

@@ -1,0 +1,65 @@
+namespace PaymentGateway.Tests.Storage;
+
+/// <summary>
+/// A statement, or what one pair of its parentheses has: its own text, where a number stands for each inner part.
+/// </summary>
+internal sealed partial class SqlPart
+{
+    private readonly List<SqlPart> _inner = [];
+
+    private SqlPart()
+    {
+    }
+
+    public string Own { get; private set; } = "";
+
+    public bool IsQuery => Query().IsMatch(Own);
+
+    /// <summary>This one, and every part within it.</summary>
+    public IEnumerable<SqlPart> All => _inner.SelectMany(part => part.All).Prepend(this);
+
+    /// <summary>The inner parts but for the queries that stand before the statement by a name.</summary>
+    public IEnumerable<SqlPart> InPlace => _inner.Except(Named().Matches(Own).SelectMany(named => In(named.Value)));
+
+    public static SqlPart Of(string sql)
+    {
+        var open = new Stack<SqlPart>([new SqlPart()]);
+        foreach (var token in Token().Matches(sql).Select(match => match.Value))
+            if (token == "(")
+            {
+                var inner = new SqlPart();
+                open.Peek()._inner.Add(inner);
+                open.Peek().Own += $"({open.Peek()._inner.Count - 1}) ";
+                open.Push(inner);
+            }
+            else if (token == ")")
+                open.Pop();
+            else
+                open.Peek().Own += $"{token} ";
+
+        return open.Single();
+    }
+
+    /// <summary>The inner parts that a piece of the own text has.</summary>
+    public IEnumerable<SqlPart> In(string piece) => Number().Matches(piece)
+        .Select(match => _inner[int.Parse(match.Groups[1].Value, CultureInfo.InvariantCulture)]);
+
+    public bool UsesAny(IEnumerable<string> tables) =>
+        tables.Any(table => Follows("FROM|JOIN|USING|UPDATE|INTO", table));
+
+    public bool Changes(IEnumerable<string> tables) => tables.Any(table => Follows("UPDATE|DELETE FROM", table));
+
+    private bool Follows(string words, string table) => Regex.IsMatch(Own, $@"\b({words}) {table}\b");
+
+    [GeneratedRegex(@"'(?:[^']|'')*'|[\w@.]+|::|\S")]
+    private static partial Regex Token();
+
+    [GeneratedRegex(@"^(SELECT|WITH)\b")]
+    private static partial Regex Query();
+
+    [GeneratedRegex(@"\((\d+)\)")]
+    private static partial Regex Number();
+
+    [GeneratedRegex(@"\b\w+ AS \(\d+\)")]
+    private static partial Regex Named();
+}
