@@ -37,6 +37,7 @@ internal static class StageSetup
         services.AddSingleton<InstanceReader>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
+        services.AddSingleton(options.Settling);
         services.AddSingleton(options.Ledger.Recording);
         services.AddSingleton(options.Leasing);
 
@@ -49,7 +50,7 @@ internal static class StageSetup
         services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        services.AddSingleton<ProcessorConnections>((_, max) => ProcessorClient.Connect(options.Settling, max));
+        ProcessorClient.AddConnections(services, options);
         services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtQueue>();
         services.AddSingleton<OwnedPayments>();

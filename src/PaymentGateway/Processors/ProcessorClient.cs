@@ -8,9 +8,6 @@ using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>Makes the connections of a new client, at most so many at once.</summary>
-internal delegate HttpMessageHandler ProcessorConnections(Processor processor, int connectionsMax);
-
 /// <summary>
 /// The client of one processor. Safe from any thread. A time limit is around each call and the reading of its answer, a
 /// circuit breaker around charges. The client never repeats a call, because money would be charged twice. Look-ups
@@ -93,8 +90,25 @@ internal sealed partial class ProcessorClient : IDisposable
             StateProvider = health.Circuit,
         };
 
-    /// <summary>Connections of one client, at most so many at once.</summary>
-    public static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
+    /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
+    public static void AddConnections(IServiceCollection services, GatewayOptions options)
+    {
+        foreach (var one in options.Processors.All)
+        {
+            Add(one.Processor.Name, int.MaxValue);
+            Add(AdminConnections(one.Processor), 1);
+        }
+
+        void Add(string name, int connectionsMax) => services.AddHttpClient(name)
+            .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling, connectionsMax))
+            .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
+            .RemoveAllLoggers();
+    }
+
+    /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
+    public static string AdminConnections(Processor processor) => $"{processor}.Admin";
+
+    private static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
     {
         MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,

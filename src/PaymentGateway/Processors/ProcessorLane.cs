@@ -106,13 +106,13 @@ internal sealed class ProcessorLane(
 
 /// <summary>The lanes of all processors, in order of their fees.</summary>
 internal sealed class ProcessorLanes(
-    GatewayOptions options, ProcessorConnections connect, Lease lease, GatewayMetrics metrics,
+    GatewayOptions options, IHttpMessageHandlerFactory connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
     private List<ProcessorLane>? _enabled;
 
     public IReadOnlyList<ProcessorLane> All { get; } = options.Processors.All.Select(own => new ProcessorLane(
-        own, options, connect(own.Processor, int.MaxValue), lease, metrics, clock, log)).ToList();
+        own, options, connections.CreateHandler(own.Processor.Name), lease, metrics, clock, log)).ToList();
 
     /// <summary>The lanes of processors that may be charged.</summary>
     public IReadOnlyList<ProcessorLane> Enabled => _enabled ??= All.Where(lane => lane.IsEnabled).ToList();
@@ -137,7 +137,8 @@ internal sealed class ProcessorLanes(
     /// charges.
     /// </summary>
     public ProcessorClient NewAdminClient(ProcessorOptions own) => new(
-        own, options, connect(own.Processor, 1), lease, metrics, clock, log);
+        own, options, connections.CreateHandler(ProcessorClient.AdminConnections(own.Processor)), lease, metrics,
+        clock, log);
 
     public void Dispose()
     {

@@ -43,8 +43,7 @@ internal sealed class SimulatedInstance : IDisposable
         var parts = new ServiceCollection();
         parts.AddSingleton(typeof(ILogger<>), typeof(TracedLog<>));
         parts.AddStages(options, _lock, Actor);
-        parts.AddSingleton<ProcessorConnections>((processor, _) => cluster.Processors.Single(
-            one => one.Processor.Name == processor.Name).ConnectionsOf(this));
+        parts.AddSingleton<IHttpMessageHandlerFactory>(new Handlers(this));
         parts.AddSingleton(this);
         _parts = parts.BuildServiceProvider();
         _hosted = [.. _parts.GetServices<IHostedService>()];
@@ -146,6 +145,13 @@ internal sealed class SimulatedInstance : IDisposable
 
     private static FieldInfo Field<T>(string name) =>
         typeof(T).GetField(name, BindingFlags.Instance | BindingFlags.NonPublic)!;
+
+    private sealed class Handlers(SimulatedInstance instance) : IHttpMessageHandlerFactory
+    {
+        public HttpMessageHandler CreateHandler(string name) =>
+            instance._cluster.Processors.Single(
+                one => name.StartsWith(one.Processor.Name, StringComparison.Ordinal)).ConnectionsOf(instance);
+    }
 }
 
 /// <summary>Writes the log of an instance into the trace of the schedule.</summary>
