@@ -101,7 +101,7 @@ internal sealed record StoreAgainArgs(
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
-/// <summary>A payment that the INSERT stored. No DateTime alone: reading a list of structs adds code to the binary.</summary>
+/// <summary>A payment that the INSERT stored. A list of bare DateTime adds its code to the binary.</summary>
 internal sealed record NewRow(DateTime AcceptedAt);
 
 /// <summary>A row of payments.</summary>
