@@ -15,7 +15,8 @@ SELECT create_reference_table('processors');
 -- between the two queries has its name in the second, whose snapshot is newer.
 CREATE FUNCTION writers_of_citus() RETURNS TABLE (writer text, is_prepared boolean) LANGUAGE plpgsql AS $$ BEGIN
     RETURN QUERY SELECT virtualtransaction, pid IS NULL FROM pg_locks
-        WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'; RETURN QUERY
+        WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database()); RETURN QUERY
     SELECT gid, true FROM pg_dist_transaction; END $$;
 
 CREATE OR REPLACE VIEW unfinished_writers AS SELECT writer, is_prepared FROM writers_of_citus();

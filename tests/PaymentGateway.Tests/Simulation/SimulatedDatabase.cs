@@ -101,6 +101,8 @@ public sealed class SimulatedDatabase : TestDatabase
         await base.DisposeAsync();
     }
 
+    protected override bool CopiesTables => false;
+
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 
     protected override async Task PrepareAsync()

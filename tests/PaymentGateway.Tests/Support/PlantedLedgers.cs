@@ -9,6 +9,9 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
 {
     private static readonly TimeSpan Waited = TimeSpan.FromMilliseconds(60);
 
+    // Whole microseconds, so that a bound of a millisecond is hit now and then. FromMilliseconds(1.001) is 1.0009 ms,
+    // and the two sides do not round the rest alike.
+    private readonly TimeSpan _apart = TimeSpan.FromMicroseconds(Math.Round(apart.TotalMicroseconds));
     private readonly Random _random = new(27);
     private readonly List<(Guid Id, DateTime AcceptedAt, long Cents, PlantedSettlement? Settled)> _payments = [];
     private readonly Dictionary<Processor, List<ProcessorPayment>> _held = new()
@@ -120,10 +123,9 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     private static Processor Other(Processor processor) =>
         processor == Known.Default ? Known.Fallback : Known.Default;
 
-    // Whole microseconds, so that a bound of a millisecond is hit now and then.
     private (Guid Id, long Cents, DateTime RequestedAt) Next(string? kind = null)
     {
-        _next += apart;
+        _next += _apart;
         var id = Guid.NewGuid();
         if (kind is not null)
             Kinds.Add(id, kind);

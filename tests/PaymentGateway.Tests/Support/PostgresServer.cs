@@ -35,7 +35,8 @@ public sealed class PostgresServer : IAsyncDisposable
           exit 1
         }
         cat "$conf" >"$dir/data/postgresql.conf"
-        [ -z "$more" ] || cat "$more" >"$dir/data/durable.conf"
+        # Tests crash the server and not the machine, so what it has written stays without fsync.
+        [ -n "$more" ] && cat "$more" >"$dir/data/durable.conf" || echo fsync=off >"$dir/data/durable.conf"
         echo "$dir"
         while read -r order; do
           case $order in start) start; echo "$server" ;; stop) stop INT; echo 0 ;; crash) stop QUIT; echo 0 ;; esac
@@ -49,8 +50,9 @@ public sealed class PostgresServer : IAsyncDisposable
     private static readonly Lazy<Task<PostgresServer>> DurableOfThisRun = new(() => StartAsync(durable: true));
 
     private readonly ServerScript _script;
+    private readonly Lazy<Task> _tables;
 
-    private PostgresServer(ServerScript script) => _script = script;
+    private PostgresServer(ServerScript script) => (_script, _tables) = (script, new(CreateTablesAsync));
 
     /// <summary>The one for all classes that do not hurt it; it ends with the test run.</summary>
     public static Task<PostgresServer> Shared => OfThisRun.Value;
@@ -79,6 +81,13 @@ public sealed class PostgresServer : IAsyncDisposable
             durable ? Repository.PathOf("postgres", "durable.conf") : "", listen));
         await server.StartAgainAsync();
         return server;
+    }
+
+    /// <summary>Copies the database "tables", which has those of the unlogged profile and no rows.</summary>
+    public async Task CopyTablesAsync(string database)
+    {
+        await _tables.Value;
+        await ExecuteAsync($"CREATE DATABASE {database} TEMPLATE tables STRATEGY file_copy");
     }
 
     public async Task ExecuteAsync(string sql)
@@ -110,6 +119,16 @@ public sealed class PostgresServer : IAsyncDisposable
     public static void Thaw(int backend) => Assert.True(Posix.Send(backend, Signal.Continue));
 
     public ValueTask DisposeAsync() => _script.DisposeAsync();
+
+    private async Task CreateTablesAsync()
+    {
+        await ExecuteAsync("CREATE DATABASE tables");
+        // Without connections at the end, because PostgreSQL copies no database that has some.
+        await using var source = LedgerSetup.DataSource(ConnectionString("tables"));
+        await new SchemaSetup(
+            LedgerSetup.Shared(source, TimeProvider.System), durable: false, NullLogger<SchemaSetup>.Instance)
+            .EnsureAsync();
+    }
 
     private async Task<bool> AnswersAsync()
     {

@@ -49,7 +49,10 @@ public class TestDatabase : IAsyncLifetime
             return;
 
         _server = TakeServer() is { } taken ? await taken : null;
-        await ExecuteOutsideAsync(_server is null ? $"CREATE SCHEMA {_name}" : $"CREATE DATABASE {_name}");
+        if (_server is not null && CopiesTables)
+            await _server.CopyTablesAsync(_name);
+        else
+            await ExecuteOutsideAsync(_server is null ? $"CREATE SCHEMA {_name}" : $"CREATE DATABASE {_name}");
         Source = LedgerSetup.DataSource(ConnectionString);
         Connections = LedgerSetup.Connections(ConnectionString, 4);
         await PrepareAsync();
@@ -121,6 +124,9 @@ public class TestDatabase : IAsyncLifetime
         return batch;
     }
 
+    /// <summary>Otherwise the database is empty before PrepareAsync.</summary>
+    protected virtual bool CopiesTables => true;
+
     protected virtual Task<PostgresServer>? TakeServer() => Given is null ? PostgresServer.Shared : null;
 
     protected virtual async Task PrepareAsync()
@@ -142,6 +148,8 @@ public class TestDatabase : IAsyncLifetime
 /// <summary>A database without tables.</summary>
 public sealed class EmptyTestDatabase : TestDatabase
 {
+    protected override bool CopiesTables => false;
+
     protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
@@ -154,6 +162,8 @@ public sealed class LocalTestDatabase : TestDatabase
 /// <summary>A database without tables on the server of the durable profile.</summary>
 public sealed class EmptyDurableDatabase : TestDatabase
 {
+    protected override bool CopiesTables => false;
+
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.SharedDurable;
 
     protected override Task PrepareAsync() => Task.CompletedTask;
@@ -162,6 +172,8 @@ public sealed class EmptyDurableDatabase : TestDatabase
 /// <summary>A database on a server of its own, which the test may stop and freeze.</summary>
 public class OwnServerDatabase : TestDatabase
 {
+    protected override bool CopiesTables => false;
+
     /// <summary>Starts the server again; our own connections to the one before it are forgotten.</summary>
     public async Task StartAgainAsync()
     {
