@@ -94,23 +94,16 @@ internal sealed partial class ProcessorClient : IDisposable
     public static void AddConnections(IServiceCollection services, GatewayOptions options)
     {
         foreach (var one in options.Processors.All)
-        {
-            Add(one.Processor.Name, int.MaxValue);
-            Add(AdminConnections(one.Processor), 1);
-        }
-
-        void Add(string name, int connectionsMax) => services.AddHttpClient(name)
-            .ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling, connectionsMax))
-            .SetHandlerLifetime(Timeout.InfiniteTimeSpan)
-            .RemoveAllLoggers();
+            foreach (var name in new[] { one.Processor.Name, AdminConnections(one.Processor) })
+                services.AddHttpClient(name).ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling))
+                    .SetHandlerLifetime(Timeout.InfiniteTimeSpan).RemoveAllLoggers();
     }
 
     /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
     public static string AdminConnections(Processor processor) => $"{processor}.Admin";
 
-    private static SocketsHttpHandler Connect(SettlingOptions options, int connectionsMax) => new()
+    private static SocketsHttpHandler Connect(SettlingOptions options) => new()
     {
-        MaxConnectionsPerServer = connectionsMax,
         ConnectTimeout = options.ConnectTimeout,
         // A processor that moves is found at its new address after this time.
         PooledConnectionLifetime = TimeSpan.FromMinutes(2),
