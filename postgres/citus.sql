@@ -13,13 +13,13 @@ SELECT create_reference_table('processors');
 
 -- A worker that was down shows what it prepared after its recovery. The locks come first: a transaction that ends
 -- between the two queries has its name in the second, whose snapshot is newer.
-CREATE FUNCTION writers_of_citus() RETURNS TABLE (writer text, is_prepared boolean) LANGUAGE plpgsql AS $$ BEGIN
-    RETURN QUERY SELECT virtualtransaction, pid IS NULL FROM pg_locks
+CREATE FUNCTION writers_of_citus() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN
+    RETURN QUERY SELECT CASE WHEN pid IS NULL THEN 'prepared ' ELSE '' END || virtualtransaction FROM pg_locks
         WHERE relation = 'payments'::regclass AND mode = 'RowExclusiveLock'
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()); RETURN QUERY
-    SELECT gid, true FROM pg_dist_transaction; END $$;
+    SELECT 'prepared ' || gid FROM pg_dist_transaction; END $$;
 
-CREATE OR REPLACE VIEW unfinished_writers AS SELECT writer, is_prepared FROM writers_of_citus();
+CREATE OR REPLACE VIEW unfinished_writers AS SELECT writer FROM writers_of_citus() AS writer;
 
 -- At least the shards of a worker.
 ALTER SYSTEM SET citus.max_cached_conns_per_worker = 16;

@@ -56,7 +56,7 @@ internal sealed partial class OrphanAdoption(
     }
 
     /// <summary>Adopts one page, because more would hold up the renewal; null when nothing was searched.</summary>
-    private async Task<AdoptedPage?> AdoptAsync(OrphanedEpoch orphaned, long closedSince, DateTime from)
+    private async Task<AdoptedPage?> AdoptAsync(EpochRow orphaned, long closedSince, DateTime from)
     {
         var epoch = orphaned.Epoch;
         var limit = Math.Min(PageMax, adopted.RemainingCapacity(new ProcessorSet(orphaned.MayHaveUsed)));

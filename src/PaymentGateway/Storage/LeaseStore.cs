@@ -85,7 +85,7 @@ internal sealed class LeaseStore(
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until its rows are
     // visible. So a transaction without a lock here is over, or begins with what is committed now
     // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
-    private const string WritersSql = "SELECT writer, is_prepared FROM unfinished_writers";
+    private const string WritersSql = "SELECT writer FROM unfinished_writers";
 
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
@@ -156,7 +156,10 @@ internal sealed class LeaseStore(
           AND NOT EXISTS (SELECT 1 FROM unsettled)
         """;
 
-    private const string OldSql = "SELECT epoch FROM leases WHERE adopted_at < now() - interval '1 day' ORDER BY epoch";
+    private const string OldSql = """
+        SELECT epoch, low_water_mark, may_have_used FROM leases WHERE adopted_at < now() - interval '1 day'
+        ORDER BY epoch
+        """;
 
     // A lease that still owns payments stays, because a reconciliation finds payments by their owners.
     private const string DeleteSql = """
@@ -209,8 +212,8 @@ internal sealed class LeaseStore(
         shared.ListAsync(db => db.QueryAsync<ReadingRow>(ReadingsSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>The closed epochs whose payments are perhaps not all adopted; 0 has the released payments.</summary>
-    public Task<List<OrphanedEpoch>> OrphanedAsync() =>
-        shared.ListAsync(db => db.QueryAsync<OrphanedEpoch>(OrphanedSql, commandTimeout: db.CommandTimeout));
+    public Task<List<EpochRow>> OrphanedAsync() =>
+        shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
     /// <remarks>
@@ -228,9 +231,12 @@ internal sealed class LeaseStore(
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
 
-    /// <summary>The transactions that write to payments now, or were prepared and may commit at any time.</summary>
-    public Task<List<WriterRow>> WritersAsync() =>
-        shared.ListAsync(db => db.QueryAsync<WriterRow>(WritersSql, commandTimeout: db.CommandTimeout));
+    /// <summary>
+    /// The names of the transactions that write to payments now, or were prepared and may commit at any time. A restart
+    /// of the server gives prepared ones other names.
+    /// </summary>
+    public Task<List<string>> WritersAsync() =>
+        shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
 
     /// <summary>
     /// Ends the search in a closed epoch, whose statements must have been over when the search began. Searches end
@@ -242,10 +248,10 @@ internal sealed class LeaseStore(
     {
         await shared.RunAsync(db => db.ExecuteAsync(
             MarkAdoptedSql, new { Epoch = epoch, LastPage = lastPage }, commandTimeout: db.CommandTimeout));
-        foreach (var old in await shared.ListAsync(db => db.QueryAsync<int>(
+        foreach (var old in await shared.ListAsync(db => db.QueryAsync<EpochRow>(
             OldSql, commandTimeout: db.CommandTimeout)))
             await shared.RunAsync(db => db.ExecuteAsync(
-                DeleteSql, new { Epoch = old }, commandTimeout: db.CommandTimeout));
+                DeleteSql, new { old.Epoch }, commandTimeout: db.CommandTimeout));
     }
 
     public Task CloseAsync(int epoch) =>
@@ -275,13 +281,10 @@ internal sealed class LeaseStore(
     }
 }
 
-/// <summary>Writer names a transaction, and a restart of the server names prepared ones anew.</summary>
-internal sealed record WriterRow(string Writer, bool IsPrepared);
-
 internal sealed record ProcessorRow(short Id, string Name);
 
-/// <summary>A closed epoch, and the bits of the processors that it may have charged at.</summary>
-internal sealed record OrphanedEpoch(int Epoch, DateTime LowWaterMark, short MayHaveUsed);
+/// <summary>An epoch, and the bits of the processors that it may have charged at.</summary>
+internal sealed record EpochRow(int Epoch, DateTime LowWaterMark, short MayHaveUsed);
 
 /// <summary>Processors has the name and URL of each, in order; UsedProcessors are the bits of a set.</summary>
 internal sealed record OpenLeaseArgs(

@@ -25,8 +25,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     // One statement for each owner, because a store of several servers joins no page of payments with leases.
     private const string OwnersSql = """
-        SELECT epoch, low_water_mark FROM leases WHERE @All OR adopted_at IS NULL
-        UNION ALL SELECT -1, '-infinity' ORDER BY epoch DESC
+        SELECT epoch, low_water_mark, may_have_used FROM leases WHERE @All OR adopted_at IS NULL
+        UNION ALL SELECT -1, '-infinity', 0::smallint ORDER BY epoch DESC
         """;
 
     private const string OldestSql =
@@ -261,15 +261,16 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         await _pool.DisposeAsync();
     }
 
-    private Task<List<OwnerRow>> OwnersAsync(bool all) =>
-        ListAsync(db => db.QueryAsync<OwnerRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
+    // The epochs that may own payments; parked ones have one, too.
+    private Task<List<EpochRow>> OwnersAsync(bool all) =>
+        ListAsync(db => db.QueryAsync<EpochRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
 
     /// <summary>The first of all owners' payments; one that changes its owner meanwhile is there once.</summary>
     /// <param name="all">Of those whose payments are all settled, too.</param>
     /// <param name="page">Of one owner, up to the last time that is wanted; null is all.</param>
     private async Task<List<CandidateRow>> OfOwnersAsync(
         bool all, Comparer<CandidateRow> order, int limit,
-        Func<NpgsqlConnection, OwnerRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
+        Func<NpgsqlConnection, EpochRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
     {
         var rows = new List<CandidateRow>();
         foreach (var owner in await OwnersAsync(all))
@@ -296,9 +297,6 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 }
 
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);
-
-/// <summary>An epoch that may own payments; parked ones have one, too.</summary>
-internal sealed record OwnerRow(int Epoch, DateTime LowWaterMark);
 
 internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, long AmountCents, string? Processor)
 {

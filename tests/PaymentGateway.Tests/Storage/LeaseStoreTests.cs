@@ -254,7 +254,7 @@ public sealed class LeaseStoreTests : OwnDatabase
     }
 
     // Without epoch 0: it owns what clean stops released.
-    private async Task<List<OrphanedEpoch>> ClosedAsync() =>
+    private async Task<List<EpochRow>> ClosedAsync() =>
         (await Leases.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
 
     private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
