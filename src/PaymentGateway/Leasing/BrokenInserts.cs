@@ -38,14 +38,13 @@ internal sealed class EarlierWriters
     /// <summary>Whether all that ran at the first call are over.</summary>
     /// <param name="writers">All that ran at a moment after the fence was committed.</param>
     public bool AreOver(List<string> writers) =>
-        // A transaction of the first call that has no lock any more may be prepared under another name.
+        // A transaction of the first call that has no lock any more may be prepared, under another name.
         HaveEnded(ref _first, writers)
         && HaveEnded(ref _prepared, writers.FindAll(one => one.StartsWith("prepared ", StringComparison.Ordinal)));
 
     private static bool HaveEnded(ref HashSet<string>? awaited, List<string> writers)
     {
-        awaited ??= [.. writers];
-        awaited.IntersectWith(writers);
+        (awaited ??= [.. writers]).IntersectWith(writers);
         return awaited.Count == 0;
     }
 }

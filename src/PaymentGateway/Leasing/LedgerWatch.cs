@@ -15,16 +15,15 @@ internal sealed partial class LedgerWatch(
     public DateTime? ResetAt => _latest?.ResetAt;
 
     /// <summary>
-    /// Payments without a row that are neither purged nor deleted by the retention: a store of several servers may show
-    /// a committed row late. An id with another acceptance was deleted and posted again.
+    /// Payments without a row that are not purged: a store of several servers may show a committed row late. An id with
+    /// another acceptance was deleted and posted again.
     /// </summary>
-    public async Task<List<Payment>> AbsentAsync(List<Payment> given)
+    /// <returns>KeptFrom too, UTC: the retention has deleted what was charged before.</returns>
+    public async Task<(List<Payment> Absent, DateTime KeptFrom)> AbsentAsync(List<Payment> given)
     {
         var keptFrom = (await ledger.StateAsync()).KeptFrom;
-        var stored = (await payments.FindAsync([.. given.ConvertAll(payment => payment.Id)]))
-            .ToDictionary(row => row.CorrelationId);
-        return given.FindAll(payment =>
-            !payment.Purged && !stored.ContainsKey(payment.Id) && payment.AcceptedAt >= keptFrom);
+        var stored = await payments.FindAsync([.. given.ConvertAll(payment => payment.Id)]);
+        return (given.FindAll(one => !one.Purged && !stored.Exists(row => row.CorrelationId == one.Id)), keptFrom);
     }
 
     /// <summary>Handles changes; to be called in turn with the renewals.</summary>

@@ -130,6 +130,7 @@ internal sealed partial class ProcessorClient : IDisposable
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         using var content = new ChargeContent(payment, _lease);
+        content.Headers.TryAddWithoutValidation("Content-Type", "application/json");
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Post, _payments) { Content = content };
@@ -310,32 +311,23 @@ internal sealed partial class ProcessorClient : IDisposable
     /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
     /// connection, and sends the headers together with it.
     /// </summary>
-    private sealed class ChargeContent : ByteArrayContent
+    private sealed class ChargeContent(Payment payment, Lease lease) : ByteArrayContent(
+        JsonSerializer.SerializeToUtf8Bytes(
+            new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
+            ProcessorJsonContext.Default.ProcessorPayment))
     {
-        private readonly Payment _payment;
-        private readonly Lease _lease;
-
-        public ChargeContent(Payment payment, Lease lease)
-            : base(JsonSerializer.SerializeToUtf8Bytes(
-                new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
-                ProcessorJsonContext.Default.ProcessorPayment))
-        {
-            (_payment, _lease) = (payment, lease);
-            Headers.TryAddWithoutValidation("Content-Type", "application/json");
-        }
-
         /// <summary>False: not a byte of the charge has left, headers included.</summary>
         public bool HasBegun { get; private set; }
 
         // The overload with a token ends here too; the handler closes the connection of a call that is cancelled.
         protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
-            if (_payment.Purged || !_lease.IsHeld || !_lease.Owns(_payment))
+            if (payment.Purged || !lease.IsHeld || !lease.Owns(payment))
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
             HasBegun = true;
-            if (_payment.Attempts < short.MaxValue)
-                _payment.Attempts++;
+            if (payment.Attempts < short.MaxValue)
+                payment.Attempts++;
             return base.SerializeToStreamAsync(stream, context);
         }
     }

@@ -62,10 +62,10 @@ internal sealed partial class SettlementWriter(
                 if (await ledger.RecordAsync(args) == batch.Count)
                     return [];
 
-                var absent = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
+                var (absent, keptFrom) = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
                 // A row may have become visible between the two.
                 await ledger.RecordAsync(args);
-                return batch.FindAll(one => absent.Contains(one.Payment));
+                return batch.FindAll(one => one.RequestedAt >= keptFrom && absent.Contains(one.Payment));
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {

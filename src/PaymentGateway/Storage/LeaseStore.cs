@@ -232,8 +232,8 @@ internal sealed class LeaseStore(
     }
 
     /// <summary>
-    /// The names of the transactions that write to payments now, or were prepared and may commit at any time. A restart
-    /// of the server gives prepared ones other names.
+    /// The names of transactions that write to payments now, or were prepared and may commit at any time. A prepared
+    /// one's begins with "prepared " and outlasts a restart.
     /// </summary>
     public Task<List<string>> WritersAsync() =>
         shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));

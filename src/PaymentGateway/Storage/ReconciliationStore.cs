@@ -49,8 +49,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
                 WHERE settlements.accepted_at = payments.accepted_at
                   AND settlements.correlation_id = payments.correlation_id) AS processor
         FROM payments
-        WHERE owner_epoch = @Epoch AND accepted_at <= @BeforeAt AND accepted_at >= @From
-          AND (accepted_at, correlation_id) < (@BeforeAt, @BeforeId)
+        WHERE owner_epoch = @Epoch AND accepted_at <= @AcceptedAt AND accepted_at >= @From
+          AND (accepted_at, correlation_id) < (@AcceptedAt, @Id)
         ORDER BY accepted_at DESC, correlation_id DESC LIMIT @Limit
         """;
 
@@ -195,14 +195,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         // Of all owners, because payments that their owner has forgotten are looked for.
         OfOwnersAsync(all: true, CandidateRow.NewestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
             AcceptedBeforeSql,
-            new
-            {
-                owner.Epoch,
-                From = last ?? DateTime.UnixEpoch,
-                BeforeAt = before.AcceptedAt,
-                BeforeId = before.Id,
-                Limit = limit,
-            },
+            new { owner.Epoch, From = last ?? DateTime.UnixEpoch, before.AcceptedAt, before.Id, Limit = limit },
             commandTimeout: db.CommandTimeout));
 
     /// <summary>Unsettled and parked payments, the oldest first.</summary>
@@ -265,7 +258,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private Task<List<EpochRow>> OwnersAsync(bool all) =>
         ListAsync(db => db.QueryAsync<EpochRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>The first of all owners' payments; one that changes its owner meanwhile is there once.</summary>
+    /// <summary>The first of all owners' payments, in one snapshot, because payments change their owners.</summary>
     /// <param name="all">Of those whose payments are all settled, too.</param>
     /// <param name="page">Of one owner, up to the last time that is wanted; null is all.</param>
     private async Task<List<CandidateRow>> OfOwnersAsync(
@@ -273,15 +266,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         Func<NpgsqlConnection, EpochRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
     {
         var rows = new List<CandidateRow>();
+        await using var snapshot = await Connection.BeginTransactionAsync(IsolationLevel.RepeatableRead);
         foreach (var owner in await OwnersAsync(all))
         {
             DateTime? last = rows.Count < limit ? null : rows[^1].AcceptedAt;
             rows.AddRange(await ListAsync(db => page(db, owner, last)));
             rows.Sort(order);
-            // An adoption meanwhile shows a payment at both owners.
-            for (var at = rows.Count - 1; at > 0; at--)
-                if (order.Compare(rows[at - 1], rows[at]) == 0)
-                    rows.RemoveAt(at);
             if (rows.Count > limit)
                 rows.RemoveRange(limit, rows.Count - limit);
         }

@@ -7,16 +7,27 @@ public sealed class PreparedInsertTests(OwnServerDatabase database) : IClassFixt
 {
     private readonly Guid _id = Guid.NewGuid();
 
-    // After a restart of the server the transaction has another name.
+    private string PrepareSql => $"PREPARE TRANSACTION '{_id}'";
+
     [PostgresTheory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task An_adopter_searches_an_epoch_until_the_prepared_INSERT_has_ended(bool restarts)
+    [InlineData(false, false)]
+    [InlineData(false, true)]
+    [InlineData(true, true)]
+    public async Task An_adopter_searches_an_epoch_until_the_prepared_INSERT_has_ended(bool preparesLate, bool restarts)
     {
         await using var stages = Stages.Build(database.ConnectionString, TimeProvider.System, urls: null);
         stages.HoldLease(await database.OpenEpochAsync());
-        var killed = await PrepareAsync();
-        await database.Leases.CloseAsync(killed);
+        var killed = await database.OpenEpochAsync();
+        await using (var insert = await InsertAsync(killed))
+        {
+            if (!preparesLate)
+                await insert.ExecuteAsync(PrepareSql);
+            await database.Leases.CloseAsync(killed);
+            await AdoptAsync(stages);
+            if (preparesLate)
+                await insert.ExecuteAsync(PrepareSql);
+        }
+
         await AdoptAsync(stages);
         if (restarts)
         {
@@ -41,7 +52,8 @@ public sealed class PreparedInsertTests(OwnServerDatabase database) : IClassFixt
     {
         await using var stages = Stages.Build(database.ConnectionString, TimeProvider.System, urls: null);
         stages.HoldLease(await database.OpenEpochAsync());
-        await PrepareAsync();
+        await using (var insert = await InsertAsync(await database.OpenEpochAsync()))
+            await insert.ExecuteAsync(PrepareSql);
         var intake = stages.Part<Intake>();
 
         Assert.Equal(AcceptResult.Unavailable, await intake.AcceptAsync(_id, 1990));
@@ -77,16 +89,10 @@ public sealed class PreparedInsertTests(OwnServerDatabase database) : IClassFixt
         Assert.Equal(_id, Assert.Single(stages.Open.Snapshot()).Id);
     }
 
-    private async Task<int> PrepareAsync()
-    {
-        var epoch = await database.OpenEpochAsync();
-        await using var insert = await database.HoldAsync($"""
-            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-            VALUES ('{_id}', 1990, '{Batches.Noon:O}', {epoch})
-            """);
-        await insert.ExecuteAsync($"PREPARE TRANSACTION '{_id}'");
-        return epoch;
-    }
+    private Task<NpgsqlConnection> InsertAsync(int epoch) => database.HoldAsync($"""
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+        VALUES ('{_id}', 1990, '{Batches.Noon:O}', {epoch})
+        """);
 
     private Task<bool> IsAdoptedAsync(int epoch) => database.LeaseAsync<bool>(epoch, "adopted_at IS NOT NULL");
 

@@ -140,7 +140,10 @@ public sealed class SettlementWriterTests : OneInstance
     [PostgresFact]
     public async Task An_outcome_waits_until_its_committed_payment_is_visible_and_other_outcomes_do_not()
     {
-        var (late, other) = (NewPayment(await Database.OpenEpochAsync()), await StoreAsync());
+        // Accepted before what the retention keeps, and charged after it.
+        var late = new Payment(Guid.NewGuid(), 1990, Batches.Noon.AddDays(-2), await Database.OpenEpochAsync());
+        await Database.ExecuteAsync("UPDATE ledger SET kept_from = '2025-07-14T12:00:00Z'");
+        var other = await StoreAsync();
         await CheckAsync();
         await Stages.StartAsync<SettlementWriter>();
         Add(late);

@@ -8,7 +8,8 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     private IReadOnlyList<int> _frozen = [];
 
     public async Task<Dictionary<Guid, LedgerEntry>> SettlementsAsync() => (await ReadAsync(
-        "SELECT correlation_id, name, amount_cents, requested_at FROM settlements JOIN processors ON id = processor",
+        "SELECT correlation_id, coalesce(name, processor::text), amount_cents, requested_at FROM settlements "
+            + "LEFT JOIN processors ON id = processor",
         row => (
             Id: row.GetGuid(0), Entry: new LedgerEntry(row.GetString(1), row.GetInt64(2) / 100m, row.GetDateTime(3)))))
         .ToDictionary(row => row.Id, row => row.Entry);

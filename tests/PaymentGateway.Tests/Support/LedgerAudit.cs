@@ -52,8 +52,8 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewaySummary Processo
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(1.5);
 
     /// <summary>Counts that differ, per processor: stricter than the contract's sum over both.</summary>
-    public long Inconsistencies => Processors.ByProcessor.Sum(
-        one => Math.Abs(Gateway.ByProcessor[one.Key].TotalRequests - one.Value.TotalRequests));
+    public long Inconsistencies => Gateway.ByProcessor.Keys.Union(Processors.ByProcessor.Keys).Sum(
+        name => Math.Abs(Requests(Gateway, name) - Requests(Processors, name)));
 
     public bool Agrees => Gateway == Processors;
 
@@ -66,6 +66,9 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewaySummary Processo
         var now = DateTimeOffset.FromUnixTimeMilliseconds(DateTimeOffset.UtcNow.ToUnixTimeMilliseconds());
         return (now.AddSeconds(-15), now.AddSeconds(-1.5));
     }
+
+    private static long Requests(GatewaySummary summary, string name) =>
+        summary.ByProcessor.GetValueOrDefault(name)?.TotalRequests ?? 0;
 
     /// <summary>Each has 1.5 s to answer, as in the contract.</summary>
     public static async Task<LedgerAudit> TakeAsync(

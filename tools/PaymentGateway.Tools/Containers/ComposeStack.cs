@@ -6,8 +6,9 @@ namespace PaymentGateway.Tools.Containers;
 internal sealed class ComposeStack(Docker docker, params string[] files)
 {
     // A payment's time to the microsecond, as PostgreSQL holds it.
-    private const string Settlements = "SELECT name, correlation_id, amount_cents, "
-        + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements JOIN processors ON id = processor";
+    private const string Settlements = "SELECT coalesce(name, processor::text), correlation_id, amount_cents, "
+        + "(extract(epoch FROM requested_at) * 1000000)::bigint FROM settlements "
+        + "LEFT JOIN processors ON id = processor";
 
     private const string Counts = "SELECT count(*) FILTER (WHERE s.accepted_at IS NULL), count(s.accepted_at) "
         + "FROM payments p LEFT JOIN settlements s USING (correlation_id)";
