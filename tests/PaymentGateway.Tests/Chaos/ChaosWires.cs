@@ -6,6 +6,7 @@ public sealed record ChaosWireFault(ChaosKind Kind, string Target, long Hits);
 public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(5);
+    private static readonly TimeSpan LongestSearch = TimeSpan.FromSeconds(10);
 
     private readonly List<ChaosWireFault> _faults = [];
 
@@ -37,7 +38,8 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
     private async Task<long> TerminateAsync(TimeSpan hold)
     {
         var (cutOff, until) = (0L, DateTime.UtcNow + hold);
-        while (DateTime.UtcNow < until)
+        // And on until one was hit, because statements are short.
+        while (DateTime.UtcNow < until || (cutOff == 0 && DateTime.UtcNow < until + LongestSearch))
         {
             cutOff += await ChaosDatabase.TryAsync(database.TerminateActiveAsync);
             await Task.Delay(PollInterval);
