@@ -93,7 +93,7 @@ internal sealed partial class IntakeWriter(
         List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
         var sentAt = clock.GetTimestamp();
-        List<NewRow> stored;
+        DateTime[] stored;
         try
         {
             stored = await store.StoreAsync(args);
@@ -104,7 +104,7 @@ internal sealed partial class IntakeWriter(
             metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
         }
 
-        if (stored.Count < batch.Count)
+        if (stored.Length < batch.Count)
             return await SortOutKnownAsync(batch, args, stored, added);
 
         foreach (var acceptance in batch)
@@ -115,14 +115,14 @@ internal sealed partial class IntakeWriter(
     // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored. The INSERT says
     // which are new, because a store of several servers may show a committed row late.
     private async Task<AcceptResult[]> SortOutKnownAsync(
-        List<PendingAcceptance> batch, StoreArgs args, List<NewRow> stored, List<Payment> added)
+        List<PendingAcceptance> batch, StoreArgs args, DateTime[] stored, List<Payment> added)
     {
         var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
         var results = new AcceptResult[batch.Count];
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
-            if (stored.Exists(row => row.AcceptedAt == payment.AcceptedAt))
+            if (Array.Exists(stored, at => at == payment.AcceptedAt))
                 added.Add(payment);
             else if (!known.TryGetValue(payment.Id, out var row))
                 results[i] = AcceptResult.Unavailable;

@@ -18,13 +18,14 @@ internal sealed partial class LedgerWatch(
     /// Payments without a row that are not purged: a store of several servers may show a committed row late. An id with
     /// another acceptance was deleted and posted again.
     /// </summary>
-    /// <returns>KeptFrom too, UTC: the retention has deleted what was charged before.</returns>
-    public async Task<(List<Payment> Absent, DateTime KeptFrom)> AbsentAsync(List<Payment> given)
+    public async Task<List<Payment>> AbsentAsync(List<Payment> given)
     {
-        var keptFrom = (await ledger.StateAsync()).KeptFrom;
         var stored = await payments.FindAsync([.. given.ConvertAll(payment => payment.Id)]);
-        return (given.FindAll(one => !one.Purged && !stored.Exists(row => row.CorrelationId == one.Id)), keptFrom);
+        return given.FindAll(one => !one.Purged && !stored.Exists(row => row.CorrelationId == one.Id));
     }
+
+    /// <summary>The state now, of the ledger itself.</summary>
+    public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
     /// <summary>Handles changes; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found it.</param>

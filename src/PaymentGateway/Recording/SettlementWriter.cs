@@ -62,7 +62,9 @@ internal sealed partial class SettlementWriter(
                 if (await ledger.RecordAsync(args) == batch.Count)
                     return [];
 
-                var (absent, keptFrom) = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
+                // The retention deletes by the time of the charge.
+                var keptFrom = (await watch.StateAsync()).KeptFrom;
+                var absent = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
                 // A row may have become visible between the two.
                 await ledger.RecordAsync(args);
                 return batch.FindAll(one => one.RequestedAt >= keptFrom && absent.Contains(one.Payment));

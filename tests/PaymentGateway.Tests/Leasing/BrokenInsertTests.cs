@@ -92,7 +92,7 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)
     {
         var ids = Batches.SortedIds(count);
-        var added = (await Database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt))).Count;
+        var added = (await Database.Payments.StoreAsync(Batches.ToStore(ids, _epoch, acceptedAt))).Length;
         Assert.Equal(added, (await Database.Payments.FindAsync(ids)).Count);
         return added == 0 ? [] : ids;
     }

@@ -79,7 +79,7 @@ public sealed class RetentionStoreTests : OwnDatabase
         Assert.Equal(0, await Database.Ledger.RecordAsync(outcomes));
         // A client repeats its payment; the processor says 422, and when it had charged it.
         var again = Batches.ToStore(outcomes.Ids, epoch, DateTime.UtcNow);
-        Assert.Equal(Many, (await Database.Payments.StoreAsync(again)).Count);
+        Assert.Equal(Many, (await Database.Payments.StoreAsync(again)).Length);
         Assert.Equal(Many, await Database.Ledger.RecordAsync(Batches.ToRecord(again, requestedAt: Old)));
 
         Assert.Equal(before, await Database.SummariseAsync(null, null));
@@ -182,7 +182,7 @@ public sealed class RetentionStoreTests : OwnDatabase
 
         var accepted = 0;
         while (accepted < ids.Length)
-            accepted += (await Database.Payments.StoreAsync(Batches.ToStore(ids, epoch, DateTime.UtcNow))).Count;
+            accepted += (await Database.Payments.StoreAsync(Batches.ToStore(ids, epoch, DateTime.UtcNow))).Length;
 
         Assert.Equal(ids.Length, accepted);
         Assert.Equal(ids.Length, await removing);

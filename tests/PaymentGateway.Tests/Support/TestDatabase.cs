@@ -112,7 +112,7 @@ public class TestDatabase : IAsyncLifetime
     internal async Task<StoreArgs> StoreAsync(int owner, int count, DateTime? acceptedAt = null)
     {
         var batch = Batches.ToStore(Batches.SortedIds(count), owner, acceptedAt);
-        Assert.Equal(count, (await Payments.StoreAsync(batch)).Count);
+        Assert.Equal(count, (await Payments.StoreAsync(batch)).Length);
         return batch;
     }
 
