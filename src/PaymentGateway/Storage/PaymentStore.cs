@@ -63,8 +63,8 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     public Task<DateTime[]> StoreAsync(StoreArgs batch) => batches.RunAsync(
         static async (db, batch) =>
         {
-            // Not by Dapper, whose rows need a thread of the pool (RowReading): that change of threads costs a third of
-            // an instance's CPU. Npgsql has all of a row when ReadAsync ends, so nothing waits for it.
+            // Not by Dapper, because its rows need a thread of the pool (RowReading), and that change of threads costs
+            // a quarter of an instance's CPU. Npgsql has a whole row when ReadAsync ends, so no thread blocks.
             await using var insert = db.CreateCommand();
             var one = batch.Ids.Length == 1;
             insert.CommandText = one ? StoreOneSql : StoreSql;

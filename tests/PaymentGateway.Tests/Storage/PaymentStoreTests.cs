@@ -25,6 +25,25 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.All(stored, row => Assert.Equal(DateTimeKind.Utc, row.AcceptedAt.Kind));
     }
 
+    // The error comes after the rows, when the transaction ends.
+    [PostgresTheory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task A_batch_whose_commit_fails_is_not_told_as_stored(int count)
+    {
+        var batch = Batches.ToStore(Batches.SortedIds(count), await database.OpenEpochAsync());
+        await database.ExecuteAsync("""
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not committed'; END $$;
+            CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON payments DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION refuse()
+            """);
+
+        await Assert.ThrowsAsync<PostgresException>(() => Store.StoreAsync(batch));
+
+        await database.ExecuteAsync("DROP FUNCTION refuse CASCADE");
+        Assert.Empty(await Store.FindAsync(batch.Ids));
+    }
+
     [PostgresFact]
     public async Task An_id_that_is_twice_in_a_batch_is_stored_once()
     {

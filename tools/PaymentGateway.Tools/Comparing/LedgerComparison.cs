@@ -75,7 +75,7 @@ public sealed record LedgerEntry(string Processor, decimal Amount, DateTime Requ
 /// <summary>A payment as a processor has stored it.</summary>
 public sealed record ProcessorPayment(Guid CorrelationId, decimal Amount, DateTimeOffset RequestedAt);
 
-/// <summary>What a processor has stored.</summary>
+/// <summary>The payments that a processor has stored.</summary>
 public sealed record ProcessorStore(string Processor, IEnumerable<ProcessorPayment> Payments)
 {
     public static ILookup<Guid, ProcessorCharge> ById(IEnumerable<ProcessorStore> stores) => stores
