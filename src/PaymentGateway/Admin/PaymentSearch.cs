@@ -62,12 +62,12 @@ internal sealed class PaymentSearch(
 
     private Task<List<PaymentRow>> ReadAsync(PaymentQuery query, PaymentCursor before, int count)
     {
-        // Parked payments alone have a reason.
-        var parked = query.State == PaymentState.Parked || query.Reason is not null;
-        var page = PaymentPageArgs.Before(before, query.From, count, parked);
+        var page = PaymentPageArgs.Before(before, query.From, count);
         return query.State switch
         {
-            _ when parked || query.State == PaymentState.Accepted => payments.OwnedAsync(page),
+            // Parked payments alone have a reason.
+            _ when query.State == PaymentState.Parked || query.Reason is not null => payments.ParkedAsync(page),
+            PaymentState.Accepted => payments.OwnedAsync(page),
             PaymentState.InDoubt => payments.InDoubtAsync(page),
             null when query.Processor is null => payments.AllAsync(page),
             _ => payments.SettledAsync(page),

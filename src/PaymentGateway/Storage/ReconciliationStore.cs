@@ -23,9 +23,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     private const string UnlockSql = "SELECT pg_advisory_unlock(72616967) AS taken";
 
-    // One statement for each owner, because a store of several servers joins no page of payments with leases.
+    // One statement for each owner, because a store of several servers joins no page of payments with leases. A
+    // transaction ends whose instance is frozen between two of them, otherwise purges would wait for it.
     private const string OwnersSql = """
-        SELECT epoch, low_water_mark, may_have_used FROM leases WHERE @All OR adopted_at IS NULL
+        SELECT epoch, low_water_mark, may_have_used FROM leases
+        WHERE (@All OR adopted_at IS NULL)
+          AND (SELECT set_config('idle_in_transaction_session_timeout', '1s', true)) IS NOT NULL
         UNION ALL SELECT -1, '-infinity', 0::smallint ORDER BY epoch DESC
         """;
 

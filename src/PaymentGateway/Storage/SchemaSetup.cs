@@ -150,7 +150,7 @@ internal sealed record AppliedVersion(int Version, string Checksum);
 /// <summary>A file of postgres/migrations. It never changes, because the database keeps the checksum.</summary>
 /// <param name="Version">From 1, without a gap.</param>
 /// <param name="Name">Of its file, without number and extension.</param>
-/// <param name="Sql">Its statements; each ends with a semicolon at the end of a line.</param>
+/// <param name="Sql">Its statements; each ends with a semicolon and an empty line.</param>
 internal sealed record Migration(int Version, string Name, string Sql)
 {
     private const string Folder = "migrations/";
@@ -164,7 +164,7 @@ internal sealed record Migration(int Version, string Name, string Sql)
     /// <summary>Its statements; the durable profile leaves the word UNLOGGED out.</summary>
     public string[] Statements(bool durable) =>
         (durable ? Sql.Replace("CREATE UNLOGGED TABLE", "CREATE TABLE", StringComparison.Ordinal) : Sql)
-            .Split(";\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
+            .Split(";\n\n", StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
 
     private static Migration[] LoadAll() =>
         [.. typeof(Migration).Assembly.GetManifestResourceNames()

@@ -98,6 +98,8 @@ public sealed class LedgerStateStoreTests : OwnDatabase
         var failures = new ConcurrentBag<Exception>();
         var limit = Stopwatch.StartNew();
         var (purges, recorded, adopted) = (0, 0L, 0);
+        var payments = new PaymentQueryStore(Database.Shared);
+        var retention = new RetentionStore(Database.Shared);
 
         await Task.WhenAll(
             RepeatAsync(() => StoreAndRecordAsync(1)), RepeatAsync(() => StoreAndRecordAsync(2)),
@@ -107,6 +109,11 @@ public sealed class LedgerStateStoreTests : OwnDatabase
                 var summary = await Database.SummariseAsync(null, null);
                 // One snapshot: whatever was purged, the sum is of whole payments of 19.90.
                 Assert.Equal(summary.Default.TotalRequests * 19.90m, summary.Default.TotalAmount);
+            }),
+            RepeatAsync(async () =>
+            {
+                await payments.AllAsync(PaymentPageArgs.Before(PaymentCursor.End, Batches.Noon, 100));
+                await retention.RemoveAsync(DateTime.UtcNow, TimeSpan.Zero, 10);
             }),
             RepeatAsync(async () =>
             {

@@ -42,7 +42,7 @@ public sealed class PaymentQueryStoreTests : OwnDatabase
         await HoldsAsync(PaymentState.Settled, Payments.SettledAsync);
         await HoldsAsync(PaymentState.InDoubt, Payments.InDoubtAsync);
         await HoldsAsync(PaymentState.Accepted, Payments.OwnedAsync);
-        await HoldsAsync(PaymentState.Parked, page => Payments.OwnedAsync(page with { Parked = true }));
+        await HoldsAsync(PaymentState.Parked, Payments.ParkedAsync);
     }
 
     [PostgresFact]

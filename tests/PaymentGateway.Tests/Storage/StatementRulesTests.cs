@@ -11,7 +11,7 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
 
     // What Citus refuses or counts wrong, the statements that break a rule all the same, and a statement that does.
     // Exceptions: a purge is a block of code; schema changes and reconciliations go on one at a time, each on its own
-    // connection; nobody counts what is stored again; an id is looked up at one server. docs/scaling.md names the rest.
+    // connection; nobody counts what is stored again.
     private static readonly Dictionary<string, (Func<SqlPart, bool> IsBrokenBy, string[] Exceptions, string Broken)>
         Rules = new()
         {
@@ -25,10 +25,10 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
                 part => ClockInConflict().IsMatch(part.Own), [],
                 "INSERT INTO ledger (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET reset_at = now()"),
             ["Rows are locked in tables of one server only"] = (
-                part => LockedRows().IsMatch(part.Own) && part.UsesAny(Distributed.Keys), ["RemoveSql"],
+                part => LockedRows().IsMatch(part.Own) && part.UsesAny(Distributed.Keys), [],
                 "WITH page AS (SELECT correlation_id FROM payments LIMIT 1 FOR UPDATE) SELECT 1 FROM page"),
             ["A query has columns"] = (
-                part => NoColumns().IsMatch(part.Own), ["RemoveSql"],
+                part => NoColumns().IsMatch(part.Own), [],
                 "SELECT 1 FROM leases WHERE EXISTS (SELECT FROM payments)"),
             ["A choice in an update of several servers asks no table"] = (
                 part => part.Changes(Distributed.Keys)
@@ -38,7 +38,7 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
             ["A page in a lateral query is of tables of one server"] = (
                 part => Lateral().Matches(part.Own).Any(lateral => part.In(lateral.Value).Any(
                     page => Page().IsMatch(page.Own) && page.All.Any(one => one.UsesAny(Distributed.Keys)))),
-                ["AllSql", "FindSql", "InDoubtSql", "OwnedSql", "RemoveSql"],
+                [],
                 "SELECT 1 FROM leases CROSS JOIN LATERAL (SELECT 1 FROM payments WHERE owner_epoch = epoch LIMIT 1) a"),
             ["A query of given rows is not repeated for each of them"] = (
                 part => Given().Match(part.Own) is { Success: true } given && part.All.Skip(1).Any(
@@ -55,12 +55,16 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
                 "DELETE FROM leases WHERE (SELECT true FROM payments WHERE owner_epoch = epoch LIMIT 1) IS NULL"),
         };
 
-    private static readonly List<(string Name, SqlPart Sql)> Statements = typeof(PaymentStore).Assembly.GetTypes()
+    /// <summary>All statements of the gateway, by the names of their constants.</summary>
+    internal static List<(string Name, string Sql)> Texts { get; } = typeof(PaymentStore).Assembly.GetTypes()
         .Where(type => type.Namespace == typeof(PaymentStore).Namespace)
         .SelectMany(type => type.GetFields(BindingFlags.Static | BindingFlags.NonPublic | BindingFlags.Public))
         .Where(field => field.IsLiteral && field.FieldType == typeof(string)
             && field.Name.EndsWith("Sql", StringComparison.Ordinal))
-        .Select(field => (field.Name, SqlPart.Of((string)field.GetRawConstantValue()!))).ToList();
+        .Select(field => (field.Name, (string)field.GetRawConstantValue()!)).ToList();
+
+    private static readonly List<(string Name, SqlPart Sql)> Statements =
+        Texts.ConvertAll(one => (one.Name, SqlPart.Of(one.Sql)));
 
     public static TheoryData<string> Names => [.. Rules.Keys];
 
