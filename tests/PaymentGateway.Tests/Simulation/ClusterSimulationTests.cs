@@ -1,5 +1,6 @@
 using FsCheck.Fluent;
 using PaymentGateway.Tests.EndToEnd;
+using PaymentGateway.Tests.Storage;
 
 namespace PaymentGateway.Tests.Simulation;
 
@@ -49,6 +50,15 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
     {
         foreach (var printed in Enumerable.Range(1, 100).Select(seed => $"{Of(seed)}"))
             Assert.Equal(printed, $"{Schedule.Parse(printed)}");
+    }
+
+    [Fact]
+    public void Each_moment_around_a_statement_is_that_of_one_of_the_stores()
+    {
+        var reached = StatementRulesTests.Texts.Select(one => SimulatedCluster.PointsOf(one.Sql))
+            .SelectMany(points => new[] { points.Before, points.After }).OfType<Point>().Distinct().Order();
+
+        Assert.Equal(Enum.GetValues<Point>().Where(point => point >= Point.Inserts), reached);
     }
 
     // A thread of its own, which is none of the pool's.

@@ -20,6 +20,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     private SimulatedDatabase.Backend? _backend;
     private byte[]? _answer;
     private int _statements;
+    private bool _hasFailed; // The open transaction, which takes only its end.
 
     public int Number => number;
 
@@ -81,10 +82,22 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     {
         IsWaiting = WasSlow = false;
         // One round trip; the answer to the first statement is none of the instance's.
-        var before = database.SetTime();
-        if (!commits)
-            _backend!.Ask(Begin, 1);
-        _answer = _backend!.Ask([.. before, .. _request.ToArray()], _statements + 1)[AnswerToSet..];
+        try
+        {
+            if (!commits)
+                _backend!.Ask(Begin, 1);
+            _answer = _hasFailed
+                ? _backend!.Ask(_request.ToArray(), _statements)
+                : _backend!.Ask([.. database.SetTime(), .. _request.ToArray()], _statements + 1)[AnswerToSet..];
+        }
+        catch (Exception ended) when (ended is IOException or SocketException)
+        {
+            // PostgreSQL ends a transaction that is idle for long.
+            Dispose();
+            return;
+        }
+
+        _hasFailed = _answer[^1] == 'E';
         IsUncommitted = !commits;
         _request.SetLength(0);
     }

@@ -15,6 +15,7 @@ internal enum Fault
     Drops, // The connection breaks; never stored.
     Errs, // Stored, then 500 with a body.
     Rejects, // 400, and never stored.
+    Misleads, // Stored, then 400, against its contract.
     Garbles, // 200 with a page, and never stored.
 }
 
@@ -130,6 +131,8 @@ internal sealed class FaultyProcessor(SimulatedCluster cluster, Processor proces
                     cluster.Reach(instance, Point.Stored);
                     if (fault == Fault.Errs)
                         answer.TrySetResult(Answer(HttpStatusCode.InternalServerError, "the database is away"));
+                    else if (fault == Fault.Misleads)
+                        answer.TrySetResult(Answer(HttpStatusCode.BadRequest));
                     else if (fault != Fault.Hangs)
                         answer.TrySetResult(stored);
                 });

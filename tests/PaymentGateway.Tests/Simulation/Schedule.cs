@@ -27,6 +27,7 @@ internal enum Verb
     Stall, // Statements are not executed, for so many seconds.
     Hold, // Executes the INSERT that is due, and commits it after so many seconds.
     Lose, // Answers the outcomes that are recorded next, and does not commit them.
+    Crash, // PostgreSQL restarts, and its unlogged tables are empty.
     Skew, // The wall clock of an instance is so far from the true time.
     Jump, // That of the database.
     Age, // All wall clocks are 26 hours later, so settled payments are old.
@@ -107,7 +108,8 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
-        (2, Silenced()), (2, Clocks()), (2, Parked()), (1, Reconciled()), (1, Aged()));
+        (2, Silenced()), (2, Clocks()), (2, Parked()), (1, Reconciled()), (1, Aged()),
+        (1, Crashed()));
 
     private static readonly Gen<Step> Asked =
         from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
@@ -279,17 +281,18 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
             Step(verb, who, back), Step(Verb.Pay, Other(who)),
         ];
 
-    // A payment is refused for good, and replayed where the processor takes it again, or still refuses it.
+    // A payment is refused for good, stored or not, and replayed where the processor takes it, or still refuses it.
     private static Gen<Step[]> Parked() =>
         from who in Instance
+        from refusal in Gen.Elements(Fault.Rejects, Fault.Misleads)
         from at in Gen.Elements(Fault.None, Fault.Fails)
-        from after in Gen.OneOf(Gen.Constant(Fault.None), Doubtful, Gen.Constant(Fault.Rejects))
+        from after in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails, Fault.Rejects), Doubtful)
         from late in Late
         from pause in Any
         from wait in Any
         select (Step[])
         [
-            Break(Default, Fault.Rejects), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Break(Default, refusal), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
             Break(Default, after, late), Break(Fallback, at), Step(Verb.Replay, who), Step(Verb.Replay, Other(who)),
             Step(Verb.Wait, 0, wait), Break(Fallback, Fault.None), Break(Default, Fault.None), Step(Verb.Repeat, who),
         ];
@@ -307,6 +310,22 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
             first, Break(Default, first.Verb == Verb.Silence ? Fault.Breaks : Fault.None), Step(Verb.Pay, who),
             Step(Verb.Wait, 0, 0.4), Break(Default, Fault.None), Step(Verb.Wait, 0, wait),
             Step(Verb.Reconcile, Other(who)), Step(Verb.Wait, 0, pause), .. Recover(who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // PostgreSQL crashes while payments wait; perhaps an instance freezes just before it would notice.
+    private static Gen<Step[]> Crashed() =>
+        from who in Instance
+        from fault in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails), Doubtful)
+        from late in Late
+        from pause in Any
+        from frozen in Gen.SubListOf(new Step(Verb.Arm, who, 0, default, Point.Renewed, Verb.Freeze))
+        from wait in Long
+        from back in Gen.Elements(Fault.None, Fault.Fails)
+        select (Step[])
+        [
+            Break(Default, fault, late), Step(Verb.Pay, who), Step(Verb.Pay, Other(who)), Step(Verb.Wait, 0, pause),
+            Step(Verb.Crash), .. frozen, Break(Default, back), Step(Verb.Wait, 0, wait), .. Recover(who),
+            Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
         ];
 
     // Old settled payments leave, while others are in doubt.

@@ -162,6 +162,9 @@ internal sealed partial class SimulatedCluster : IDisposable
             case Verb.Lose:
                 _loses = true;
                 break;
+            case Verb.Crash:
+                Crash();
+                break;
             case Verb.Skew:
                 instance.Actor.Skew = TimeSpan.FromSeconds(step.Seconds);
                 break;
@@ -175,6 +178,23 @@ internal sealed partial class SimulatedCluster : IDisposable
                 _jumpedAt = Time.Now;
                 break;
         }
+    }
+
+    // What memory has is stored again; the rest is lost, which this profile allows.
+    private void Crash()
+    {
+        foreach (var one in Living())
+        {
+            one.Cut();
+            one.DisturbedAt = Time.Now;
+        }
+
+        _held?.End(commits: false);
+        foreach (var id in StoredIds())
+            (_payments[id].PurgedAt, _payments[id].IsOld, _payments[id].IsCrashed) = (Time.Now, true, true);
+        _database.Execute("TRUNCATE payments, settlements, settlement_totals, doubts, ledger_intact");
+        _emptied++;
+        _removed.Clear();
     }
 
     private void Resume(SimulatedInstance instance)
@@ -251,7 +271,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
 
         var isPurge = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal);
-        var removes = isPurge || link.Sql.Contains("DELETE FROM payments", StringComparison.Ordinal);
+        var removes = isPurge || link.Sql.Contains("remove_old_payments", StringComparison.Ordinal);
         var rows = removes ? Rows() : [];
         var isLost = _loses && before == Point.Records;
         link.Execute(commits: !isLost);
@@ -283,10 +303,10 @@ internal sealed partial class SimulatedCluster : IDisposable
             _delivered.Add(link);
     }
 
-    private static (Point? Before, Point? After) PointsOf(string sql) =>
+    internal static (Point? Before, Point? After) PointsOf(string sql) =>
         sql.StartsWith("INSERT INTO payments", StringComparison.Ordinal) ? (Point.Inserts, Point.Inserted)
         : sql.StartsWith("WITH renewed", StringComparison.Ordinal) ? (Point.Renews, Point.Renewed)
-        : sql.StartsWith("WITH locked_first AS (SELECT FROM payments), known", StringComparison.Ordinal)
+        : sql.StartsWith("WITH locked_first AS (SELECT 1 FROM payments), known", StringComparison.Ordinal)
             ? (Point.Records, Point.Recorded)
         : sql.StartsWith("WITH claim", StringComparison.Ordinal) ? (Point.Adopts, Point.Adopted)
         : (null, null);

@@ -31,6 +31,10 @@ internal sealed partial class SimulatedCluster
 
     private async Task CallAsync(Verb verb, SimulatedInstance instance, Guid id, TimeSpan goneAt)
     {
+        // Accepted anew, it may be charged beside its owner, who has it in memory: this profile allows that.
+        if (verb < Verb.List && _payments.TryGetValue(id, out var payment) && payment.IsCrashed)
+            return;
+
         try
         {
             await (verb switch
@@ -174,5 +178,8 @@ internal sealed partial class SimulatedCluster
 
         /// <summary>It was settled, and left because it was old; an owner may have it in doubt all the same.</summary>
         public bool IsOld { get; set; }
+
+        /// <summary>It left by a crash, and comes back where its owner has it in memory.</summary>
+        public bool IsCrashed { get; set; }
     }
 }

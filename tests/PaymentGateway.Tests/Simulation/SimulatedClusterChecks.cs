@@ -53,6 +53,8 @@ internal sealed partial class SimulatedCluster
         }
 
         var ids = rows.Select(row => row.Id).ToHashSet();
+        foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment.IsCrashed))
+            (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
             if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))
                 Violate($"{Name(id)} was acknowledged, and is lost");

@@ -22,6 +22,7 @@ public sealed class SimulatedDatabase : TestDatabase
         DELETE FROM leases WHERE epoch > 0; ALTER TABLE leases ALTER epoch RESTART;
         UPDATE ledger SET generation = 1, resets = 0, reset_at = NULL, kept_from = '-infinity',
                           removed_until = '-infinity', began_at = '2030-01-01Z';
+        INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING;
         UPDATE processor_health SET failing = false, min_response_ms = 0, polled_at = '-infinity',
                                     observed_at = '-infinity';
         """;
@@ -82,10 +83,19 @@ public sealed class SimulatedDatabase : TestDatabase
         return new Backend(socket, key, DatabaseLink.ReadAnswers(socket, 1));
     }
 
-    /// <summary>A new process costs more than one that forgets its session.</summary>
+    /// <summary>Keeps a server process without its session, because a new one costs more.</summary>
     internal void Return(Backend backend)
     {
-        backend.Ask(DatabaseLink.Query("DISCARD ALL"), 1);
+        try
+        {
+            backend.Ask([.. DatabaseLink.Query("ROLLBACK"), .. DatabaseLink.Query("DISCARD ALL")], 2);
+        }
+        catch (Exception ended) when (ended is IOException or SocketException)
+        {
+            backend.Dispose();
+            return;
+        }
+
         backend.Statements.Clear();
         if (!_spare.TryGetValue(backend.Key, out var spare))
             _spare.Add(backend.Key, spare = new Stack<Backend>());
