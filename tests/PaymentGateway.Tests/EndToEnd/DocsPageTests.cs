@@ -2,7 +2,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>/docs as a browser shows it, through nginx, and /openapi.json as it is checked in.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class DocsPageTests(RunningSystem running)
+public sealed class DocsPageTests(RunningSystem running, Browser browser) : IClassFixture<Browser>
 {
     [GatewaySystemFact]
     public async Task The_document_is_served_as_it_is_checked_in_by_every_listener()
@@ -16,8 +16,6 @@ public sealed class DocsPageTests(RunningSystem running)
     [BrowserFact]
     public async Task A_browser_shows_every_call_and_every_problem_and_has_nothing_to_complain_of()
     {
-        await using var browser = await Browser.StartAsync();
-
         var page = await browser.OpenAsync($"{running.System.Address}docs#payment-exists");
 
         await page.WaitForSelectorAsync(".opblock-summary-path >> nth=0");

@@ -35,5 +35,6 @@ public sealed class LongestFirst : ITestCollectionOrderer
 {
     public IEnumerable<ITestCollection> OrderTestCollections(IEnumerable<ITestCollection> testCollections) =>
         testCollections.OrderBy(
-            collection => collection.DisplayName is not (OneAfterAnother.Name or AlsoOneAfterAnother.Name));
+            collection => collection.DisplayName is not (OneAfterAnother.Name or AlsoOneAfterAnother.Name)
+                && !collection.DisplayName.EndsWith(nameof(ModelTests), StringComparison.Ordinal));
 }
