@@ -183,6 +183,8 @@ internal sealed partial class SimulatedCluster : IDisposable
     // What memory has is stored again; the rest is lost, which this profile allows.
     private void Crash()
     {
+        _remembered.Clear();
+        _crashedAt = Time.Now;
         foreach (var one in Living())
         {
             one.Cut();
@@ -190,7 +192,12 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
 
         _held?.End(commits: false);
-        foreach (var id in StoredIds())
+        var stored = StoredIds();
+        foreach (var one in Living().Where(one => !one.Actor.IsFrozen && !one.IsStalled && !one.IsStopping))
+            _remembered.AddRange(one.Part<UnsettledPayments>().Snapshot()
+                .Where(payment => payment.Epoch == one.Part<Lease>().Epoch && stored.Contains(payment.Id))
+                .Select(payment => (one, payment)));
+        foreach (var id in stored)
             (_payments[id].PurgedAt, _payments[id].IsOld, _payments[id].IsCrashed) = (Time.Now, true, true);
         _database.Execute("TRUNCATE payments, settlements, settlement_totals, doubts, ledger_intact");
         _emptied++;

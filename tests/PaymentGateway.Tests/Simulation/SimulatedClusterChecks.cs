@@ -9,6 +9,8 @@ internal sealed partial class SimulatedCluster
     private static readonly TimeSpan LeaseEnded = TimeSpan.FromSeconds(4);
 
     private readonly Dictionary<short, Sum> _removed = [];
+    private readonly List<(SimulatedInstance Of, Payment Payment)> _remembered = [];
+    private TimeSpan _crashedAt;
     private HashSet<Guid> _settled = [];
     private int _emptied;
 
@@ -53,6 +55,7 @@ internal sealed partial class SimulatedCluster
         }
 
         var ids = rows.Select(row => row.Id).ToHashSet();
+        CheckRemembered(ids);
         foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment.IsCrashed))
             (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
@@ -71,6 +74,20 @@ internal sealed partial class SimulatedCluster
             throw new ViolationException(_violation, _trace);
     }
 
+    /// <summary>What an instance had in memory at a crash, and nothing has disturbed since, is stored again.</summary>
+    private void CheckRemembered(HashSet<Guid> stored)
+    {
+        if (Time.Now - _crashedAt < PurgeNoticed)
+            return;
+
+        foreach (var (of, payment) in _remembered)
+            if (of.DisturbedAt == _crashedAt && !of.Actor.IsDead && !of.Actor.IsFrozen && !of.IsStalled
+                && !of.IsStopping && of.Part<Lease>().Epoch == payment.Epoch && _payments[payment.Id].IsCrashed
+                && !stored.Contains(payment.Id))
+                Violate($"{Name(payment.Id)} was in memory at a crash of PostgreSQL, and is lost");
+        _remembered.Clear();
+    }
+
     /// <summary>A purge takes everything, and retention what is settled and nothing else.</summary>
     private void OnRemoved(List<Row> before, bool isPurge)
     {
@@ -87,6 +104,7 @@ internal sealed partial class SimulatedCluster
         {
             _emptied++;
             _removed.Clear();
+            _remembered.Clear();
             if (gone.Count > 0 && Time.Now - _jumpedAt > LeaseEnded
                 && _purgesUntil.TrueForAll(until => Time.Now - until > PurgeEnded))
                 Violate("a purge empties the ledger, and its client has gone");
