@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>PostgreSQL has no space left, or answers in parts.</summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class PostgresFaultTests
 {
     [MountedSystemFact]

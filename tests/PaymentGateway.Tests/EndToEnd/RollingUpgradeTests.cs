@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// The published binary takes over tables of version 1 with payments in them, while an instance of that version runs.
 /// The test executes the statements of that version, because its binary is not at hand where the tests run.
 /// </summary>
-[Collection(OneAfterAnother.Name)]
+[Collection(AlsoOneAfterAnother.Name)]
 public sealed class RollingUpgradeTests
 {
     private const string Kept = """
