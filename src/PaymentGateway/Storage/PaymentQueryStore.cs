@@ -38,7 +38,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
         FROM settlements WHERE {InWindow} {NewestFirst}
         """;
 
-    // Each owner has given a page.
+    // The function returns a page for each owner.
     private const string ListSql =
         $"SELECT * FROM list_payments(@Which, @From, @BeforeAt, @BeforeId, @Limit) {NewestFirst}";
 
@@ -74,7 +74,10 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
         shared.ListAsync(db => db.QueryAsync<PaymentRow>(ListSql, page, commandTimeout: db.CommandTimeout));
 }
 
-/// <summary>So many payments before a position, accepted at From (UTC) or later; Which is of list_payments.</summary>
+/// <summary>
+/// A page of at most Limit payments before a position, accepted at From (UTC) or later. Which names the list, as in
+/// list_payments: all, owned or parked.
+/// </summary>
 internal sealed record PaymentPageArgs(
     DateTime From, DateTime BeforeAt, Guid BeforeId, int Limit, string Which = "all")
 {

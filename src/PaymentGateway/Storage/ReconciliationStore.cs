@@ -23,8 +23,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     private const string UnlockSql = "SELECT pg_advisory_unlock(72616967) AS taken";
 
-    // One statement for each owner, because a store of several servers joins no page of payments with leases. A
-    // transaction ends whose instance is frozen between two of them, otherwise purges would wait for it.
+    // One statement for each owner, because a store of several servers joins no page of payments with leases.
+    // PostgreSQL ends the transaction of an instance that is frozen between two, otherwise purges would wait for it.
     private const string OwnersSql = """
         SELECT epoch, low_water_mark, may_have_used FROM leases
         WHERE (@All OR adopted_at IS NULL)

@@ -20,7 +20,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     private SimulatedDatabase.Backend? _backend;
     private byte[]? _answer;
     private int _statements;
-    private bool _hasFailed; // The open transaction, which takes only its end.
+    private bool _hasFailed; // The open transaction has failed, and takes only its end.
 
     public int Number => number;
 

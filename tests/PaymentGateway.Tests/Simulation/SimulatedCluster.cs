@@ -180,7 +180,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
     }
 
-    // What memory has is stored again; the rest is lost, which this profile allows.
+    // Instances store again what they have in memory. The rest is lost, because unlogged tables do not outlast a crash.
     private void Crash()
     {
         _remembered.Clear();

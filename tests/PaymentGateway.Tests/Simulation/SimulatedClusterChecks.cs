@@ -74,7 +74,9 @@ internal sealed partial class SimulatedCluster
             throw new ViolationException(_violation, _trace);
     }
 
-    /// <summary>What an instance had in memory at a crash, and nothing has disturbed since, is stored again.</summary>
+    /// <summary>
+    /// Payments that an instance had in memory at a crash are stored again, unless something disturbed the instance.
+    /// </summary>
     private void CheckRemembered(HashSet<Guid> stored)
     {
         if (Time.Now - _crashedAt < PurgeNoticed)
