@@ -108,8 +108,8 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
-        (2, Silenced()), (2, Clocks()), (2, Parked()), (1, Reconciled()), (1, Aged()),
-        (1, Crashed()));
+        (2, Silenced()), (2, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()),
+        (3, Crashed()));
 
     private static readonly Gen<Step> Asked =
         from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
@@ -285,11 +285,11 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
     private static Gen<Step[]> Parked() =>
         from who in Instance
         from refusal in Gen.Elements(Fault.Rejects, Fault.Misleads)
-        from at in Gen.Elements(Fault.None, Fault.Fails)
-        from after in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails, Fault.Rejects), Doubtful)
+        from at in Gen.Elements(Fault.None, Fault.None, Fault.Fails)
+        from after in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails, Fault.Fails, Fault.Rejects), Doubtful)
         from late in Late
         from pause in Any
-        from wait in Any
+        from wait in Long
         select (Step[])
         [
             Break(Default, refusal), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
@@ -315,9 +315,9 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
     // PostgreSQL crashes while payments wait; perhaps an instance freezes just before it would notice.
     private static Gen<Step[]> Crashed() =>
         from who in Instance
-        from fault in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails), Doubtful)
+        from fault in Gen.OneOf(Gen.Elements(Fault.None, Fault.Fails, Fault.Fails), Doubtful)
         from late in Late
-        from pause in Any
+        from pause in Short
         from frozen in Gen.SubListOf(new Step(Verb.Arm, who, 0, default, Point.Renewed, Verb.Freeze))
         from wait in Long
         from back in Gen.Elements(Fault.None, Fault.Fails)
