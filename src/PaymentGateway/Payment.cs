@@ -43,7 +43,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         set => _attempts = value ?? -1;
     }
 
-    /// <summary>The dearer processor that was usable while this payment waited, which saves its higher fee.</summary>
+    /// <summary>The usable dearer processor that this payment did not take, to save its fee.</summary>
     public Processor? PassedOver { get; set; }
 
     /// <summary>The processors that were sent this payment and did not store it: a 404 ended the doubt there.</summary>

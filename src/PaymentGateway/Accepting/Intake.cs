@@ -170,8 +170,8 @@ internal enum AcceptResult
 }
 
 /// <summary>
-/// A request that waits for its row. The store or the time limit completes it, whichever comes first; the request runs
-/// on in that thread, so that the 202 leaves without a hop.
+/// A request that waits for its row. The store or the time limit completes it, whichever comes first; the request
+/// continues on that thread, which saves a change of threads.
 /// </summary>
 internal sealed class PendingAcceptance(Payment payment) : TaskCompletionSource<AcceptResult>
 {

@@ -13,7 +13,7 @@ internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
     UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
 {
-    // For the parts of a batch that waited for a held id already.
+    // For the halves of a batch that has waited for a locked id before.
     private const string ShortLockTimeout = "10ms";
 
     private readonly OutageLog _outage = new();
@@ -113,7 +113,7 @@ internal sealed partial class IntakeWriter(
     }
 
     // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored. The INSERT says
-    // which are new, because a store of several servers may show a committed row late.
+    // which are new, because a database of several servers may show a committed row late.
     private async Task<AcceptResult[]> SortOutKnownAsync(
         List<PendingAcceptance> batch, StoreArgs args, DateTime[] stored, List<Payment> added)
     {

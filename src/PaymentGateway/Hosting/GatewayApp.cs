@@ -147,7 +147,7 @@ internal static partial class GatewayApp
         });
     }
 
-    // Kestrel leaves a socket writable for its owner only. nginx runs as another user; an operator need not.
+    // Kestrel leaves a socket writable for its owner only, but nginx runs as another user; an operator does not.
     private static void OpenSockets(WebApplication app, ListenUrls urls)
     {
         const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead

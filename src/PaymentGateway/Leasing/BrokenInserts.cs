@@ -3,8 +3,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Waits until INSERTs that broke are over. The lease refuses their acceptance times from its next renewal on; when
-/// every statement from before has ended, the table has all that they stored. For one loop.
+/// Waits until INSERTs that broke are over. From its next renewal on the lease refuses their acceptance times; when all
+/// earlier statements have ended, the table has every row that they stored. For one loop.
 /// </summary>
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
@@ -38,7 +38,7 @@ internal sealed class EarlierWriters
     /// <summary>Whether all that ran at the first call are over.</summary>
     /// <param name="writers">All that ran at a moment after the fence was committed.</param>
     public bool AreOver(List<string> writers) =>
-        // A transaction of the first call that has no lock any more may be prepared, under another name.
+        // A transaction that has lost its lock since the first call may be prepared now, under another name.
         HaveEnded(ref _first, writers)
         && HaveEnded(ref _prepared, writers.FindAll(one => one.StartsWith("prepared ", StringComparison.Ordinal)));
 

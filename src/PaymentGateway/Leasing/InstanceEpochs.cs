@@ -55,8 +55,8 @@ internal sealed class InstanceEpochs(
     public async Task<Renewal> RenewAsync(long askedAt, bool closeExpired)
     {
         var uncertainUntil = backlog.UncertainUntil();
-        // Read the number before the mark: an adoption that begins after that reading has a newer one. Read the epoch
-        // after the mark: an adoption without an answer loses the epoch before the mark forgets the adoption.
+        // The number is read before the mark, so that a later adoption has a newer number. The epoch is read after the
+        // mark, because an adoption without an answer loses its epoch before it clears the mark.
         var number = lease.NextNumber();
         var lowWaterMark = mark.Read();
         var used = lease.Wanted;

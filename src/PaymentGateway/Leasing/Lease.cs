@@ -31,8 +31,8 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     public ProcessorSet Wanted => _wanted.Of(Epoch);
 
     /// <summary>
-    /// Whether the database knows that the payment's epoch uses a processor, otherwise an adopter would trust that it
-    /// does not. If not, the keeper is asked to store it. One thread at a time.
+    /// Whether the database knows that the payment's epoch uses a processor, because an adopter asks no other one. If
+    /// not, the keeper is asked to store it. One thread at a time.
     /// </summary>
     public bool MayUse(Processor processor, Payment payment)
     {

@@ -73,7 +73,7 @@ internal sealed partial class LeaseKeeper(
                 _schemaKnown = true;
             }
 
-            // Before the renewal: NextCheckAsync counts on duties whose renewal was read after the earlier ones ended.
+            // Before the renewal, because NextCheckAsync needs duties whose renewal began after the last ones ended.
             var areDone = _duties.IsCompleted;
             if (await RenewAsync() is { } renewal && areDone)
                 _duties = DoDutiesAsync(renewal);

@@ -15,7 +15,7 @@ internal sealed partial class LedgerWatch(
     public DateTime? ResetAt => _latest?.ResetAt;
 
     /// <summary>
-    /// Payments without a row that are not purged: a store of several servers may show a committed row late. An id with
+    /// Payments without a row that are not purged: a database of several servers may show a row late. An id with
     /// another acceptance was deleted and posted again.
     /// </summary>
     public async Task<List<Payment>> AbsentAsync(List<Payment> given)
@@ -49,8 +49,8 @@ internal sealed partial class LedgerWatch(
         _known = state;
     }
 
-    // The database crashed and its unlogged tables are empty: payments in memory are saved. A payment that was accepted
-    // again meanwhile, by any instance, is that acceptance's, and is dropped here.
+    // The database crashed and its unlogged tables are empty: payments in memory are saved. A payment that any instance
+    // has accepted again meanwhile belongs to that instance, and is dropped here.
     private async Task StoreAgainAsync()
     {
         var epoch = lease.Epoch;

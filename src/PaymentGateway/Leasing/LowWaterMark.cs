@@ -1,8 +1,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// The time before which everything that this instance accepted or adopted is settled, parked or others': an adopter
-/// begins to search there. Safe from any thread.
+/// Everything that this instance took before this time is settled, parked or another instance's, so an adopter searches
+/// from here. Safe from any thread.
 /// </summary>
 internal sealed class LowWaterMark(
     AcceptanceClock acceptances, StoredBacklog backlog, UnsettledPayments unsettled)

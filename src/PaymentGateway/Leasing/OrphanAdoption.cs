@@ -63,7 +63,7 @@ internal sealed partial class OrphanAdoption(
         if (limit <= 0 || !lease.IsHeld)
             return null;
 
-        // A renewal may be in flight; if it does not know of this adoption, it has an older number.
+        // A renewal in flight that does not know of this adoption has an older number, so the database refuses it.
         mark.BeginAdoption(from);
         try
         {

@@ -66,8 +66,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
         }
     }
 
-    // A payment that may be at several processors counts at none, otherwise a silent one would keep charges from
-    // the others.
+    // A payment that may be at several processors counts at none, otherwise one silent processor would block others.
     private void AddToCounts(ProcessorSet at, int change)
     {
         Interlocked.Add(ref _counts[0], change);

@@ -86,7 +86,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
     {
         try
         {
-            // ReadAsync without a token: a bounded channel completes every other wait in another thread.
+            // ReadAsync without a token, because a bounded channel ends only that wait in the writer's thread.
             while (true)
                 if (TryTake(out var payment) || (payment = await _channel.Reader.ReadAsync()) is not null)
                     return payment;

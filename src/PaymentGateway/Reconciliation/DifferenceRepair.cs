@@ -6,7 +6,7 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Corrects the ledger after the processors. A repair never charges: it puts a payment that no processor holds back in
+/// Makes the ledger match the processors. A repair never charges: it puts a payment that no processor holds back in
 /// doubt, and the adopter asks all processors once more, after the horizon.
 /// </summary>
 internal sealed partial class DifferenceRepair(

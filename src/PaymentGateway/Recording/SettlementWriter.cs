@@ -81,8 +81,8 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // A purge, or a crash of the database that emptied the ledger: the keeper's next check marks the payments or stores
-    // them again. Or the store shows a committed row late.
+    // Rows are absent after a purge or a crash of the database: the keeper's next check marks the payments or stores
+    // them again. A database of several servers may also show a row late.
     private async Task AddLaterAsync(List<Settlement> absent, CancellationToken stopping)
     {
         await lease.NextCheckAsync(stopping);

@@ -32,7 +32,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>Each summary that is answered from now on has it.</summary>
+    /// <summary>Summaries that this instance is asked for later have it.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)

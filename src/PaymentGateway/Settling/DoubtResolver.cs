@@ -73,7 +73,7 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    // Asks several processors where only a terminated owner knew at which one it had charged the payment.
+    // Asks all processors at which an owner that died may have charged the payment.
     private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.

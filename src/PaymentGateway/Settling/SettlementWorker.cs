@@ -24,7 +24,7 @@ internal sealed partial class SettlementWorker(
     private readonly ProcessorState[] _states = new ProcessorState[lanes.Enabled.Count];
     private int _inFlight;
 
-    // When a payment last waited although a dearer processor was usable; payments accepted before waited too.
+    // When a payment last waited beside a usable dearer processor; older payments waited, too.
     private DateTime _passedAt;
     private Processor? _passedOver;
     private volatile bool _draining;

@@ -3,8 +3,8 @@ namespace PaymentGateway.Storage;
 /// <summary>A database that fails over: the host that takes writes is used (docs/decisions/0028-failover.md).</summary>
 internal static class MultiHost
 {
-    // A commit may wait for the standby, and Npgsql ends a command by asking the server to cancel: a row that one
-    // server alone has would be visible then. By this time a primary without its standby has stopped by itself.
+    // A commit may wait for the standby, and Npgsql's time limit cancels that wait: a row that one server alone has
+    // would be visible then. Within 60 s a primary without its standby has stopped by itself.
     public const int CommandSeconds = 60;
 
     // A message in the log that nobody reads. A standby takes none.

@@ -12,8 +12,8 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The lease is checked in the same statement: nobody would look for payments that a closed epoch, or a batch that
-    // was given up, adds. The lock timeout is for ids that another transaction has stored and not committed.
+    // The same statement checks the lease, because nobody would look for payments that a closed epoch, or a batch that
+    // its lease refuses, adds. The lock timeout is for ids that another transaction has stored and not committed.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch

@@ -11,8 +11,8 @@ namespace PaymentGateway.Storage;
 /// <remarks>
 /// Totals of corrections are those of epoch 0, beside those of instances that have lost their lease; both take the rows
 /// in one order. Payments are locked before settlements, as a purge does; a purge that came first has left nothing to
-/// correct, and another generation. Each settlement is in the totals once, by its own record or by that of its first
-/// acceptance, so what is corrected is subtracted.
+/// correct, and another generation. The totals count each settlement once, when it or its first acceptance was
+/// recorded, so a correction subtracts it.
 /// </remarks>
 internal sealed class ReconciliationStore : IAsyncDisposable
 {

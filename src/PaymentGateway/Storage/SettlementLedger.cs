@@ -7,9 +7,8 @@ namespace PaymentGateway.Storage;
 internal sealed class SettlementLedger(SharedConnections shared, BatchConnections batches)
 {
     /// <summary>
-    /// An outcome whose totals are to be added. The totals of a payment that was charged long before it was accepted,
-    /// in a time whose payments are deleted, are there already: it was deleted, and came again
-    /// (docs/decisions/0029-retention.md).
+    /// An outcome whose totals are to be added. A payment that was charged long before its acceptance, at a time whose
+    /// payments are deleted, was deleted and came again: the totals have it (docs/decisions/0029-retention.md).
     /// </summary>
     public const string IsUncounted = """
         (requested_at >= accepted_at - interval '1 hour'

@@ -59,8 +59,8 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
 }
 
 /// <summary>
-/// Runs statements whose rows Dapper.AOT reads. It blocks its thread for a column that has not come yet; in the thread
-/// of the sockets, which Program has complete there, it would wait for itself.
+/// Runs statements whose rows Dapper.AOT reads. Dapper blocks its thread until a column comes; the sockets' thread, on
+/// which Program lets work go on, would wait for itself.
 /// </summary>
 internal static class RowReading
 {

@@ -6,8 +6,8 @@ namespace PaymentGateway.Summarising;
 
 /// <summary>One query in flight for a window, and few in all. Safe from any thread.</summary>
 /// <remarks>
-/// Callers share the answer of a query only when it began after each of them came: settlements recorded before a caller
-/// asked are counted, and payments purged before are not. A caller that comes during a query shares the next one.
+/// Callers share a query only if it began after all of them asked, so that it counts what was recorded before, and not
+/// what was purged before. A caller that comes during a query shares the next one.
 /// </remarks>
 internal sealed class SummaryQueries(
     Func<SummaryWindow, Task<PaymentsSummary>> summarise, TimeProvider clock) : IDisposable
