@@ -108,7 +108,7 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
-        (2, Silenced()), (2, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()),
+        (2, Silenced()), (3, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()),
         (3, Crashed()));
 
     private static readonly Gen<Step> Asked =
@@ -271,9 +271,9 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
     private static Gen<Step[]> Clocks() =>
         from who in Instance
         from verb in Gen.Elements(Verb.Skew, Verb.Skew, Verb.Jump)
-        from seconds in Gen.Elements(-300.0, -8.0, -2, 2, 5, 12, 300, 300)
+        from seconds in Gen.Elements(-300.0, -8.0, -2, 2, 5, 12, 300, 300, 300)
         from wait in Any
-        from fault in Gen.Elements(Fault.None, Fault.Fails)
+        from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails)
         from back in Gen.Elements(0, verb == Verb.Jump ? -seconds : 0)
         select (Step[])
         [

@@ -338,7 +338,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
 
         // One processor may be out of order for good.
-        if (!_hasLost && _random.Next(5) == 0)
+        if (!_hasLost && _random.Next(3) == 0)
             Processors[0].Set(_random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);
 
         foreach (var instance in Living().ToList())
