@@ -1,7 +1,7 @@
 namespace PaymentGateway;
 
 /// <summary>
-/// An accepted payment on its way to a settlement. One stage holds it at a time, so nothing here is locked.
+/// An accepted payment on its way to a settlement. One stage changes it at a time, so nothing here is locked.
 /// </summary>
 /// <param name="id">The correlationId of the contract.</param>
 internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = default, int epoch = 0)

@@ -60,10 +60,31 @@ public static class ContainersVerb
     {
         var built = await docker.RunAsync("compose", "build");
         if (built.Succeeded)
+        {
+            if (Docker.IsOwn)
+                await CopyProgramsAsync(docker);
             return;
+        }
 
         var said = $"{built.Output}{built.Errors}".Trim().Split('\n');
         await Console.Error.WriteLineAsync(string.Join('\n', said.TakeLast(30)));
         throw new ToolException("the images could not be built");
+    }
+
+    // An engine of our own builds with this machine's SDK and libc, so its binaries run here as well (.ci/run).
+    private static async Task CopyProgramsAsync(Docker docker)
+    {
+        var folder = Directory.CreateDirectory(Repository.PathOf("artifacts", "images")).FullName;
+        foreach (var (image, program) in new[]
+        {
+            ("payment-gateway:local", "PaymentGateway"), ("payment-processor-simulator:local", "ProcessorSimulator"),
+        })
+        {
+            var container = (await docker.RunAsync("create", image)).Output.Trim();
+            await docker.RunAsync("cp", $"{container}:/app/{program}", folder);
+            await docker.RunAsync("rm", container);
+        }
+
+        await File.WriteAllTextAsync(Path.Combine(folder, "complete"), "");
     }
 }
