@@ -57,11 +57,13 @@ public sealed class MetricsTests : OwnRig
 
         var refused = Call("default", "charge", "refused");
         var samples = await ReadUntilAsync(gateway, refused, atLeast: 1);
-        // Between two probes all of them wait.
-        samples = await ReadUntilAsync(gateway, refused, atLeast: samples[refused] + 2);
-        Assert.Equal(0, samples["processor_availability{processor=\"default\",state=\"usable\"}"]);
+        var before = samples[refused];
+        samples = await ReadUntilAsync(
+            gateway,
+            now => now[refused] >= before + 2 && now["backlog_payments"] == 6
+                && now["processor_availability{processor=\"default\",state=\"usable\"}"] == 0,
+            "between two probes all of them wait");
         Assert.Equal(1, samples["processor_availability{processor=\"third\",state=\"usable\"}"]);
-        Assert.Equal(6, samples["backlog_payments"]);
         Assert.True(samples["backlog_age_seconds"] > 0);
 
         await Rig.Default.SetFailureAsync(false);
