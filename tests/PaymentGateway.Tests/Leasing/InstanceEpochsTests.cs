@@ -169,7 +169,8 @@ public sealed class InstanceEpochsTests : OwnDatabase
 
     private Stages Build(string? urls, params (string Key, string? Value)[] settings) => Stages.Build(
         Database.ConnectionString, TimeProvider.System, urls,
-        [(DefaultKey, Default), (FallbackKey, Fallback), .. settings]);
+        // The limit of a statement is a part of the lease, and nothing here waits for its end.
+        [(DefaultKey, Default), (FallbackKey, Fallback), ("Gateway:Leasing:LeaseDuration", "30s"), .. settings]);
 
     private Task<int> OpenAsync(string instance) =>
         Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both, Both));
