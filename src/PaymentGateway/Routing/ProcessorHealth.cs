@@ -144,7 +144,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
 
     // A processor that reports itself slow is not probed, because the audit would close its window before the charge is
-    // stored. One that also reports failing is probed: a failed charge stores nothing.
+    // stored. One that also reports failing is probed, because a failed charge stores nothing.
     private bool ReportsSlow_NeedsLock(long now) =>
         !_report.Failing && _report.MinResponse > options.MaxLatency && ReportCounts_NeedsLock(now);
 
