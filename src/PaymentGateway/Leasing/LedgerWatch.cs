@@ -55,7 +55,8 @@ internal sealed partial class LedgerWatch(
     {
         var epoch = lease.Epoch;
         var known = unsettled.Snapshot();
-        var mine = known.Where(payment => payment.Epoch == epoch).OrderBy(payment => payment.Id).ToList();
+        var mine = known.Where(payment => payment.Epoch == epoch && !payment.Purged)
+            .OrderBy(payment => payment.Id).ToList();
         var count = 0;
         foreach (var page in mine.Chunk(PageMax))
         {

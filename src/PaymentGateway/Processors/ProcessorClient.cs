@@ -45,7 +45,8 @@ internal sealed partial class ProcessorClient : IDisposable
         (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
         (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
-        _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
+        var steady = new SteadyClock(clock);
+        _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = steady }
             .AddTimeout(own.CallTimeout)
             .Build();
         var breaker = Breaker(Health, options.Routing);
@@ -64,7 +65,7 @@ internal sealed partial class ProcessorClient : IDisposable
             Log.Closed(log, Processor);
             return default;
         };
-        _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
+        _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = steady }
             .AddCircuitBreaker(breaker)
             .AddTimeout(own.CallTimeout)
             .Build();
@@ -340,4 +341,20 @@ internal sealed partial class ProcessorClient : IDisposable
         [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
         public static partial void Closed(ILogger log, Processor processor);
     }
+}
+
+/// <summary>Its UTC time never jumps, because Polly ends a break by that time.</summary>
+internal sealed class SteadyClock(TimeProvider clock) : TimeProvider
+{
+    private readonly DateTimeOffset _began = clock.GetUtcNow();
+    private readonly long _beganAt = clock.GetTimestamp();
+
+    public override long TimestampFrequency => clock.TimestampFrequency;
+
+    public override DateTimeOffset GetUtcNow() => _began + clock.GetElapsedTime(_beganAt);
+
+    public override long GetTimestamp() => clock.GetTimestamp();
+
+    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) =>
+        clock.CreateTimer(callback, state, dueTime, period);
 }
