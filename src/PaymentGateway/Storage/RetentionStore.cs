@@ -13,9 +13,19 @@ internal sealed class RetentionStore(SharedConnections shared)
     /// <param name="now">By the clock of the instance, UTC; PostgreSQL's own is the other one.</param>
     /// <param name="retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
     /// <param name="limit">The largest number of payments.</param>
-    /// <returns>How many were deleted; 0 when none is due, or while another instance deletes.</returns>
+    /// <returns>How many were deleted; 0 when none is due, or while another transaction holds one of the rows.</returns>
     /// <exception cref="DbException">Nobody knows. SerializationFailure: a payment was put back.</exception>
-    public Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit) =>
-        shared.RunAsync(async db => (int)await db.QuerySingleAsync<long>(
-            RemoveSql, new { Now = now, Retention = retention, Limit = limit }, commandTimeout: db.CommandTimeout));
+    public async Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit)
+    {
+        try
+        {
+            return await shared.RunAsync(async db => (int)await db.QuerySingleAsync<long>(
+                RemoveSql, new { Now = now, Retention = retention, Limit = limit }, commandTimeout: db.CommandTimeout));
+        }
+        catch (PostgresException busy) when (busy.SqlState
+            is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)
+        {
+            return 0;
+        }
+    }
 }

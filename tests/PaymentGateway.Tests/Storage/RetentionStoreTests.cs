@@ -166,6 +166,19 @@ public sealed class RetentionStoreTests : OwnDatabase
         Assert.Equal(Many, await RemoveAsync());
     }
 
+    [PostgresFact]
+    public async Task A_removal_gives_way_to_a_transaction_that_holds_one_of_its_payments()
+    {
+        var settled = await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
+        await using var adoption = await Database.HoldAsync(
+            $"UPDATE payments SET owner_epoch = 0 WHERE correlation_id = '{settled.Ids[^1]}'");
+        Assert.Equal(0, await RemoveAsync());
+
+        await adoption.ExecuteAsync("UPDATE payments SET owner_epoch = 0");
+        await adoption.ExecuteAsync("COMMIT");
+        Assert.Equal(Many, await RemoveAsync());
+    }
+
     // Sorted ids, so neither deadlocks with the other; and a batch waits for one page at most.
     [PostgresFact]
     public async Task Ids_that_leave_may_be_accepted_at_the_same_moment()
