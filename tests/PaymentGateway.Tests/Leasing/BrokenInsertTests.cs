@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>

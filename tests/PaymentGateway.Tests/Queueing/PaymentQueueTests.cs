@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Queueing;
 
 public sealed class PaymentQueueTests

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>

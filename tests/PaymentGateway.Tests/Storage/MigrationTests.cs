@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>
