@@ -31,8 +31,9 @@ public sealed class PaymentRequestTests
         string[] amounts =
         [
             "0", "0.00", "-0.01", "-19.90", "19.901", "0.001", "1e-3", "1000000000000", "1000000000000.00",
-            "999999999999.991", "1e400", "-1e400", "79228162514264337593543950336", "\"19.90\"", "\"NaN\"", "null",
-            "true", "[]", "{}",
+            "999999999999.991", "19.905", "1e400", "-1e400", "79228162514264337593543950335",
+            "-79228162514264337593543950335", "79228162514264337593543950336", "\"19.90\"", "\"NaN\"", "null", "true",
+            "[]", "{}",
         ];
 
         Assert.All(amounts, amount => AssertRefused(
@@ -111,18 +112,6 @@ public sealed class PaymentRequestTests
     [InlineData($$"""{"note":{"amount":[0]},"correlationId":"{{Id}}","amount":1.5,"requestedAt":"x"}""")]
     public void An_upper_case_id_is_the_same_id_and_unknown_members_are_ignored(string body) =>
         Assert.Equal((true, Guid.Parse(Id), 150, null, null), Parse(body));
-
-    [Fact]
-    public void A_body_that_arrives_in_pieces_is_read_as_a_whole()
-    {
-        var body = Encoding.UTF8.GetBytes($$"""{"correlationId":"{{Id}}","amount":19.90}""");
-
-        for (var at = 1; at < body.Length; at++)
-        {
-            Assert.True(PaymentRequest.TryParse(BodyPiece.Cut(body, at), out var id, out var cents, out _, out _));
-            Assert.Equal((Guid.Parse(Id), 1990), (id, cents));
-        }
-    }
 
     private static void AssertRefused(string body, string? field, string reason)
     {

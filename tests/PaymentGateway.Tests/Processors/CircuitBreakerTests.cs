@@ -57,6 +57,8 @@ public sealed class CircuitBreakerTests : OneLane
         var probe = ChargeAsync(Batches.NewPayment());
         await Eventually.HoldsAsync(async () => (await Simulator.CallsAsync()).Posts > posts, "the probe is out");
 
+        // However long it takes: the breaker would throw a second one back.
+        Clock.Advance(CallTimeout - TimeSpan.FromSeconds(1));
         Assert.Equal(Availability.Unusable, Now);
         Assert.Equal(ChargeResult.NotSent, await ChargeAsync(Batches.NewPayment()));
         await Simulator.ClearFaultsAsync();

@@ -54,20 +54,6 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         await AssertSumsAsync(20);
     }
 
-    [PostgresFact]
-    public async Task Corrected_settlements_take_their_totals_along()
-    {
-        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-
-        Assert.True(await _store.CorrectAsync(Correction(3)));
-        Assert.True(await _store.CorrectAsync(Correction(4)));
-
-        var summary = await Database.SummariseAsync(null, null);
-        Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
-        Assert.Equal((2, 40.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
-        Assert.Equal(2, (await Database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
-    }
-
     [PostgresTheory]
     [InlineData("low_water_mark = '-infinity'", false)]
     [InlineData("low_water_mark = (SELECT accepted_at FROM payments WHERE correlation_id = '{0}')", false)]

@@ -43,16 +43,6 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.Empty(await Store.FindAsync(batch.Ids));
     }
 
-    [PostgresFact]
-    public async Task An_id_that_is_twice_in_a_batch_is_stored_once()
-    {
-        var id = Guid.NewGuid();
-
-        Assert.Single(await Store.StoreAsync(Batches.ToStore([id, id], await database.OpenEpochAsync())));
-
-        Assert.Single(await Store.FindAsync([id]));
-    }
-
     [PostgresTheory]
     [InlineData(1, true)]
     [InlineData(3, true)]

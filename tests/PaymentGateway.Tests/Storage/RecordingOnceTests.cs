@@ -19,26 +19,6 @@ public sealed class RecordingOnceTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task Many_recorders_of_the_same_payments_enter_each_once()
-    {
-        var batches = new List<StoreArgs>();
-        for (var i = 0; i < 20; i++)
-            batches.Add(await StoreAsync(100));
-
-        // Four instances, each with every batch: as after repetitions, adoptions and answers that came late.
-        var instances = Enumerable.Range(1, 4).Select(instance => Task.Run(async () =>
-        {
-            var processor = instance == 4 ? Known.Fallback : Known.Default;
-            foreach (var batch in instance % 2 == 0 ? batches : batches.AsEnumerable().Reverse())
-                Assert.Equal(100, await Ledger.RecordAsync(Batches.ToRecord(batch, processor, epoch: instance)));
-        }));
-        await Task.WhenAll(instances);
-
-        Assert.Equal(2_000, await Database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
-        await AssertTotalsAreTheSumOfTheSettlementsAsync();
-    }
-
-    [PostgresFact]
     public async Task Random_batches_with_duplicates_leave_totals_that_are_the_sum_of_the_settlements()
     {
         var random = new Random(7);
