@@ -236,8 +236,7 @@ public sealed class IntakeTests : OwnDatabase
             SELECT pid FROM pg_stat_activity
             WHERE datname = current_database() AND query LIKE 'INSERT INTO payments%'
             """);
-        PostgresServer.Freeze(process);
-        try
+        await PostgresServer.FrozenAsync([process], async () =>
         {
             var stuck = AcceptAsync(rig, Guid.NewGuid());
             // One may be refused where the machine is slow, as its connection has yet to be opened.
@@ -247,11 +246,7 @@ public sealed class IntakeTests : OwnDatabase
             // All came while the INSERT that hangs was still waited for.
             Assert.Null(rig.Part<StoredBacklog>().UncertainUntil());
             Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
-        }
-        finally
-        {
-            PostgresServer.Thaw(process);
-        }
+        });
     }
 
     // A statement is a transaction, and its number is on every row that it wrote.

@@ -186,6 +186,31 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
     }
 
     [PostgresFact]
+    public async Task A_clean_stop_closes_the_epoch_and_releases_unsent_payments_and_payments_in_doubt_as_such()
+    {
+        var keeper = await _stages.StartAsync<LeaseKeeper>();
+        var stored = await Database.StoreAsync(_stages.Lease.Epoch, 3);
+        var payments = stored.Ids.Select((id, at) =>
+            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch)
+            {
+                MayBeAt = at == 1 ? Known.AtDefault : default,
+            }).ToList();
+        payments.ForEach(_stages.Open.Add);
+        await Database.Ledger.RecordAsync(Batches.ToRecord(
+            Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
+
+        await keeper.StopAsync(CancellationToken.None);
+
+        Assert.Equal((0, false), (_stages.Lease.Epoch, _stages.Lease.IsHeld));
+        Assert.True(await IsClosedAsync(stored.OwnerEpoch));
+        Assert.Equal(
+            $"0/1 0/3 {stored.OwnerEpoch}/0",
+            await Database.ScalarAsync<string>(
+                "SELECT string_agg(owner_epoch || '/' || handover, ' ' ORDER BY accepted_at) FROM payments"));
+        Assert.Contains($"Epoch {stored.OwnerEpoch} ends, 2 payments are released, 1 of them in doubt", Log);
+    }
+
+    [PostgresFact]
     public async Task A_stop_without_PostgreSQL_ends_and_leaves_the_lease_to_expire()
     {
         var keeper = await _stages.StartAsync<LeaseKeeper>();

@@ -35,21 +35,6 @@ public sealed class UnsettledPaymentsTests
     }
 
     [Fact]
-    public void Payments_read_before_a_purge_was_noticed_are_not_added_after_it()
-    {
-        var since = _unsettled.Generation;
-        var known = At(1);
-        _unsettled.Add(known);
-
-        Assert.Same(known, Assert.Single(_unsettled.BeginGeneration()));
-
-        Assert.False(_unsettled.TryAdd([At(2), At(3)], since));
-        Assert.Same(known, Assert.Single(_unsettled.Snapshot()));
-        Assert.True(_unsettled.TryAdd([At(4)], _unsettled.Generation));
-        Assert.Equal(2, _unsettled.Count);
-    }
-
-    [Fact]
     public async Task A_payment_added_while_purges_are_noticed_is_seen_by_one_of_them_or_not_added()
     {
         const int Count = 20_000;

@@ -35,8 +35,8 @@ public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase
     [PostgresFact]
     public async Task Tables_of_version_1_keep_what_is_in_them_and_end_like_new_ones()
     {
-        await using var made = new TestDatabase();
-        await made.InitializeAsync();
+        await using var made = new Disposing(new TestDatabase());
+        await made.Made.InitializeAsync();
         await VersionOne.CreateAsync(Database);
         var content = await Database.ScalarAsync<string>(Content);
 
@@ -46,7 +46,7 @@ public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase
         Assert.Equal(content, await Database.ScalarAsync<string>(Content));
         Assert.True(await Database.ScalarAsync<bool>(
             "SELECT began_at = (SELECT min(requested_at) FROM settlements) FROM ledger"));
-        Assert.Equal(await CatalogOf.Async(made), await CatalogOf.Async(Database));
+        Assert.Equal(await CatalogOf.Async(made.Made), await CatalogOf.Async(Database));
         Assert.Empty(await Database.Schema().EnsureAsync());
     }
 
@@ -162,4 +162,11 @@ public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase
     // A subquery's columns are named in it.
     [GeneratedRegex(@"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b")]
     private static partial Regex AllColumns();
+
+    private sealed class Disposing(TestDatabase made) : IAsyncDisposable
+    {
+        public TestDatabase Made => made;
+
+        public ValueTask DisposeAsync() => new(made.DisposeAsync());
+    }
 }

@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.Support;
 /// A database of a test class's own on the run's server, with the schema as the gateway makes it; `make test-storage`
 /// names another database, and then it is a schema there. Without PostgreSQL the tests that need it are skipped.
 /// </summary>
-public class TestDatabase : IAsyncLifetime, IAsyncDisposable
+public class TestDatabase : IAsyncLifetime
 {
     private static readonly string? Given = Environment.GetEnvironmentVariable("STORAGE_URL");
     private static readonly string? AfterTables = Environment.GetEnvironmentVariable("STORAGE_SQL");
@@ -67,8 +67,6 @@ public class TestDatabase : IAsyncLifetime, IAsyncDisposable
         await ExecuteOutsideAsync(
             _server is null ? $"DROP SCHEMA {_name} CASCADE" : $"DROP DATABASE {_name} WITH (FORCE)");
     }
-
-    ValueTask IAsyncDisposable.DisposeAsync() => new(DisposeAsync());
 
     /// <summary>Opens the database with another setting of the server, on all but the connections of batches.</summary>
     public async Task ReopenAsync(string setting)
