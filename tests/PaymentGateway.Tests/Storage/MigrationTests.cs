@@ -1,8 +1,14 @@
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>
-public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
+public sealed class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
 {
+    private static readonly Regex Insert = new(@"INSERT INTO \w+");
+    private static readonly Regex InsertOfColumns = new(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)");
+    // A subquery's columns are named in it.
+    private static readonly Regex AllColumns = new(
+        @"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b");
+
     private const string Content = """
         SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
             SELECT (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason)::text AS line
@@ -27,9 +33,9 @@ public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase
             Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories).Select(File.ReadAllText);
         var statements = string.Concat(sources);
 
-        Assert.Equal(Insert().Count(statements), InsertOfColumns().Count(statements));
-        Assert.InRange(Insert().Count(statements), 7, int.MaxValue);
-        Assert.DoesNotMatch(AllColumns(), statements);
+        Assert.Equal(Insert.Count(statements), InsertOfColumns.Count(statements));
+        Assert.InRange(Insert.Count(statements), 7, int.MaxValue);
+        Assert.DoesNotMatch(AllColumns, statements);
     }
 
     [PostgresFact]
@@ -152,16 +158,6 @@ public sealed partial class MigrationTests() : OwnDatabase(new EmptyTestDatabase
         await Database.ExecuteAsync("SELECT watched_until FROM watching WHERE id = 1");
         await Database.ExecuteAsync("SELECT epoch, instance, reading, read_at FROM instance_readings");
     }
-
-    [GeneratedRegex(@"INSERT INTO \w+")]
-    private static partial Regex Insert();
-
-    [GeneratedRegex(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)")]
-    private static partial Regex InsertOfColumns();
-
-    // A subquery's columns are named in it.
-    [GeneratedRegex(@"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b")]
-    private static partial Regex AllColumns();
 
     private sealed class Disposing(TestDatabase made) : IAsyncDisposable
     {
