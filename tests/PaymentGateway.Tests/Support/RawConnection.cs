@@ -10,6 +10,7 @@ public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
 public sealed class RawConnection : IDisposable
 {
     private static readonly Regex StatusLine = new(@"HTTP/1\.1 (\d{3}) ");
+
     private readonly Socket _socket;
     private readonly ConcurrentQueue<string> _heard = new();
 
