@@ -113,6 +113,18 @@ public sealed class PaymentRequestTests
     public void An_upper_case_id_is_the_same_id_and_unknown_members_are_ignored(string body) =>
         Assert.Equal((true, Guid.Parse(Id), 150, null, null), Parse(body));
 
+    [Fact]
+    public void A_body_that_arrives_in_pieces_is_read_as_a_whole()
+    {
+        var body = Encoding.UTF8.GetBytes($$"""{"correlationId":"{{Id}}","amount":19.90}""");
+
+        for (var at = 1; at < body.Length; at++)
+        {
+            Assert.True(PaymentRequest.TryParse(BodyPiece.Cut(body, at), out var id, out var cents, out _, out _));
+            Assert.Equal((Guid.Parse(Id), 1990), (id, cents));
+        }
+    }
+
     private static void AssertRefused(string body, string? field, string reason)
     {
         var parsed = Parse(body);
