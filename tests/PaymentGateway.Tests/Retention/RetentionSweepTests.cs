@@ -85,10 +85,12 @@ public sealed class RetentionSweepTests : OwnRig
         await Rig.Database.SettleAsync(await Rig.Database.OpenEpochAsync(), 800);
         var clock = new WatchedClock();
         clock.SetUtcNow(new DateTimeOffset(Batches.Noon.AddDays(30)));
-        await using var stages = Stages.Build(
-            Rig.Database.ConnectionString, clock, urls: null, ("Gateway:Ledger:Retention", "30d"));
+        var settings = TestSettings.Read(("Gateway:Ledger:Retention", "30d"));
+        using var metrics = new GatewayMetrics(settings);
+        using var sweep = new RetentionSweep(
+            new RetentionStore(Rig.Database.Shared), settings, metrics, clock, NullLogger<RetentionSweep>.Instance);
 
-        await stages.StartAsync<RetentionSweep>();
+        await sweep.StartAsync(CancellationToken.None);
         await Eventually.HoldsAsync(() => clock.ArmedTimers == 1, "the sweep has looked");
         Assert.Equal(800, await Rig.CountSettledAsync());
         clock.Advance(TimeSpan.FromHours(1));
@@ -96,6 +98,7 @@ public sealed class RetentionSweepTests : OwnRig
         Assert.Equal(300, await Rig.CountSettledAsync());
         clock.Advance(TimeSpan.FromSeconds(10));
         await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 0, "the rest has left");
+        await sweep.StopAsync(CancellationToken.None);
     }
 
     private static async Task AssertRefusedAsync(HttpResponseMessage answer, string field, string why)
