@@ -2,36 +2,6 @@ namespace PaymentGateway.Tests;
 
 public sealed class MoneyTests
 {
-    [Theory]
-    [InlineData("0.01", 1)]
-    [InlineData("19.90", 1990)]
-    [InlineData("19.9", 1990)]
-    [InlineData("19.9000", 1990)]
-    [InlineData("999999999999.99", Money.MaxCents)]
-    public void An_amount_of_at_most_two_decimals_is_whole_cents(string amount, long cents)
-    {
-        var taken = Money.TryToCents(decimal.Parse(amount, CultureInfo.InvariantCulture), out var given);
-
-        Assert.True(taken);
-        Assert.Equal(cents, given);
-    }
-
-    [Theory]
-    [InlineData("0")]
-    [InlineData("-0.01")]
-    [InlineData("0.001")]
-    [InlineData("19.905")]
-    [InlineData("1000000000000")]
-    [InlineData("79228162514264337593543950335")]
-    [InlineData("-79228162514264337593543950335")]
-    public void An_amount_out_of_range_or_finer_than_a_cent_is_refused(string amount)
-    {
-        var taken = Money.TryToCents(decimal.Parse(amount, CultureInfo.InvariantCulture), out var given);
-
-        Assert.False(taken);
-        Assert.Equal(0, given);
-    }
-
     [Property]
     public void Cents_survive_the_conversion_to_an_amount_and_back_and_fractions_of_a_cent_are_refused(
         DoNotSize<ulong> any, byte part)

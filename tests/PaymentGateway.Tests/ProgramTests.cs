@@ -27,7 +27,9 @@ public sealed class ProgramTests : IAsyncLifetime
     {
         await _database.Server.StopAsync();
         var running = RunAsync();
-        await Eventually.HoldsAsync(Listens, "the instance listens without PostgreSQL");
+        using var client = UnixHttp.To(SocketPath);
+        await Eventually.HoldsAsync(
+            () => Eventually.IsReadyAsync(client, "healthz"), "the instance listens without PostgreSQL");
 
         await _database.StartAgainAsync();
 
@@ -54,20 +56,6 @@ public sealed class ProgramTests : IAsyncLifetime
         "--Gateway:Processors:Fallback:BaseUrl=http://127.0.0.2:9",
         "--Gateway:Settling:DrainTimeout=1s",
     ]);
-
-    private bool Listens()
-    {
-        using var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-        try
-        {
-            socket.Connect(new UnixDomainSocketEndPoint(SocketPath));
-            return true;
-        }
-        catch (SocketException)
-        {
-            return false;
-        }
-    }
 
     private sealed class FailingPart : BackgroundService
     {

@@ -5,8 +5,16 @@ using PaymentGateway.Tests.EndToEnd;
 namespace PaymentGateway.Tests;
 
 /// <summary>The rules of tidiness that a machine can check (docs of style, the definition of tidy).</summary>
-public sealed partial class TidyTests
+public sealed class TidyTests
 {
+    private static readonly Regex PutOff = new(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region");
+    // Unlike a variable it has small letters, and no two underscores at once.
+    private static readonly Regex TestName = new("`(?=\\w*[a-z])([A-Z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){2,})`");
+    // Records, enums and JSON contexts have one only where they do not explain themselves.
+    private static readonly Regex TypeDeclaration = new(
+        @"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
+        + @"(class|struct|interface)\b(?!.*: JsonSerializerContext)");
+
     private const int LinesMax = 400;
     private const int ColumnsMax = 120;
     private const int ParametersMax = 8;
@@ -28,7 +36,7 @@ public sealed partial class TidyTests
 
     [Fact]
     public void There_is_no_TODO_and_no_region() =>
-        AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff().IsMatch(line)));
+        AssertNone(Lines(Sources.Concat(Tests.Where(file => !IsThis(file))), line => PutOff.IsMatch(line)));
 
     // Not counted: loggers, which the framework gives to every type that logs; and records outside Configuration, which
     // are rows, arguments and messages, because a table or the wire decides how many members they have.
@@ -51,7 +59,7 @@ public sealed partial class TidyTests
         {
             var lines = File.ReadAllLines(file);
             return Enumerable.Range(0, lines.Length)
-                .Where(at => TypeDeclaration().IsMatch(lines[at]) && !HasSummary(lines, at)
+                .Where(at => TypeDeclaration.IsMatch(lines[at]) && !HasSummary(lines, at)
                     && !lines[at].Contains(": JsonSerializerContext", StringComparison.Ordinal))
                 .Select(at => $"{Name(file)}:{at + 1}: {lines[at].Trim()}");
         });
@@ -76,7 +84,7 @@ public sealed partial class TidyTests
         var tests = typeof(TidyTests).Assembly.GetTypes().SelectMany(type => type.GetMethods())
             .Select(method => method.Name).ToHashSet();
         var named = Directory.EnumerateFiles(Repository.PathOf("docs"), "*.md", SearchOption.AllDirectories)
-            .SelectMany(page => TestName().Matches(File.ReadAllText(page)))
+            .SelectMany(page => TestName.Matches(File.ReadAllText(page)))
             .Select(name => name.Groups[1].Value).ToList();
 
         Assert.True(named.Count > 50);
@@ -154,16 +162,4 @@ public sealed partial class TidyTests
     private static bool IsThis(string file) => Path.GetFileName(file) == nameof(TidyTests) + ".cs";
 
     private static string Name(string file) => Path.GetRelativePath(Repository.Root, file);
-
-    [GeneratedRegex(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region")]
-    private static partial Regex PutOff();
-
-    // Unlike a variable it has small letters, and no two underscores at once.
-    [GeneratedRegex("`(?=\\w*[a-z])([A-Z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){2,})`")]
-    private static partial Regex TestName();
-
-    // Records, enums and JSON contexts have one only where they do not explain themselves.
-    [GeneratedRegex(@"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
-        + @"(class|struct|interface)\b(?!.*: JsonSerializerContext)")]
-    private static partial Regex TypeDeclaration();
 }

@@ -4,19 +4,6 @@ public sealed class TimestampsTests
 {
     private static readonly DateTime Whole = Batches.Noon.AddTicks(1_234_560);
 
-    [Theory]
-    [InlineData(0, 0, 0)]
-    [InlineData(1, 0, 10)]
-    [InlineData(9, 0, 10)]
-    [InlineData(10, 10, 10)]
-    public void An_instant_is_rounded_to_microseconds_down_and_up(int ticks, int down, int up)
-    {
-        var instant = Whole.AddTicks(ticks);
-
-        Assert.Equal(Whole.AddTicks(down), Timestamps.Truncate(instant));
-        Assert.Equal(Whole.AddTicks(up), Timestamps.RoundUp(instant));
-    }
-
     [Property]
     public void A_truncated_instant_is_whole_microseconds_and_less_than_one_away(DoNotSize<ulong> any)
     {

@@ -57,16 +57,9 @@ public sealed class DatabaseUnavailableTests : OwnRig
             WHERE query LIKE 'INSERT INTO payments%' OR query LIKE 'WITH locked_first%'
             """);
         Assert.NotEmpty(backends);
-        List<HttpStatusCode> answers;
-        Array.ForEach(backends, PostgresServer.Freeze);
-        try
-        {
-            answers = await PayForAsync(gateway, TimeSpan.FromSeconds(7.5), inTime: false);
-        }
-        finally
-        {
-            Array.ForEach(backends, PostgresServer.Thaw);
-        }
+        List<HttpStatusCode> answers = [];
+        await PostgresServer.FrozenAsync(backends, async () =>
+            answers = await PayForAsync(gateway, TimeSpan.FromSeconds(7.5), inTime: false));
 
         Assert.Contains(HttpStatusCode.ServiceUnavailable, answers);
         await RecoversAsync(gateway);

@@ -4,7 +4,7 @@ using PaymentGateway.Admin;
 namespace PaymentGateway.Tests.Admin;
 
 /// <summary>By which listener an operator's calls are answered, and that they do not exist by any other.</summary>
-public sealed class AdminListenerTests : IAsyncLifetime
+public sealed class AdminListenerTests : OwnRig
 {
     private static readonly HttpMethod[] Methods =
     [
@@ -13,15 +13,12 @@ public sealed class AdminListenerTests : IAsyncLifetime
     ];
 
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("gateway-admin");
-    private GatewayRig _rig = null!;
 
     private string AdminSocket => Path.Combine(_directory.FullName, "admin.sock");
 
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
-        await _rig.DisposeAsync();
+        await base.DisposeAsync();
         _directory.Delete(recursive: true);
     }
 
@@ -30,8 +27,8 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [InlineData(false)]
     public async Task With_a_listener_of_its_own_an_operators_calls_are_answered_there_only(bool isSocket)
     {
-        var port = FreePort();
-        var gateway = await _rig.StartGatewayAsync(
+        var port = GatewaySystemSettings.FreePort();
+        var gateway = await Rig.StartGatewayAsync(
             $"Admin:Urls=http://{(isSocket ? "unix:" + AdminSocket : $"127.0.0.1:{port}")}");
         using var admin = isSocket
             ? UnixHttp.To(AdminSocket)
@@ -45,7 +42,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [PostgresFact]
     public async Task Without_a_listener_an_operators_calls_are_answered_nowhere()
     {
-        var gateway = await _rig.StartGatewayAsync("Admin:Urls=");
+        var gateway = await Rig.StartGatewayAsync("Admin:Urls=");
 
         await AreHiddenAsync(gateway);
         await gateway.PayAsync();
@@ -61,8 +58,8 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [InlineData("[::1]:9101", true)]
     public async Task An_unknown_host_is_refused_on_a_port_without_a_token(string host, bool isKnown)
     {
-        var port = FreePort();
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Purge=Everyone");
+        var port = GatewaySystemSettings.FreePort();
+        var gateway = await Rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Purge=Everyone");
         var id = await gateway.PayAsync();
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
         var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
@@ -78,8 +75,8 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [PostgresFact]
     public async Task The_host_of_the_setting_is_known()
     {
-        var port = FreePort();
-        await _rig.StartGatewayAsync($"Admin:Urls=http://gateway.example:{port}", "Admin:WithoutToken=Anywhere");
+        var port = GatewaySystemSettings.FreePort();
+        await Rig.StartGatewayAsync($"Admin:Urls=http://gateway.example:{port}", "Admin:WithoutToken=Anywhere");
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
@@ -91,8 +88,8 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [PostgresFact]
     public async Task Every_host_is_known_where_a_token_is_set()
     {
-        var port = FreePort();
-        await _rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Token=secret");
+        var port = GatewaySystemSettings.FreePort();
+        await Rig.StartGatewayAsync($"Admin:Urls=http://127.0.0.1:{port}", "Admin:Token=secret");
         using var admin = new HttpClient { BaseAddress = new Uri($"http://127.0.0.1:{port}") };
 
         Assert.Equal(
@@ -106,7 +103,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [InlineData(false)]
     public async Task All_payments_are_listed_there_only_and_one_is_shown_to_whoever_knows_its_id(bool hasListener)
     {
-        var gateway = await _rig.StartGatewayAsync(
+        var gateway = await Rig.StartGatewayAsync(
             hasListener ? $"Admin:Urls=http://unix:{AdminSocket}" : "Admin:Urls=");
         var id = await gateway.PayAsync();
 
@@ -126,7 +123,7 @@ public sealed class AdminListenerTests : IAsyncLifetime
     [PostgresFact]
     public async Task Everyone_may_connect_to_the_payments_socket_and_only_owner_and_group_to_the_other()
     {
-        var gateway = await _rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
+        var gateway = await Rig.StartGatewayAsync($"Admin:Urls=http://unix:{AdminSocket}");
 
         const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
             | UnixFileMode.GroupWrite;
@@ -184,11 +181,4 @@ public sealed class AdminListenerTests : IAsyncLifetime
         .Select(endpoint => endpoint.RoutePattern.RawText!.Replace(
             "{id}", "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3", StringComparison.Ordinal))
         .ToHashSet();
-
-    private static int FreePort()
-    {
-        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
-    }
 }

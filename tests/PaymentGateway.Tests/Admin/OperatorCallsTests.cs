@@ -192,11 +192,8 @@ public sealed class OperatorCallsTests() : OneGateway(
     public async Task A_call_that_breaks_off_is_recorded_too()
     {
         using var over = new CancellationTokenSource();
-        await using (var connection = await Rig.Database.Source.OpenConnectionAsync())
+        await using (await Rig.Database.HoldAsync("LOCK TABLE payments IN ACCESS SHARE MODE"))
         {
-            await using var command = new NpgsqlCommand(
-                "BEGIN; LOCK TABLE payments IN ACCESS SHARE MODE", connection);
-            await command.ExecuteNonQueryAsync();
             using var client = UnixHttp.To(Gateway.Socket);
             client.DefaultRequestHeaders.Add("X-Rinha-Token", Boss);
             var purge = client.PostAsync("purge-payments", null, over.Token);

@@ -3,28 +3,17 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 namespace PaymentGateway.Tests.Admin;
 
 /// <summary>What becomes of single payments, as another instance than theirs says it.</summary>
-public sealed class QueryEndpointsTests : IAsyncLifetime
+/// <remarks>The instance that is asked may take up what was replayed.</remarks>
+public sealed class QueryEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
-    private GatewayRig _rig = null!;
-    private GatewayHost _asked = null!;
-
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
-        // It may be the one that takes up what was replayed.
-        _asked = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
-
     [PostgresFact]
     public async Task A_202_names_where_its_payment_is_and_has_no_body_and_a_409_names_nothing()
     {
-        var owner = await _rig.StartGatewayAsync();
+        var owner = await Rig.StartGatewayAsync();
         var id = Guid.NewGuid();
 
         using var taken = await owner.PostPaymentAsync(id);
-        using var again = await _asked.PostPaymentAsync(id);
+        using var again = await Gateway.PostPaymentAsync(id);
 
         foreach (var answer in new[] { taken, again })
         {
@@ -32,9 +21,9 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
             Assert.Equal("", await answer.Content.ReadAsStringAsync());
         }
 
-        using var shown = await _asked.AskAsync(taken.Headers.Location!.OriginalString);
+        using var shown = await Gateway.AskAsync(taken.Headers.Location!.OriginalString);
         Assert.Equal(HttpStatusCode.OK, shown.StatusCode);
-        using var other = await _asked.PostPaymentAsync(id, 20.00m);
+        using var other = await Gateway.PostPaymentAsync(id, 20.00m);
         Assert.Equal((HttpStatusCode.Conflict, (Uri?)null), (other.StatusCode, other.Headers.Location));
     }
 
@@ -43,17 +32,17 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     [InlineData("fallback")]
     public async Task A_settled_payment_says_where_and_when(string processor)
     {
-        await _rig.Default.SetFailureAsync(processor == "fallback");
-        var owner = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        await Rig.Default.SetFailureAsync(processor == "fallback");
+        var owner = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s");
         var id = await owner.PayAsync();
 
-        var payment = await _asked.BecomesAsync(id, "settled");
+        var payment = await Gateway.BecomesAsync(id, "settled");
 
         Assert.Equal((id, "19.90", processor), (payment.Id(), payment.Text("amount"), payment.Text("processor")));
-        var stored = await (processor == "default" ? _rig.Default : _rig.Fallback).PaymentsAsync();
+        var stored = await (processor == "default" ? Rig.Default : Rig.Fallback).PaymentsAsync();
         Assert.Equal(stored[id].RequestedAt.UtcDateTime, Time(payment, "requestedAt"));
         Assert.Equal(
-            await _rig.Database.ScalarAsync<DateTime>("SELECT accepted_at FROM payments"), Time(payment, "acceptedAt"));
+            await Rig.Database.ScalarAsync<DateTime>("SELECT accepted_at FROM payments"), Time(payment, "acceptedAt"));
         Assert.Equal(
             ["correlationId", "amount", "state", "processor", "acceptedAt", "requestedAt", "attempts"],
             payment.EnumerateObject().Select(member => member.Name));
@@ -62,122 +51,122 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     [PostgresFact]
     public async Task Attempts_are_the_charges_that_were_sent()
     {
-        await _rig.Default.SetFailureAsync(true);
-        var owner = await _rig.StartGatewayAsync();
+        await Rig.Default.SetFailureAsync(true);
+        var owner = await Rig.StartGatewayAsync();
         var id = await owner.PayAsync();
-        await Eventually.HoldsAsync(async () => (await _rig.PostsAsync()).Default >= 3, "it was refused three times");
+        await Eventually.HoldsAsync(async () => (await Rig.PostsAsync()).Default >= 3, "it was refused three times");
 
-        await _rig.Default.SetFailureAsync(false);
+        await Rig.Default.SetFailureAsync(false);
 
-        var payment = await _asked.BecomesAsync(id, "settled");
-        Assert.Equal((await _rig.PostsAsync()).Default, payment.GetProperty("attempts").GetInt64());
+        var payment = await Gateway.BecomesAsync(id, "settled");
+        Assert.Equal((await Rig.PostsAsync()).Default, payment.GetProperty("attempts").GetInt64());
     }
 
     [PostgresFact]
     public async Task A_payment_that_waits_is_accepted()
     {
-        await _rig.Default.SetFailureAsync(true);
-        await _rig.Fallback.SetFailureAsync(true);
-        var owner = await _rig.StartGatewayAsync("Routing:FallbackAfter=0s");
+        await Rig.Default.SetFailureAsync(true);
+        await Rig.Fallback.SetFailureAsync(true);
+        var owner = await Rig.StartGatewayAsync("Routing:FallbackAfter=0s");
         var id = await owner.PayAsync();
-        await Eventually.HoldsAsync(async () => (await _rig.PostsAsync()).Fallback >= 1, "both have refused it");
+        await Eventually.HoldsAsync(async () => (await Rig.PostsAsync()).Fallback >= 1, "both have refused it");
 
-        var payment = await _asked.ShowAsync(id);
+        var payment = await Gateway.ShowAsync(id);
 
         Assert.Equal(
             ["correlationId", "amount", "state", "acceptedAt"],
             payment.EnumerateObject().Select(member => member.Name));
         Assert.Equal("accepted", payment.Text("state"));
-        Assert.Equal([id], (await _asked.FollowAsync("state=accepted")).Ids());
+        Assert.Equal([id], (await Gateway.FollowAsync("state=accepted")).Ids());
     }
 
     [PostgresFact]
     public async Task A_parked_payment_says_why_and_a_replayed_one_is_as_any_other()
     {
-        await _rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
-        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
+        await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        var owner = await Rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
         var id = await owner.PayAsync();
 
-        var parked = await _asked.BecomesAsync(id, "parked");
+        var parked = await Gateway.BecomesAsync(id, "parked");
 
         Assert.Equal(("default answered 400", "1"), (parked.Text("parkedReason"), parked.Text("attempts")));
         Assert.True(Time(parked, "parkedAt") >= Time(parked, "acceptedAt"));
         Assert.Equal($"{parked}", $"{Assert.Single(await owner.FollowAsync("state=parked"))}");
         using var replayed = await owner.PostAsync($"admin/parked/{id}/replay");
-        var settled = await _asked.BecomesAsync(id, "settled");
+        var settled = await Gateway.BecomesAsync(id, "settled");
         Assert.Null(settled.Text("parkedReason"));
         Assert.Null(settled.Text("parkedAt"));
         // Its first owner knew how often it was sent.
         Assert.Null(settled.Text("attempts"));
-        Assert.Empty(await _asked.FollowAsync("state=parked"));
+        Assert.Empty(await Gateway.FollowAsync("state=parked"));
     }
 
     [PostgresFact]
     public async Task A_payment_in_doubt_is_so_at_every_instance_until_it_is_settled()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
-        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s");
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await Rig.StartGatewayAsync("Settling:CallTimeout=1s");
         var id = await owner.PayAsync();
-        await _rig.Default.HoldsAsync(1);
+        await Rig.Default.HoldsAsync(1);
 
-        var (here, there) = (await _asked.BecomesAsync(id, "in_doubt"), await owner.BecomesAsync(id, "in_doubt"));
+        var (here, there) = (await Gateway.BecomesAsync(id, "in_doubt"), await owner.BecomesAsync(id, "in_doubt"));
 
         Assert.Equal(here.ToString(), there.ToString());
         Assert.True(Time(here, "inDoubtAt") >= Time(here, "acceptedAt"));
-        Assert.Equal([id], (await _asked.FollowAsync("state=in_doubt")).Ids());
-        Assert.Empty(await _asked.FollowAsync("state=accepted"));
-        await _rig.Default.ClearFaultsAsync();
-        var settled = await _asked.BecomesAsync(id, "settled");
+        Assert.Equal([id], (await Gateway.FollowAsync("state=in_doubt")).Ids());
+        Assert.Empty(await Gateway.FollowAsync("state=accepted"));
+        await Rig.Default.ClearFaultsAsync();
+        var settled = await Gateway.BecomesAsync(id, "settled");
         Assert.Null(settled.Text("inDoubtAt"));
-        Assert.Empty(await _asked.FollowAsync("state=in_doubt"));
-        await _rig.AssertLedgersAgreeAsync();
+        Assert.Empty(await Gateway.FollowAsync("state=in_doubt"));
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task A_payment_that_was_surely_not_charged_is_accepted_again()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
-        await _rig.Fallback.SetFailureAsync(true);
-        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=2s");
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        await Rig.Fallback.SetFailureAsync(true);
+        var owner = await Rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=2s");
         var id = await owner.PayAsync();
         // It stays so until charges are refused: whatever repeats this one hangs too.
-        await _asked.BecomesAsync(id, "in_doubt");
-        await _rig.Default.SetFailureAsync(true);
+        await Gateway.BecomesAsync(id, "in_doubt");
+        await Rig.Default.SetFailureAsync(true);
 
-        var payment = await _asked.BecomesAsync(id, "accepted");
+        var payment = await Gateway.BecomesAsync(id, "accepted");
 
         Assert.Null(payment.Text("inDoubtAt"));
-        Assert.Empty(await _asked.FollowAsync("state=in_doubt"));
+        Assert.Empty(await Gateway.FollowAsync("state=in_doubt"));
     }
 
     [PostgresFact]
     public async Task What_a_stopped_instance_left_in_doubt_stays_so_until_its_adopter_has_resolved_it()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
-        var owner = await _rig.StartGatewayAsync("Settling:DrainTimeout=0s");
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await Rig.StartGatewayAsync("Settling:DrainTimeout=0s");
         var id = await owner.PayAsync();
-        await _rig.Default.HoldsAsync(1);
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.Default.HoldsAsync(1);
+        await Rig.Default.SetFailureAsync(true);
 
-        await _rig.StopGatewayAsync(owner);
+        await Rig.StopGatewayAsync(owner);
 
-        await _asked.BecomesAsync(id, "in_doubt");
-        await _rig.Default.SetFailureAsync(false);
-        await _rig.Default.ClearFaultsAsync();
-        await _asked.BecomesAsync(id, "settled");
-        await _rig.AssertLedgersAgreeAsync();
+        await Gateway.BecomesAsync(id, "in_doubt");
+        await Rig.Default.SetFailureAsync(false);
+        await Rig.Default.ClearFaultsAsync();
+        await Gateway.BecomesAsync(id, "settled");
+        await Rig.AssertLedgersAgreeAsync();
     }
 
     [PostgresFact]
     public async Task After_a_purge_there_is_nothing_to_show()
     {
-        var id = await _asked.PayAsync();
-        await _rig.LedgersReachAsync(byDefault: 1);
+        var id = await Gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
 
-        await _asked.PurgeAsync();
+        await Gateway.PurgeAsync();
 
-        await AssertProblemAsync(_asked.AskAsync($"payments/{id}"), HttpStatusCode.NotFound, "id");
-        Assert.Equal(NoPayments, await _asked.GetAsync("payments"));
+        await AssertProblemAsync(Gateway.AskAsync($"payments/{id}"), HttpStatusCode.NotFound, "id");
+        Assert.Equal(NoPayments, await Gateway.GetAsync("payments"));
     }
 
     [PostgresTheory]
@@ -188,7 +177,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     [InlineData("%20")]
     [InlineData("a%2Fb")]
     public Task A_malformed_id_is_named(string id) =>
-        AssertProblemAsync(_asked.AskAsync($"payments/{id}"), HttpStatusCode.BadRequest, "id");
+        AssertProblemAsync(Gateway.AskAsync($"payments/{id}"), HttpStatusCode.BadRequest, "id");
 
     // Each of these calls is refused without the token: OperatorCallsTests.
     [PostgresTheory]
@@ -197,7 +186,7 @@ public sealed class QueryEndpointsTests : IAsyncLifetime
     public async Task A_payment_is_shown_to_a_token_that_reads_and_to_everybody_where_the_setting_says_so(
         string lookUp, HttpStatusCode withoutToken)
     {
-        var guarded = await _rig.StartGatewayAsync("Admin:Tokens:payer:Token=secret", lookUp);
+        var guarded = await Rig.StartGatewayAsync("Admin:Tokens:payer:Token=secret", lookUp);
         var id = await guarded.PayAsync();
 
         foreach (var path in new[] { $"payments/{id}", "payments" })

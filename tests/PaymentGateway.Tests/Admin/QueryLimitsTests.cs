@@ -3,38 +3,30 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 namespace PaymentGateway.Tests.Admin;
 
 /// <summary>More who ask than PostgreSQL answers, and a PostgreSQL that is unavailable.</summary>
-public sealed class QueryLimitsTests : IAsyncLifetime
+public sealed class QueryLimitsTests() : OneGateway
 {
     private const int Asked = 100;
 
     private readonly OwnServerDatabase _database = new();
-    private GatewayRig _rig = null!;
-    private GatewayHost _gateway = null!;
 
-    public async Task InitializeAsync()
-    {
-        _rig = await GatewayRig.StartAsync(_database);
-        _gateway = await _rig.StartGatewayAsync();
-    }
-
-    public async Task DisposeAsync() => await _rig.DisposeAsync();
+    private protected override TestDatabase NewDatabase() => _database;
 
     [PostgresFact]
     public async Task While_the_database_is_unavailable_the_answer_is_503_and_doubts_are_told_when_it_is_back()
     {
-        await _rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
-        var owner = await _rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=1800s");
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
+        var owner = await Rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=1800s");
         var id = await owner.PayAsync();
-        await _rig.Default.HoldsAsync(1);
-        await _rig.Default.SetFailureAsync(true);
+        await Rig.Default.HoldsAsync(1);
+        await Rig.Default.SetFailureAsync(true);
         await _database.Server.StopAsync();
 
-        await AssertProblemAsync(_gateway.AskAsync($"payments/{id}"), HttpStatusCode.ServiceUnavailable, null);
-        await AssertProblemAsync(_gateway.AskAsync("payments"), HttpStatusCode.ServiceUnavailable, null);
+        await AssertProblemAsync(Gateway.AskAsync($"payments/{id}"), HttpStatusCode.ServiceUnavailable, null);
+        await AssertProblemAsync(Gateway.AskAsync("payments"), HttpStatusCode.ServiceUnavailable, null);
 
         await _database.StartAgainAsync();
         await Eventually.HoldsAsync(async () => await ShowsAsync(id), "it answers again");
-        await _gateway.BecomesAsync(id, "in_doubt");
+        await Gateway.BecomesAsync(id, "in_doubt");
     }
 
     // Each kind of query has permits of its own, so another kind is answered meanwhile.
@@ -46,17 +38,17 @@ public sealed class QueryLimitsTests : IAsyncLifetime
     public async Task Queries_over_their_limit_get_503_with_Retry_After(
         string path, string table, string statement, int inFlight, string other)
     {
-        await using var stalled = await StallAsync(table);
+        await using var stalled = await _database.HoldAsync($"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
 
         var asked = Enumerable.Range(1, Asked)
-            .Select(at => _gateway.AskAsync(string.Format(CultureInfo.InvariantCulture, path, at))).ToList();
+            .Select(at => Gateway.AskAsync(string.Format(CultureInfo.InvariantCulture, path, at))).ToList();
         await Eventually.HoldsAsync(async () => await WaitingAsync(statement) >= inFlight, "statements wait");
         await Eventually.HoldsAsync(() => asked.Count(one => one.IsCompleted) >= Asked / 3, "callers are refused");
 
         // Others wait for a permit by now, or have waited in vain.
         Assert.Equal(inFlight, await WaitingAsync(statement));
         await AnswersAsync(other, "another kind is answered");
-        await stalled.RollbackAsync();
+        await stalled.ExecuteAsync("ROLLBACK");
         var overloaded = 0;
         foreach (var answer in await Task.WhenAll(asked))
         {
@@ -77,24 +69,15 @@ public sealed class QueryLimitsTests : IAsyncLifetime
     private Task AnswersAsync(string path, string what) => Eventually.HoldsAsync(
         async () =>
         {
-            using var answer = await _gateway.AskAsync(path);
+            using var answer = await Gateway.AskAsync(path);
             return answer.IsSuccessStatusCode;
         },
         what);
 
     private async Task<bool> ShowsAsync(Guid id)
     {
-        using var answer = await _gateway.AskAsync($"payments/{id}");
+        using var answer = await Gateway.AskAsync($"payments/{id}");
         return answer.IsSuccessStatusCode;
-    }
-
-    private async Task<NpgsqlTransaction> StallAsync(string table)
-    {
-        var connection = await _database.Source.OpenConnectionAsync();
-        var transaction = await connection.BeginTransactionAsync();
-        await using var command = new NpgsqlCommand($"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE", connection);
-        await command.ExecuteNonQueryAsync();
-        return transaction;
     }
 
     private Task<long> WaitingAsync(string statement) => _database.ScalarAsync<long>($"""

@@ -4,8 +4,10 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 namespace PaymentGateway.Tests.Admin;
 
 /// <summary>What an operator does with parked payments, over HTTP.</summary>
-public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
+public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
+    private static readonly Regex Replay = new("""^\{"replayed":(\d+),"complete":(true|false)\}$""");
+
     private const string Refused = "default answered 400 Bad Request";
     private const string Other = "fallback answered 400 Bad Request";
 
@@ -85,7 +87,7 @@ public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTi
             using var answer = await Gateway.PostAsync(path);
             Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
             var text = await answer.Content.ReadAsStringAsync();
-            var replay = Replay().Match(text);
+            var replay = Replay.Match(text);
             Assert.True(replay.Success, text);
             replayed += int.Parse(replay.Groups[1].Value, CultureInfo.InvariantCulture);
             complete = replay.Groups[2].Value == "true";
@@ -100,7 +102,4 @@ public sealed partial class ReplayEndpointsTests() : OneGateway("Settling:CallTi
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
         SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
         """);
-
-    [GeneratedRegex("""^\{"replayed":(\d+),"complete":(true|false)\}$""")]
-    private static partial Regex Replay();
 }

@@ -10,70 +10,72 @@ public sealed class ChaosPurgeCheckTests
     private readonly Dictionary<Guid, ProcessorPayment> _byDefault = [];
     private readonly Dictionary<Guid, ProcessorPayment> _byFallback = [];
 
-    [Fact]
-    public void Purged_payments_that_are_absent_and_new_ones_that_are_settled_pass()
+    /// <summary>What was sent, stored and charged around a purge, and what the check finds in it.</summary>
+    public static TheoryData<string, Action<ChaosPurgeCheckTests>, string[]> Cases { get; } = new()
     {
-        Charge(_byDefault, Sent(-1_000));
-        Settle(Sent(200));
+        {
+            "purged payments are absent and new ones settled",
+            all =>
+            {
+                Charge(all._byDefault, all.Sent(-1_000));
+                all.Settle(all.Sent(200));
+            },
+            []
+        },
+        {
+            "a purged payment is in the ledger again", all => all.Settle(all.Sent(-1_000)),
+            ["1 purged (a test), and in the ledger again"]
+        },
+        {
+            "a payment after the purge is not in the ledger", all => all.Sent(200),
+            ["1 acknowledged after the purge, and not in the ledger"]
+        },
+        {
+            "a POST that overlapped the purge may be absent, present or charged at both",
+            all =>
+            {
+                all.Sent(50);
+                var there = all.Sent(-5, 10);
+                all.Settle(there);
+                Charge(all._byFallback, there);
+            },
+            []
+        },
+        {
+            "both processors charged a purged payment",
+            all =>
+            {
+                var old = all.Sent(-1_000);
+                Charge(all._byDefault, old);
+                Charge(all._byFallback, old);
+            },
+            ["1 charged by several processors"]
+        },
+        {
+            "a settlement has another amount and another requestedAt",
+            all =>
+            {
+                var id = all.Settle(all.Sent(200));
+                all._settlements[id] = all._settlements[id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
+            },
+            ["1 in the purged ledger, and not as it was sent", "1 in the purged ledger, and not so at their processor"]
+        },
+        {
+            "nobody sent a settlement", all => all.Settle(Entry(200, 10)),
+            ["1 in the purged ledger, and not as it was sent"]
+        },
+    };
 
-        Assert.Empty(Find());
-    }
-
-    [Fact]
-    public void The_check_finds_a_purged_payment_that_is_in_the_ledger_again()
+    [Theory]
+    [MemberData(nameof(Cases))]
+    public void The_check_finds(string what, Action<ChaosPurgeCheckTests> happens, string[] expected)
     {
-        Settle(Sent(-1_000));
+        happens(this);
 
-        Assert.StartsWith("1 purged (a test), and in the ledger again", Assert.Single(Find()));
-    }
+        var found = Check().Find();
 
-    [Fact]
-    public void The_check_finds_a_payment_after_the_purge_that_is_not_in_the_ledger()
-    {
-        Sent(200);
-
-        Assert.StartsWith("1 acknowledged after the purge, and not in the ledger", Assert.Single(Find()));
-    }
-
-    [Fact]
-    public void A_payment_whose_POST_overlapped_the_purge_may_be_absent_present_or_charged_at_both()
-    {
-        Sent(50);
-        var there = Sent(-5, 10);
-        Settle(there);
-        Charge(_byFallback, there);
-
-        Assert.Empty(Find());
-    }
-
-    [Fact]
-    public void The_check_finds_a_purged_payment_charged_at_both_processors()
-    {
-        var old = Sent(-1_000);
-        Charge(_byDefault, old);
-        Charge(_byFallback, old);
-
-        Assert.StartsWith("1 charged by several processors", Assert.Single(Find()));
-    }
-
-    [Fact]
-    public void The_check_finds_another_amount_and_another_requestedAt()
-    {
-        var sent = Sent(200);
-        Settle(sent);
-        _settlements[sent.Id] = _settlements[sent.Id] with { Amount = 2m, RequestedAt = Called.UtcDateTime };
-
-        Assert.Collection(
-            Find(), one => Assert.StartsWith("1 in the purged ledger, and not as it was sent", one),
-            two => Assert.StartsWith("1 in the purged ledger, and not so at their processor", two));
-    }
-
-    [Fact]
-    public void The_check_finds_a_settlement_that_nobody_sent()
-    {
-        Settle(Entry(200, 10));
-
-        Assert.StartsWith("1 in the purged ledger, and not as it was sent", Assert.Single(Find()));
+        Assert.Equal((what, expected.Length), (what, found.Count));
+        Assert.All(found.Zip(expected), pair => Assert.StartsWith(pair.Second, pair.First, StringComparison.Ordinal));
     }
 
     [Fact]
@@ -98,16 +100,15 @@ public sealed class ChaosPurgeCheckTests
         return _entries[^1];
     }
 
-    private void Settle(LoadEntry entry)
+    private Guid Settle(LoadEntry entry)
     {
         Charge(_byDefault, entry);
         _settlements[entry.Id] = new LedgerEntry("default", entry.Amount, _byDefault[entry.Id].RequestedAt.UtcDateTime);
+        return entry.Id;
     }
 
     private static void Charge(Dictionary<Guid, ProcessorPayment> processor, LoadEntry entry) =>
         processor[entry.Id] = new ProcessorPayment(entry.Id, entry.Amount, entry.SentAt.AddMilliseconds(1));
-
-    private IReadOnlyList<string> Find() => Check().Find();
 
     private ChaosPurgeCheck Check() => new(
         [Purge], _entries, _settlements, [new("default", _byDefault.Values), new("fallback", _byFallback.Values)]);

@@ -3,8 +3,13 @@ using System.CommandLine;
 namespace PaymentGateway.Tests.Cli;
 
 /// <summary>What the arguments mean, and that docs/cli.md says the same.</summary>
-public sealed partial class CommandLineTests
+public sealed class CommandLineTests
 {
+    private static readonly Regex Section = new(
+        @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline);
+    private static readonly Regex Row = new(@"^\| `(?<name>[\w-]+)", RegexOptions.Multiline);
+    private static readonly Regex ExitCode = new(@"^\| (\d+) \|", RegexOptions.Multiline);
+
     private static readonly string Page = File.ReadAllText(Repository.PathOf("docs", "cli.md"));
 
     [Theory]
@@ -60,9 +65,9 @@ public sealed partial class CommandLineTests
     [Fact]
     public void The_page_has_every_verb_with_its_options_and_arguments_and_no_other()
     {
-        var told = Section().Matches(Page).ToDictionary(
+        var told = Section.Matches(Page).ToDictionary(
             match => match.Groups["verb"].Value,
-            match => Row().Matches(match.Groups["text"].Value).Select(row => row.Groups["name"].Value).Order());
+            match => Row.Matches(match.Groups["text"].Value).Select(row => row.Groups["name"].Value).Order());
 
         Assert.Equal(
             Verbs().Select(verb => $"{verb.Name}: {string.Join(' ', Parameters(verb.Command))}").Order(),
@@ -75,7 +80,7 @@ public sealed partial class CommandLineTests
         var codes = typeof(PaymentGateway.Cli.ExitCodes).GetFields()
             .Select(field => (int)field.GetRawConstantValue()!).Order();
 
-        Assert.Equal(codes, ExitCode().Matches(Page).Select(match => int.Parse(match.Groups[1].Value)).Order());
+        Assert.Equal(codes, ExitCode.Matches(Page).Select(match => int.Parse(match.Groups[1].Value)).Order());
     }
 
     private static IEnumerable<string> Parameters(Command verb) =>
@@ -85,14 +90,4 @@ public sealed partial class CommandLineTests
         PaymentGateway.Cli.CommandLine.Create().Subcommands.SelectMany(verb => verb.Subcommands.Count == 0
             ? [(verb.Name, verb)]
             : verb.Subcommands.Select(inner => ($"{verb.Name} {inner.Name}", inner)));
-
-    [GeneratedRegex(
-        @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline)]
-    private static partial Regex Section();
-
-    [GeneratedRegex(@"^\| `(?<name>[\w-]+)", RegexOptions.Multiline)]
-    private static partial Regex Row();
-
-    [GeneratedRegex(@"^\| (\d+) \|", RegexOptions.Multiline)]
-    private static partial Regex ExitCode();
 }

@@ -1,16 +1,12 @@
 namespace PaymentGateway.Tests.Cli;
 
 /// <summary>The verb `conformance` against our simulator, which keeps the contract until a fault is set.</summary>
-public sealed class ConformanceVerbTests : IAsyncLifetime
+public sealed class ConformanceVerbTests : OneSimulator
 {
-    private SimulatedProcessor _processor = null!;
-
-    public async Task InitializeAsync() => _processor = await SimulatedProcessor.StartAsync();
-
-    public async Task DisposeAsync() => await _processor.DisposeAsync();
+    private protected override TimeProvider SimulatorClock => TimeProvider.System;
 
     [Fact]
-    public async Task A_processor_that_keeps_the_contract_breaks_no_rule()
+    public async Task ASimulator_that_keeps_the_contract_breaks_no_rule()
     {
         var verb = await CheckAsync();
 
@@ -33,7 +29,7 @@ public sealed class ConformanceVerbTests : IAsyncLifetime
     [InlineData("health", "tooMany", "health gets failing and minResponseTime")]
     public async Task Each_fault_breaks_its_rule(string fault, object value, string rule)
     {
-        await _processor.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
+        await Simulator.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
 
         var verb = await CheckAsync();
 
@@ -49,9 +45,9 @@ public sealed class ConformanceVerbTests : IAsyncLifetime
             .Where(row => row.Text("result") != "right").Select(row => row.Text("rule")));
 
     [Fact]
-    public async Task A_processor_that_is_not_there_breaks_every_rule()
+    public async Task ASimulator_that_is_not_there_breaks_every_rule()
     {
-        await _processor.DisposeAsync();
+        await Simulator.DisposeAsync();
 
         var verb = await CheckAsync();
 
@@ -61,5 +57,5 @@ public sealed class ConformanceVerbTests : IAsyncLifetime
     }
 
     private Task<Verb> CheckAsync(string token = SimulatedProcessor.InitialToken) => Verb.RunAsync(
-        "conformance", "--url", _processor.BaseAddress.AbsoluteUri, "--token", token, "--json");
+        "conformance", "--url", Simulator.BaseAddress.AbsoluteUri, "--token", token, "--json");
 }

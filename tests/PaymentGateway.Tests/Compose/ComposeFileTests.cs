@@ -5,8 +5,13 @@ using YamlDotNet.Serialization;
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The rules of the compose files that no engine checks; `make compose-test` plays the others.</summary>
-public sealed partial class ComposeFileTests
+public sealed class ComposeFileTests
 {
+    // A version down to the patch, or an image of ours that is built here.
+    private static readonly Regex FixedTag = new(
+        @"^(\$\{[A-Z_]+:-)?[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+\}|local)$");
+    private static readonly Regex WorkerShutdown = new(@"worker_shutdown_timeout ([0-9]+)s;");
+
     private const decimal CpusMax = 1.5m;
     private const int MegabytesMax = 350;
     private const string Data = "/var/lib/postgresql/data";
@@ -52,7 +57,7 @@ public sealed partial class ComposeFileTests
                 Assert.Null(service[key]);
             Assert.Null(service["deploy"]!["replicas"]);
             Assert.Equal("linux/amd64", Text(service["platform"]));
-            Assert.Matches(FixedTag(), Text(service["image"]));
+            Assert.Matches(FixedTag, Text(service["image"]));
             Assert.All(service["volumes"]?.AsArray() ?? [], mount => Assert.True(
                 Text(mount!["read_only"]) == "true" || Text(mount["type"]) != "bind", Text(mount["source"])));
             Assert.Matches("^[0-9]m$", Text(service["logging"]!["options"]!["max-size"]));
@@ -93,7 +98,7 @@ public sealed partial class ComposeFileTests
     public void A_stop_leaves_each_service_its_time_and_asks_by_the_signal_of_make_down()
     {
         var hostMargin = TimeSpan.FromSeconds(5);
-        var workerShutdown = WorkerShutdown().Match(File.ReadAllText(Repository.PathOf("nginx", "nginx.conf")));
+        var workerShutdown = WorkerShutdown.Match(File.ReadAllText(Repository.PathOf("nginx", "nginx.conf")));
 
         Assert.True(GraceOf("api1") > TestSettings.Read().Settling.DrainTimeout + hostMargin);
         Assert.Equal(GraceOf("api1"), GraceOf("api2"));
@@ -162,11 +167,4 @@ public sealed partial class ComposeFileTests
 
     private static TimeSpan GraceOf(string service) =>
         TimeSpan.FromSeconds(int.Parse(Text(Services[service]!["stop_grace_period"]).TrimEnd('s')));
-
-    // A version down to the patch, or an image of ours that is built here.
-    [GeneratedRegex(@"^(\$\{[A-Z_]+:-)?[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+\}|local)$")]
-    private static partial Regex FixedTag();
-
-    [GeneratedRegex(@"worker_shutdown_timeout ([0-9]+)s;")]
-    private static partial Regex WorkerShutdown();
 }

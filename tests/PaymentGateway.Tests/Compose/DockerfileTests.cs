@@ -1,8 +1,13 @@
 namespace PaymentGateway.Tests.Compose;
 
 /// <summary>The Dockerfile's rules that a build of the images (`make compose-test`) does not show.</summary>
-public sealed partial class DockerfileTests
+public sealed class DockerfileTests
 {
+    private static readonly Regex Image = new(@"^ARG [A-Z]+_IMAGE=(\S+)$", RegexOptions.Multiline);
+    private static readonly Regex PinnedOnNoble = new(
+        @"^mcr\.microsoft\.com/dotnet/[a-z-]+:[0-9]+\.[0-9]+\.[0-9]+-noble-[a-z]+$");
+    private static readonly Regex Needed = new(@"\(NEEDED\).*\[(.+)\]");
+
     private const int ImageMegabytesMax = 47;
 
     // The base image by its packages (libc, OpenSSL, libstdc++, certificates), with some air.
@@ -20,10 +25,10 @@ public sealed partial class DockerfileTests
     [Fact]
     public void Images_are_pinned_by_tag_and_of_one_Ubuntu()
     {
-        var images = Image().Matches(Dockerfile).Select(image => image.Groups[1].Value).ToList();
+        var images = Image.Matches(Dockerfile).Select(image => image.Groups[1].Value).ToList();
 
         Assert.Equal(2, images.Count);
-        Assert.All(images, image => Assert.Matches(PinnedOnNoble(), image));
+        Assert.All(images, image => Assert.Matches(PinnedOnNoble, image));
         Assert.EndsWith("-aot", images[0], StringComparison.Ordinal);
         Assert.EndsWith("-chiseled", images[1], StringComparison.Ordinal);
     }
@@ -76,20 +81,11 @@ public sealed partial class DockerfileTests
         foreach (var binary in new[] { GatewaySystemParts.Gateway, GatewaySystemParts.Simulator })
         {
             var run = await ProgramRun.RunAsync(["readelf", "-d", binary]);
-            var needed = Needed().Matches(run.Output).Select(match => match.Groups[1].Value).ToList();
+            var needed = Needed.Matches(run.Output).Select(match => match.Groups[1].Value).ToList();
 
             Assert.Contains("libc.so.6", needed);
             Assert.All(needed.Except(BaseLibraries), library => Assert.Contains(
                 $"COPY --from=build /usr/lib/x86_64-linux-gnu/{library} ", Dockerfile, StringComparison.Ordinal));
         }
     }
-
-    [GeneratedRegex(@"^ARG [A-Z]+_IMAGE=(\S+)$", RegexOptions.Multiline)]
-    private static partial Regex Image();
-
-    [GeneratedRegex(@"^mcr\.microsoft\.com/dotnet/[a-z-]+:[0-9]+\.[0-9]+\.[0-9]+-noble-[a-z]+$")]
-    private static partial Regex PinnedOnNoble();
-
-    [GeneratedRegex(@"\(NEEDED\).*\[(.+)\]")]
-    private static partial Regex Needed();
 }

@@ -1,5 +1,3 @@
-
-
 namespace PaymentGateway.Tests.Configuration;
 
 /// <summary>The tokens of operators, as the settings name them.</summary>

@@ -1,8 +1,16 @@
 namespace PaymentGateway.Tests.Configuration;
 
 /// <summary>docs/configuration.md says of every setting what the code says.</summary>
-public sealed partial class ConfigurationPageTests
+public sealed class ConfigurationPageTests
 {
+    private static readonly Regex Setting = new(
+        """settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""");
+    private static readonly Regex Row = new("""
+        ^\| `(?<name>(ConnectionStrings|Gateway)__[\w<>]+)` \|
+        """, RegexOptions.Multiline);
+    private static readonly Regex Limits = new(
+        """\.(Duration|Count)\(\s*"(?<name>[\w:]+)",\s*(?<default>[^,]+),\s*(?<least>[^,]+),\s*(?<most>[^,)]+)\)""");
+
     private readonly string _page = File.ReadAllText(Repository.PathOf("docs", "configuration.md"));
 
     [Fact]
@@ -10,12 +18,12 @@ public sealed partial class ConfigurationPageTests
     {
         var read = Directory.EnumerateFiles(
                 Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories)
-            .SelectMany(file => Setting().Matches(File.ReadAllText(file)))
+            .SelectMany(file => Setting.Matches(File.ReadAllText(file)))
             .Select(match => match.Groups["name"].Value.Replace("{own}", "Gateway:Processors:<name>")
                 .Replace("{key}", "Gateway:Admin:Tokens:<name>")
                 .Replace(":", "__", StringComparison.Ordinal));
 
-        var told = Row().Matches(_page).Select(match => match.Groups["name"].Value);
+        var told = Row.Matches(_page).Select(match => match.Groups["name"].Value);
 
         Assert.Equal(read.Distinct().Order(), told.Order());
     }
@@ -25,7 +33,7 @@ public sealed partial class ConfigurationPageTests
     {
         var options = string.Concat(Directory.EnumerateFiles(
             Repository.PathOf("src", "PaymentGateway", "Configuration"), "*Options.cs").Select(File.ReadAllText));
-        var limits = Limits().Matches(options).ToList();
+        var limits = Limits.Matches(options).ToList();
 
         Assert.True(limits.Count > 20);
         Assert.All(limits, match =>
@@ -41,17 +49,4 @@ public sealed partial class ConfigurationPageTests
 
     private static string Plain(string number) => number.Replace("_", "", StringComparison.Ordinal)
         .Replace(",", "", StringComparison.Ordinal).Trim('"');
-
-    [GeneratedRegex(
-        """settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""")]
-    private static partial Regex Setting();
-
-    [GeneratedRegex("""
-        ^\| `(?<name>(ConnectionStrings|Gateway)__[\w<>]+)` \|
-        """, RegexOptions.Multiline)]
-    private static partial Regex Row();
-
-    [GeneratedRegex(
-        """\.(Duration|Count)\(\s*"(?<name>[\w:]+)",\s*(?<default>[^,]+),\s*(?<least>[^,]+),\s*(?<most>[^,)]+)\)""")]
-    private static partial Regex Limits();
 }

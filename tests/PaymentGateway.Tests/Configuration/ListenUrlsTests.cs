@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Configuration;
 
 /// <summary>Where an instance listens, and where for an operator.</summary>

@@ -46,7 +46,7 @@ public sealed class OpsEventsTests : OwnRig
     public async Task PostgreSQL_is_asked_only_while_somebody_watches()
     {
         using var client = UnixHttp.To(_first.Socket);
-        await using (await LockAsync("settlement_totals"))
+        await using (await LockTotalsAsync())
         {
             await SecondsPassAsync();
             Assert.Equal(0, await WaitingAsync());
@@ -59,7 +59,7 @@ public sealed class OpsEventsTests : OwnRig
         await Eventually.HoldsAsync(
             async () =>
             {
-                await using var held = await LockAsync("settlement_totals");
+                await using var held = await LockTotalsAsync();
                 await SecondsPassAsync();
                 return await WaitingAsync() == 0;
             },
@@ -139,7 +139,7 @@ public sealed class OpsEventsTests : OwnRig
         using var client = UnixHttp.To(_first.Socket);
         await using var events = await EventReader.StartAsync(client);
         await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
-        await using var hanging = hangs ? await LockAsync("settlement_totals") : null;
+        await using var hanging = hangs ? await LockTotalsAsync() : null;
         if (!hangs)
             await Rig.Database.ExecuteAsync("ALTER TABLE settlement_totals RENAME TO others");
 
@@ -173,7 +173,7 @@ public sealed class OpsEventsTests : OwnRig
             """);
         await Eventually.HoldsAsync(() => lines.Lines.Count > 0, "it is told");
         // A view without them can be made, and ends no failure.
-        await using (await LockAsync("settlement_totals"))
+        await using (await LockTotalsAsync())
             await events.UntilAsync(view => !view.GetProperty("database").GetBoolean(), "one without the database");
 
         await SecondsPassAsync();
@@ -209,15 +209,8 @@ public sealed class OpsEventsTests : OwnRig
             .RootElement.GetProperty("at").GetDateTime();
     }
 
-    /// <summary>Until disposed, whoever reads the table waits.</summary>
-    private async Task<NpgsqlConnection> LockAsync(string table)
-    {
-        var connection = new NpgsqlConnection(Rig.Database.ConnectionString + ";Pooling=false");
-        await connection.OpenAsync();
-        await using var locking = new NpgsqlCommand($"BEGIN; LOCK TABLE {table}", connection);
-        await locking.ExecuteNonQueryAsync();
-        return connection;
-    }
+    /// <summary>Until disposed, whoever reads the totals waits.</summary>
+    private Task<NpgsqlConnection> LockTotalsAsync() => Rig.Database.HoldAsync("LOCK TABLE settlement_totals");
 
     // As many as two views take; the instances go on meanwhile.
     private async Task SecondsPassAsync()

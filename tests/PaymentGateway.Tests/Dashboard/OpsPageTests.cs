@@ -47,32 +47,6 @@ public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
         }
     }
 
-    [PostgresFact]
-    public async Task Posts_of_other_sites_are_refused_with_a_session_and_with_the_token_alike()
-    {
-        using var signedIn = await SignInAsync(Token);
-        var cookie = CookieOf(signedIn);
-        (string, string)[][] strangers =
-        [
-            [("Cookie", cookie)],
-            [("Cookie", cookie), ("Origin", "http://evil.example")],
-            [("Cookie", cookie), ("Origin", $"http://{Host}"), ("Sec-Fetch-Site", "cross-site")],
-            [("X-Rinha-Token", Token), ("Origin", "null")],
-        ];
-
-        foreach (var headers in strangers)
-        {
-            using var refused = await SendAsync(HttpMethod.Post, "ops/parked/replay", headers);
-            Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
-        }
-
-        using var own = await SendAsync(
-            HttpMethod.Post, "ops/parked/replay", ("Cookie", cookie), ("Origin", $"http://{Host}"));
-        using var program = await SendAsync(HttpMethod.Post, "ops/parked/replay", ("X-Rinha-Token", Token));
-        Assert.Equal(HttpStatusCode.Accepted, own.StatusCode);
-        Assert.Equal(HttpStatusCode.Accepted, program.StatusCode);
-    }
-
     [PostgresTheory]
     [InlineData("text/plain", "token=0b7c1f6e5a4d3928")]
     [InlineData("application/x-www-form-urlencoded", "")]

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>
@@ -6,7 +5,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// served.
 /// </summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class AddressLimitsTests : IAsyncLifetime
+public sealed class AddressLimitsTests : OwnRig
 {
     // nginx.conf: what one worker may have in flight, and its connections.
     private const int InFlightMax = 1_024;
@@ -24,17 +23,14 @@ public sealed class AddressLimitsTests : IAsyncLifetime
 
     private readonly OwnNginx _nginx = OwnNginx.Prepare();
     private readonly List<RawConnection> _held = [];
-    private GatewayRig _rig = null!;
     private bool _isOver;
 
-    public async Task InitializeAsync() => _rig = await GatewayRig.StartAsync(new TestDatabase());
-
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         foreach (var connection in _held)
             connection.Dispose();
         await _nginx.DisposeAsync();
-        await _rig.DisposeAsync();
+        await base.DisposeAsync();
     }
 
     [GatewaySystemTheory]
@@ -45,7 +41,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
         const int TooMany = 76;
         _nginx.Write("nginx.conf", ("listen 9999", $"listen {_nginx.Port}"));
         _nginx.Write("limits.conf", behindBalancer ? RealAddressBy("X-Forwarded-For") : []);
-        await _nginx.StartAsync(await _rig.StartGatewayAsync());
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
 
         await HoldAsync(InFlightMax + TooMany, behindBalancer ? IPAddress.Loopback : Greedy);
         var ends = _held.Select(one => one.DribbleAsync(SlowBody("/payments"), Pace, Deadline)).ToList();
@@ -57,7 +53,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
             () => CountRefused() == InFlightMax + TooMany - OfOneAddress, "all above its share are refused");
         Volatile.Write(ref _isOver, true);
         Assert.Equal(OfOneAddress, (await Task.WhenAll(ends)).Count(end => end.Statuses is []));
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
     }
 
     [GatewaySystemFact]
@@ -65,7 +61,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
     {
         const int OfDocs = 32;
         _nginx.Write("nginx.conf", ("listen 9999", $"listen {_nginx.Port}"));
-        await _nginx.StartAsync(await _rig.StartGatewayAsync());
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
 
         await HoldAsync(2 * OfDocs, Greedy);
         for (var at = 0; at < _held.Count; at++)
@@ -83,7 +79,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
         _nginx.Write("nginx.conf", ("listen 9999", $"listen {_nginx.Port}"));
         // So few that the slowest machine sends more.
         _nginx.Write("limits.conf", ("rate=1000r/s", "rate=1r/m"), ("burst=1000", "burst=9"));
-        await _nginx.StartAsync(await _rig.StartGatewayAsync());
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
 
         await HoldAsync(1, Greedy);
         await _held[0].SendAsync(string.Concat(
@@ -106,7 +102,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
             "connections.conf", ("listen 9999 backlog", $"listen {_nginx.Port} backlog"),
             ("127.0.0.1:9997", $"127.0.0.1:{inner}"),
             ("#load_module", StreamModuleFactAttribute.IsFile ? "load_module" : "#"));
-        await _nginx.StartAsync(await _rig.StartGatewayAsync());
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
 
         // Its first bytes at once: a connection without any is closed for another one.
         var ends = new List<Task<RawAnswers>>();
@@ -121,7 +117,7 @@ public sealed class AddressLimitsTests : IAsyncLifetime
         var answered = await PayAsync();
 
         Assert.Equal(HttpStatusCode.Accepted, answered);
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
     }
 
     private static string Header(string path) =>

@@ -38,13 +38,13 @@ public sealed class KilledInstanceTests(KilledInstanceTests.ShortHorizonSystem s
             connections.Add(await RawConnection.ToInstanceAsync(System, GatewaySystem.First));
         using (var answer = await System.Api1.GetAsync("healthz"))
             Assert.True(answer.IsSuccessStatusCode, "it has taken all that came before");
-        GatewaySystemInstance.Signal(System.PidOf(GatewaySystem.First), GatewaySystemInstance.Stop);
+        Posix.Send(System.PidOf(GatewaySystem.First), Signal.Stop);
         // First halves are there when the instance goes on, second halves come after some beats.
         var answers = connections.ConvertAll(connection => connection.DribbleAsync(
             ["GET /healthz HTTP/1.1\r\n", "Host: gateway\r\nConnection: close\r\n\r\n"],
             TimeSpan.FromSeconds(12), TimeSpan.FromSeconds(40)));
         await Task.Delay(TimeSpan.FromSeconds(9));
-        GatewaySystemInstance.Signal(System.PidOf(GatewaySystem.First), GatewaySystemInstance.Continue);
+        Posix.Send(System.PidOf(GatewaySystem.First), Signal.Continue);
 
         Assert.All(await Task.WhenAll(answers), one => Assert.Equal([200], one.Statuses));
         connections.ForEach(connection => connection.Dispose());

@@ -2,7 +2,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The instance that gets a payment from nginx (nginx/upstreams/one-machine.conf; decision 0020).</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class LoadSharingTests(RunningSystem running)
+public sealed class LoadSharingTests(RunningSystem running) : OnRunningSystem(running)
 {
     private const string Owners = "(SELECT DISTINCT owner_epoch FROM payments) AS owners";
 
@@ -12,14 +12,10 @@ public sealed class LoadSharingTests(RunningSystem running)
     public async Task A_light_load_goes_to_one_instance_and_a_heavy_one_to_both(
         int clients, int payments, int instances)
     {
-        var system = running.System;
-        await system.ResetAsync();
-        var ledger = new LoadLedger();
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients, payments, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients, payments, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(system, ledger);
-
-        ledger.NoClientSawAnError();
-        Assert.Equal(instances, await system.Database.CountAsync(Owners));
+        Ledger.NoClientSawAnError();
+        Assert.Equal(instances, await System.Database.CountAsync(Owners));
     }
 }

@@ -5,7 +5,8 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// <summary>The page /ops of the published binaries through nginx, in a real browser.</summary>
 /// <remarks>OPS_PICTURE=docs/ops.png has the test of the outage write the picture of the README.</remarks>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClassFixture<Browser>, IAsyncLifetime
+public sealed class OpsPageTests(RunningSystem running, Browser browser)
+    : OnRunningSystem(running), IClassFixture<Browser>
 {
     private const string Token = "5f0c9a7e21d84b36";
     private const string Outage = "Processor default fails";
@@ -50,19 +51,15 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
     private static readonly Look[] Looks =
         [Look.Desktop, Look.Desktop.Dark, Look.Phone, Look.Phone.Dark];
 
-    public Task InitializeAsync() => Task.CompletedTask;
-
-    public Task DisposeAsync() => browser.CloseAllAsync();
+    public override Task DisposeAsync() => browser.CloseAllAsync();
 
     [BrowserFact]
     public async Task Its_numbers_move_under_load_and_an_outage_shows_and_its_end_and_no_other_host_is_asked()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        var page = await browser.OpenAsync(AddressOf(system), script: Noting);
+        var page = await browser.OpenAsync(AddressOf(System), script: Noting);
         await ShowsAsync(page, "#connection", "Live");
         await ShowsAsync(page, "#instances tr:nth-child(2) th", "api2");
-        await using var load = new Load(system);
+        await using var load = new Load(System);
 
         await NumberAsync(page, "#accepted", value => value > 1);
         await NumberAsync(page, "#settled", value => value > 1);
@@ -72,8 +69,8 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
         await page.WaitForSelectorAsync(".chart >> nth=0 >> tbody tr:nth-child(3)");
         await page.ClickAsync("summary >> nth=0");
 
-        await system.Default.SetFailureAsync(true);
-        var known = await KnownAsync(system, (await NotedAsync(page))[^1].AnsweredBy);
+        await System.Default.SetFailureAsync(true);
+        var known = await KnownAsync(System, (await NotedAsync(page))[^1].AnsweredBy);
         List<Noted> since = [];
         await Eventually.HoldsAsync(
             async () => (since = (await NotedAsync(page)).FindAll(view => view.At > known)).Count >= 3,
@@ -82,8 +79,8 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
         Assert.All(since.Skip(1), view => Assert.Contains(Outage, view.Notices, StringComparison.Ordinal));
         await ShowsAsync(page, "#news", Outage);
         await NumberAsync(page, "#backlog", value => value > 50);
-        await WritePictureAsync(page, system);
-        await system.Default.SetFailureAsync(false);
+        await WritePictureAsync(page, System);
+        await System.Default.SetFailureAsync(false);
         await GoneAsync(page, "#notices li");
         // An event shows at once that an outage began or ended.
         Assert.All(await NotedAsync(page), view => Assert.Equal(
@@ -96,15 +93,13 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
     [BrowserFact]
     public async Task Every_field_is_filled_and_money_and_fees_are_the_processors_own()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        var page = await browser.OpenAsync(AddressOf(system));
-        await using (new Load(system))
+        var page = await browser.OpenAsync(AddressOf(System));
+        await using (new Load(System))
         {
             await NumberAsync(page, "[data-of=payments] >> nth=0", value => value > 20);
             await ShowsAsync(page, "[data-of=report] >> nth=0", "fine");
             // Charges and look-ups alike: so payments stay in doubt.
-            await system.Default.SetFaultsAsync(new { garbage = true });
+            await System.Default.SetFaultsAsync(new { garbage = true });
             await NumberAsync(page, "#in-doubt", value => value > 0);
 
             var fields = await page.Locator("#processors [data-of], .tile [id]").AllAsync();
@@ -119,11 +114,11 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
                         $"{name} is filled");
             }
 
-            await system.Default.ClearFaultsAsync();
+            await System.Default.ClearFaultsAsync();
         }
 
-        await Eventually.HoldsAsync(system.IsIdleAsync, "everything is settled");
-        var settled = await system.Default.SummariseAsync();
+        await Eventually.HoldsAsync(System.IsIdleAsync, "everything is settled");
+        var settled = await System.Default.SummariseAsync();
         await IsAsync(page, "[data-of=payments] >> nth=0", $"{settled.TotalRequests:N0}");
         await IsAsync(page, "[data-of=amount] >> nth=0", $"{settled.TotalAmount:N2}");
         await IsAsync(page, "[data-of=fees] >> nth=0", $"{settled.TotalAmount * settled.FeePerTransaction:N2}");
@@ -133,15 +128,13 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
     [BrowserFact]
     public async Task Everybody_can_use_it_on_a_desktop_and_on_a_phone_in_the_light_and_in_the_dark()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        await ParkAsync(system, 3);
-        await system.Default.SetFailureAsync(true);
-        await using var load = new Load(system);
+        await ParkAsync(System, 3);
+        await System.Default.SetFailureAsync(true);
+        await using var load = new Load(System);
 
         foreach (var look in Looks)
         {
-            var page = await browser.OpenAsync(AddressOf(system), look);
+            var page = await browser.OpenAsync(AddressOf(System), look);
             await ShowsAsync(page, "#notices", Outage);
             await page.WaitForSelectorAsync("#parked-rows button");
             foreach (var summary in await page.QuerySelectorAllAsync("summary"))
@@ -163,10 +156,8 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
     [BrowserFact]
     public async Task Parked_payments_are_replayed_by_the_keyboard_alone_one_and_then_all()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        await ParkAsync(system, 3);
-        var page = await browser.OpenAsync(AddressOf(system));
+        await ParkAsync(System, 3);
+        var page = await browser.OpenAsync(AddressOf(System));
         await page.WaitForSelectorAsync("#parked-rows button");
         Assert.Equal("3", await page.InnerTextAsync("#parked-count"));
         await IsAsync(page, "#parked-rows tr:first-child td:nth-child(5)", "2025-07-15 12:00:00");
@@ -190,11 +181,11 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
         await ShowsAsync(page, "#replayed", "Replayed 2. In doubt for 18 s");
         Assert.Equal("replayed", await FocusedAsync(page));
 
-        Assert.Equal(0, await system.Database.CountAsync("payments WHERE owner_epoch = -1"));
-        Assert.Equal(3, await system.Database.CountAsync("payments"));
+        Assert.Equal(0, await System.Database.CountAsync("payments WHERE owner_epoch = -1"));
+        Assert.Equal(3, await System.Database.CountAsync("payments"));
         Assert.Empty(browser.Faults);
         // They are looked up for 18 s yet, and the next test does not wait for that.
-        using var purged = await system.Client.PostAsync("purge-payments", null);
+        using var purged = await System.Client.PostAsync("purge-payments", null);
     }
 
     [BrowserFact]
@@ -231,16 +222,14 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser) : IClas
     [BrowserFact]
     public async Task Nothing_is_claimed_or_drawn_that_nobody_measured_and_old_numbers_fade()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        await using var events = await EventReader.StartAsync(system.Client);
+        await using var events = await EventReader.StartAsync(System.Client);
         var view = JsonNode.Parse((await events.NextAsync())!)!;
         foreach (var none in (string[])["acceptedPerSecond", "settledPerSecond", "inDoubt"])
             view[none] = 0;
         view["backlog"]!["payments"] = 1;
         foreach (var measured in view["processors"]!.AsArray().Select(one => one!["calls"]!).Append(view["accepts"]!))
             measured["p99"] = null;
-        var page = await browser.OpenAsync(AddressOf(system), script: Faking);
+        var page = await browser.OpenAsync(AddressOf(System), script: Faking);
 
         await ShowAsync(second: 0, database: false);
         await IsAsync(page, "#parked-none", "Unknown: PostgreSQL does not answer.");

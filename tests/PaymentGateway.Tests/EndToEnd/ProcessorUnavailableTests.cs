@@ -19,12 +19,12 @@ public sealed class ProcessorUnavailableTests
             ("Gateway__Settling__InDoubtHorizon", $"{Hang.TotalSeconds + 5}s"));
         var load = LoadDriver.RunAtRateAsync(system.Client, _ledger, perSecond: 100, TimeSpan.FromSeconds(3));
         await Task.Delay(TimeSpan.FromSeconds(1));
-        GatewaySystemInstance.Signal(system.PidOf(PartNames.Default), GatewaySystemInstance.Stop);
+        Posix.Send(system.PidOf(PartNames.Default), Signal.Stop);
         var hang = Task.Delay(Hang);
         await load;
         await hang;
         var held = await system.Database.CountUnsettledAsync();
-        GatewaySystemInstance.Signal(system.PidOf(PartNames.Default), GatewaySystemInstance.Continue);
+        Posix.Send(system.PidOf(PartNames.Default), Signal.Continue);
         await LedgerCheck.AgreesAsync(system, _ledger);
 
         _ledger.NoClientSawAnError();

@@ -2,16 +2,13 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Each verb once with the published binary, which has no reflection to fall back on.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed class PublishedVerbTests(RunningSystem running)
+public sealed class PublishedVerbTests(RunningSystem running) : OnRunningSystem(running)
 {
     [GatewaySystemFact]
     public async Task Every_verb_works_as_a_native_binary()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        var ledger = new LoadLedger();
-        await LoadDriver.RunClientsAsync(system.Client, ledger, clients: 2, payments: 10, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(system, ledger);
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 2, payments: 10, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
         var status = await RunAsync(0, "status", "--json");
         using var read = JsonDocument.Parse(status);
@@ -31,7 +28,7 @@ public sealed class PublishedVerbTests(RunningSystem running)
         Assert.StartsWith("version  ", await RunAsync(0, "migrate"), StringComparison.Ordinal);
         Assert.Equal("", await RunAsync(64, "purge"));
         Assert.Equal("""{"purged":true}""" + "\n", await RunAsync(0, "purge", "--yes", "--json"));
-        Assert.Equal(0, await system.Database.CountAsync("payments"));
+        Assert.Equal(0, await System.Database.CountAsync("payments"));
         Assert.Contains(
             "POST /purge-payments", await RunAsync(0, "actions", "--limit", "100000"), StringComparison.Ordinal);
         Assert.Equal("ready\n", await RunAsync(0, "healthcheck"));
@@ -61,11 +58,11 @@ public sealed class PublishedVerbTests(RunningSystem running)
 
     private async Task<string> RunAsync(int exitCode, params string[] arguments)
     {
-        var settings = running.System.ChildSettings(GatewaySystem.First);
+        var settings = System.ChildSettings(GatewaySystem.First);
         var run = await ProgramRun.RunAsync(
             [GatewaySystemParts.Gateway, .. arguments], null,
             [.. settings.Select(pair => (pair.Key, pair.Value)),
-                ("PAYMENT_GATEWAY_URL", running.System.Address.ToString())]);
+                ("PAYMENT_GATEWAY_URL", System.Address.ToString())]);
 
         Assert.True(exitCode == run.ExitCode, $"{string.Join(' ', arguments)}: {run}");
         Assert.Equal(exitCode == 0, run.Errors.Length == 0);

@@ -25,7 +25,7 @@ public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
                         "pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted") > 0;
                 },
                 "the purge waits for its locks");
-            GatewaySystemInstance.Signal(System.PidOf(GatewaySystem.Second), GatewaySystemInstance.Stop);
+            Posix.Send(System.PidOf(GatewaySystem.Second), Signal.Stop);
         }
 
         try
@@ -36,7 +36,7 @@ public sealed class PurgeTests(RunningSystem running) : OnRunningSystem(running)
         }
         finally
         {
-            GatewaySystemInstance.Signal(System.PidOf(GatewaySystem.Second), GatewaySystemInstance.Continue);
+            Posix.Send(System.PidOf(GatewaySystem.Second), Signal.Continue);
         }
 
         Ledger.NoClientSawAnError();

@@ -2,15 +2,23 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>README's «Try it», command by command, as a new user types it: only the ports are the system's.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
-public sealed partial class ReadmeTests : IDisposable
+public sealed class ReadmeTests : IDisposable
 {
+    private static readonly Regex Section = new(
+        @"^## Try it\n.*?(?=^## )", RegexOptions.Multiline | RegexOptions.Singleline);
+    private static readonly Regex Command = new(@"^    (\S(?:.*\\\n)*.*)$", RegexOptions.Multiline);
+    private static readonly Regex Setting = new(@"\s(\w+)=(\S+)");
+    private static readonly Regex Name = new(@"^\w+=\S+$");
+    private static readonly Regex Port = new(@"127\.0\.0\.1:(9999|9101|8001)\b");
+    private static readonly Regex Link = new(@"\]\((http://127\.0\.0\.1:[^)]+)\)");
+
     private const string Show = "curl http://127.0.0.1:9999/payments/$id";
 
     // They start, kill and stop systems; a command that is none of these and has no step is red.
     private static readonly string[] NotRun = ["make run ", "eng/tool kill api1", "eng/tool start api1"];
 
     private readonly DirectoryInfo _home = Directory.CreateTempSubdirectory("payment-gateway-readme");
-    private readonly string _page = Section().Match(File.ReadAllText(Repository.PathOf("README.md"))).Value;
+    private readonly string _page = Section.Match(File.ReadAllText(Repository.PathOf("README.md"))).Value;
     private readonly List<string> _names = [];
 
     public void Dispose() => _home.Delete(recursive: true);
@@ -21,11 +29,11 @@ public sealed partial class ReadmeTests : IDisposable
         // No proxy comes between, and the status comes last.
         await File.WriteAllTextAsync(
             Path.Combine(_home.FullName, ".curlrc"), "silent\nnoproxy = \"*\"\nwrite-out = \"\\n%{http_code}\"\n");
-        var commands = Command().Matches(_page).Select(line => line.Groups[1].Value.Trim()).ToList();
+        var commands = Command.Matches(_page).Select(line => line.Groups[1].Value.Trim()).ToList();
         // The settings of the page, and windows that close soon.
         await using var system = await GatewaySystem.UpAsync(
         [
-            .. Setting().Matches(commands[0]).Select(one => (one.Groups[1].Value, one.Groups[2].Value)),
+            .. Setting.Matches(commands[0]).Select(one => (one.Groups[1].Value, one.Groups[2].Value)),
             ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Settling__InDoubtHorizon", "1s"),
         ]);
         var pay = "";
@@ -44,7 +52,7 @@ public sealed partial class ReadmeTests : IDisposable
         ]);
 
         foreach (var command in commands.Where(one => !Array.Exists(NotRun, one.StartsWith)))
-            if (Name().IsMatch(command))
+            if (Name.IsMatch(command))
                 _names.Add(command);
             else
             {
@@ -53,7 +61,7 @@ public sealed partial class ReadmeTests : IDisposable
             }
 
         Assert.Empty(steps);
-        var links = Link().Matches(_page).Select(link => link.Groups[1].Value).ToList();
+        var links = Link.Matches(_page).Select(link => link.Groups[1].Value).ToList();
         Assert.True(links.Count >= 2);
         foreach (var link in links)
             await RunAsync(system, $"curl {link}", 200);
@@ -91,7 +99,7 @@ public sealed partial class ReadmeTests : IDisposable
     private async Task<string> RunAsync(GatewaySystem system, string command, int status)
     {
         var (gateway, processor) = ($"127.0.0.1:{system.Address.Port}", system.Default.BaseAddress.Authority);
-        var script = Port().Replace(command, port => port.Groups[1].Value == "8001" ? processor : gateway);
+        var script = Port.Replace(command, port => port.Groups[1].Value == "8001" ? processor : gateway);
         ShellResult run = null!;
         // On a slow machine the answer is 503 at first.
         await Eventually.HoldsAsync(
@@ -106,22 +114,4 @@ public sealed partial class ReadmeTests : IDisposable
         Assert.True(run.Succeeded && run.Output.EndsWith($"\n{status}", StringComparison.Ordinal), $"{command}: {run}");
         return run.Output[..^4];
     }
-
-    [GeneratedRegex(@"^## Try it\n.*?(?=^## )", RegexOptions.Multiline | RegexOptions.Singleline)]
-    private static partial Regex Section();
-
-    [GeneratedRegex(@"^    (\S(?:.*\\\n)*.*)$", RegexOptions.Multiline)]
-    private static partial Regex Command();
-
-    [GeneratedRegex(@"\s(\w+)=(\S+)")]
-    private static partial Regex Setting();
-
-    [GeneratedRegex(@"^\w+=\S+$")]
-    private static partial Regex Name();
-
-    [GeneratedRegex(@"127\.0\.0\.1:(9999|9101|8001)\b")]
-    private static partial Regex Port();
-
-    [GeneratedRegex(@"\]\((http://127\.0\.0\.1:[^)]+)\)")]
-    private static partial Regex Link();
 }

@@ -2,7 +2,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>Clients that hold their connection, and too many of them: the others do not notice.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper output) : IAsyncLifetime
+public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {
     private const string Header =
         "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n";
@@ -23,15 +23,10 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     // The limits are 3 and 5 s; that they are in force is what is asked, not how exactly a busy machine keeps them.
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
-    private readonly LoadLedger _ledger = new();
     private readonly ConcurrentBag<RawConnection> _opened = [];
 
-    private GatewaySystem System => running.System;
-
-    public Task InitializeAsync() => System.ResetAsync();
-
     // A test that failed would still hold them, and the next one would find none left.
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         foreach (var connection in _opened)
             connection.Dispose();
@@ -55,11 +50,11 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             Assert.Empty((await slow).Statuses);
         foreach (var slow in dribbled)
             Assert.Equal([202], (await slow).Statuses);
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
         // However many of the slow ones were served before the last of the others.
-        _ledger.NoClientSawAnError();
-        Assert.Equal((2 * Payments) + dribbled.Count, _ledger.Acknowledged);
+        Ledger.NoClientSawAnError();
+        Assert.Equal((2 * Payments) + dribbled.Count, Ledger.Acknowledged);
         Assert.Equal((2 * Payments) + dribbled.Count, await System.Database.CountAsync("settlements"));
         var times = $"p99 {p99.TotalMilliseconds:0.0} ms, {p99Before.TotalMilliseconds:0.0} ms before, "
             + $"{reference.TotalMilliseconds:0.0} ms at a stub";
@@ -98,9 +93,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
             connection.Dispose();
         }
 
-        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 50, payments: 500, TimeSpan.Zero);
-        await LedgerCheck.AgreesAsync(System, _ledger);
-        _ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 50, payments: 500, TimeSpan.Zero);
+        await LedgerCheck.AgreesAsync(System, Ledger);
+        Ledger.NoClientSawAnError();
 
         IEnumerable<string> Body()
         {
@@ -167,13 +162,13 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         // More than the excess may be closed: nginx has connections of its own there.
         await Eventually.HoldsAsync(() => ends.Count(end => end.IsCompleted) >= Excess, "the excess is closed");
         Assert.True(ends.Count(end => !end.IsCompleted) > InFlightMax);
-        await LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
-        _ledger.NoClientSawAnError();
+        await LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 100, payments: 2_000, TimeSpan.Zero);
+        Ledger.NoClientSawAnError();
 
         foreach (var connection in held)
             connection.Dispose();
         await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(System.Api2), "the instance takes connections again");
-        await LedgerCheck.AgreesAsync(System, _ledger);
+        await LedgerCheck.AgreesAsync(System, Ledger);
 
         async Task<bool> TakesOneMoreAsync()
         {
@@ -196,9 +191,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     {
         var (from, reference) = (DateTimeOffset.UtcNow, new LoadLedger());
         await Task.WhenAll(
-            LoadDriver.RunClientsAsync(System.Client, _ledger, clients: 20, Payments, Interval / 5),
+            LoadDriver.RunClientsAsync(System.Client, Ledger, clients: 20, Payments, Interval / 5),
             LoadDriver.RunClientsAsync(stub.Client, reference, clients: 20, Payments, Interval / 5));
-        return (_ledger.Percentile(99, from), reference.Percentile(99));
+        return (Ledger.Percentile(99, from), reference.Percentile(99));
     }
 
     private static string HeaderOf(DocumentedOperation operation)
@@ -233,13 +228,13 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     {
         var entry = new LoadEntry(
             Guid.NewGuid(), 19.90m, LoadOutcome.Pending, 1, DateTimeOffset.UtcNow, TimeSpan.Zero, "");
-        _ledger.Note(entry);
+        Ledger.Note(entry);
         var body = $$"""{"correlationId":"{{entry.Id}}","amount":19.90}""";
         var answers = await connection.DribbleAsync(
             body.Chunk(5).Select(piece => new string(piece))
                 .Prepend($"{Header}Connection: close\r\nContent-Length: {body.Length}\r\n\r\n"),
             Interval, Deadline);
-        _ledger.Note(entry with
+        Ledger.Note(entry with
         {
             Outcome = answers.Statuses is [202] ? LoadOutcome.Acknowledged : LoadOutcome.Failed,
             Answer = answers.Text,

@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// The official stage table of contract.md, replayed at 100 payments/s, with the official audit and a storm of them.
 /// </summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output)
+public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {
     private const int PerSecond = 100;
 
@@ -34,26 +34,22 @@ public sealed class StageTableTests(RunningSystem running, ITestOutputHelper out
     [GatewaySystemFact]
     public async Task The_stage_table_ends_without_lag_inconsistency_or_double_charge()
     {
-        var system = running.System;
-        await system.ResetAsync();
-        var ledger = new LoadLedger();
-
-        var storm = new AuditStorm(system);
-        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, PerSecond, Duration);
+        var storm = new AuditStorm(System);
+        var load = LoadDriver.RunAtRateAsync(System.Client, Ledger, PerSecond, Duration);
         var storming = storm.RunAsync(Duration);
-        var audits = await PlayStagesAsync(system);
+        var audits = await PlayStagesAsync(System);
         await load;
-        var lags = await WatchLagAsync(system, ledger);
+        var lags = await WatchLagAsync(System, Ledger);
         await storming;
         output.WriteLine(storm.Report);
-        await LedgerCheck.AgreesAsync(system, ledger);
-        var audit = await LedgerAudit.TakeAsync(system);
+        await LedgerCheck.AgreesAsync(System, Ledger);
+        var audit = await LedgerAudit.TakeAsync(System);
 
         output.WriteLine($"lag at once {lags.AtOnce}, settled after {lags.SettledAfter.TotalMilliseconds:0} ms");
         output.WriteLine($"{audit.Processors}");
-        output.WriteLine($"p99 {ledger.P99Ms} ms");
-        ledger.NoClientSawAnError();
-        Assert.Equal(PerSecond * (int)Duration.TotalSeconds, ledger.Acknowledged);
+        output.WriteLine($"p99 {Ledger.P99Ms} ms");
+        Ledger.NoClientSawAnError();
+        Assert.Equal(PerSecond * (int)Duration.TotalSeconds, Ledger.Acknowledged);
         Assert.All(audits, taken => Assert.True(taken.Agrees, $"{taken}"));
         Assert.All(storm.Differences, found => Assert.False(found.Persists || found.Invented, $"{found}"));
         // A payment that was accepted as default failed reaches the fallback delay as fallback fails, 10 s later.

@@ -53,7 +53,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         using var admin = UnixHttp.To($"{_folder}/admin.sock");
         await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(admin, "healthz"), "the instance answers");
 
-        instance.Signal(GatewaySystemInstance.Terminate);
+        instance.Terminate();
         var (exitCode, text, errors) = await instance.EndAsync(Limit);
 
         Assert.Equal((0, ""), (exitCode, errors));
@@ -86,7 +86,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             times.Add(waited.Elapsed.TotalMilliseconds);
             residents.Add(instance.ResidentBytes());
             Assert.DoesNotContain("libcrypto.so.3", instance.Libraries());
-            instance.Signal(GatewaySystemInstance.Terminate);
+            instance.Terminate();
             Assert.Equal(0, (await instance.EndAsync(Limit)).ExitCode);
         }
 

@@ -61,7 +61,7 @@ public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem 
 
     private async Task StopAsync()
     {
-        _stopped.Signal(GatewaySystemInstance.Terminate);
+        _stopped.Terminate();
         var (exitCode, text, errors) = await InTime.EndsAsync(
             Grace, _stopped.EndAsync(TimeSpan.FromMinutes(1)), "a stop");
         Assert.True(exitCode == 0, $"exit code {exitCode}: {text}{errors}");

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// A real nginx with nginx/tls.conf in the place that nginx.conf names for it, a certificate of the test's own, and a
 /// gateway behind it.
 /// </summary>
-public sealed class TlsTests : IAsyncLifetime
+public sealed class TlsTests : OwnRig
 {
     private const string Listen = "        listen 9999 backlog=4096;\n";
     private const string Include = "        #include tls.conf;\n";
@@ -18,22 +18,21 @@ public sealed class TlsTests : IAsyncLifetime
 
     private readonly OwnNginx _nginx = OwnNginx.Prepare();
     private readonly X509Certificate2 _certificate = SelfSigned.Create();
-    private GatewayRig _rig = null!;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _rig = await GatewayRig.StartAsync(new TestDatabase());
+        await base.InitializeAsync();
         if (GatewaySystemParts.SkipReason is not null)
             return;
 
         WriteConfiguration();
-        await _nginx.StartAsync(await _rig.StartGatewayAsync());
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
     }
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         await _nginx.DisposeAsync();
-        await _rig.DisposeAsync();
+        await base.DisposeAsync();
         _certificate.Dispose();
     }
 
@@ -53,7 +52,7 @@ public sealed class TlsTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.RequestEntityTooLarge, tooLarge.StatusCode);
         foreach (var answer in new[] { paid, unknown, tooLarge })
             Assert.Equal("max-age=31536000", answer.Headers.GetValues("Strict-Transport-Security").Single());
-        await _rig.LedgersReachAsync(byDefault: 1);
+        await Rig.LedgersReachAsync(byDefault: 1);
     }
 
     [GatewaySystemFact]
@@ -67,7 +66,7 @@ public sealed class TlsTests : IAsyncLifetime
         Assert.Equal(HttpStatusCode.BadRequest, refused.StatusCode);
         Assert.Equal("application/problem+json", refused.Content.Headers.ContentType?.MediaType);
         Assert.False(refused.Headers.Contains("Strict-Transport-Security"));
-        Assert.Equal(0, await _rig.CountStoredAsync());
+        Assert.Equal(0, await Rig.CountStoredAsync());
     }
 
     [GatewaySystemTheory]

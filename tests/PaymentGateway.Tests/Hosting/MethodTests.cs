@@ -58,7 +58,7 @@ public sealed class MethodTests() : OneGateway
     {
         var guarded = await Rig.StartGatewayAsync("Admin:Token=secret");
 
-        using var answer = await guarded.AskAsync(path);
+        using var answer = await guarded.AskAsync(path, ("Authorization", "Bearer secre"));
 
         Assert.Equal(HttpStatusCode.Unauthorized, answer.StatusCode);
         Assert.Equal("Bearer", $"{answer.Headers.WwwAuthenticate}");

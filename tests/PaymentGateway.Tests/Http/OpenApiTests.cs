@@ -7,8 +7,13 @@ using PaymentGateway.Http;
 namespace PaymentGateway.Tests.Http;
 
 /// <summary>openapi.json says of calls and problems what code and docs/problems.md say.</summary>
-public sealed partial class OpenApiTests
+public sealed class OpenApiTests
 {
+    private static readonly Regex Row = new(
+        @"^\| `([a-z-]+)` \| ([^|]+?) \| ([\d, ]+?) \| ([^|]+?) \| ([^|]+?) \|", RegexOptions.Multiline);
+    private static readonly Regex Reference = new("\"#/components/schemas/([A-Za-z]+)\"");
+    private static readonly Regex Link = new(@"\[([^\]]+)\]\([^)]*\)");
+
     // Of unknown paths and of other methods: no call's own.
     private static readonly string[] OfNoCall = ["MethodNotAllowed"];
 
@@ -49,7 +54,7 @@ public sealed partial class OpenApiTests
     [Fact]
     public void Problems_are_those_of_the_page_with_its_words_and_those_of_the_code()
     {
-        var told = Row().Matches(File.ReadAllText(Repository.PathOf("docs", "problems.md"))).Select(row =>
+        var told = Row.Matches(File.ReadAllText(Repository.PathOf("docs", "problems.md"))).Select(row =>
             (Type: Problem.TypePrefix + row.Groups[1].Value, Title: row.Groups[2].Value,
                 Statuses: row.Groups[3].Value, Words: Plain($"{row.Groups[4].Value} {row.Groups[5].Value}"))).ToList();
 
@@ -69,7 +74,7 @@ public sealed partial class OpenApiTests
     public void Every_problem_is_one_of_a_call()
     {
         var used = Document.Operations.SelectMany(operation => operation.Responses.Values)
-            .SelectMany(response => Reference().Matches(response.ToJsonString()))
+            .SelectMany(response => Reference.Matches(response.ToJsonString()))
             .Select(match => match.Groups[1].Value);
 
         AssertNone("no call has", Document.Schemas.Where(schema => IsProblem(schema.Value!))
@@ -170,7 +175,7 @@ public sealed partial class OpenApiTests
 
     private static IEnumerable<string> TypesOf(DocumentedOperation operation, int status) =>
         operation.Responses.TryGetValue(status, out var response)
-            ? Reference().Matches(response.ToJsonString())
+            ? Reference.Matches(response.ToJsonString())
                 .Select(match => Document.Schemas[match.Groups[1].Value]!).Where(IsProblem)
                 .Select(problem => TextOf(problem.AsObject(), "type"))
             : [];
@@ -191,20 +196,11 @@ public sealed partial class OpenApiTests
     }
 
     private static string Plain(string markdown) =>
-        Link().Replace(markdown, "$1").Replace("`", "", StringComparison.Ordinal);
+        Link.Replace(markdown, "$1").Replace("`", "", StringComparison.Ordinal);
 
     private static void AssertNone(string what, IEnumerable<string> names)
     {
         var all = names.Order(StringComparer.Ordinal).ToList();
         Assert.True(all.Count == 0, $"{what}: {string.Join(", ", all)}");
     }
-
-    [GeneratedRegex(@"^\| `([a-z-]+)` \| ([^|]+?) \| ([\d, ]+?) \| ([^|]+?) \| ([^|]+?) \|", RegexOptions.Multiline)]
-    private static partial Regex Row();
-
-    [GeneratedRegex("\"#/components/schemas/([A-Za-z]+)\"")]
-    private static partial Regex Reference();
-
-    [GeneratedRegex(@"\[([^\]]+)\]\([^)]*\)")]
-    private static partial Regex Link();
 }

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>More than the queue holds, in a whole gateway.</summary>

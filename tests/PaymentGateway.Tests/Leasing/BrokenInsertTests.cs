@@ -1,44 +1,30 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>What becomes of payments whose INSERT broke and came through all the same, however late.</summary>
-public sealed class BrokenInsertTests : OwnDatabase, IDisposable
+public sealed class BrokenInsertTests : OwnDatabase
 {
-    private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
-
-    private readonly IntakeOptions _options = TestSettings.Read().Intake;
-    private readonly UnsettledPayments _unsettled = new(TimeProvider.System);
-    private readonly AcceptanceClock _acceptances = new(TimeProvider.System);
-    private readonly StoredBacklog _backlog = new(TimeProvider.System);
-    private BrokenInserts _broken = null!;
-    private PaymentQueue _queue = null!;
-    private BacklogSweep? _sweep;
+    private Stages _stages = null!;
     private int _epoch;
     private long _renewals;
+
+    private AcceptanceClock Acceptances => _stages.Part<AcceptanceClock>();
+
+    private StoredBacklog Backlog => _stages.Part<StoredBacklog>();
 
     public override async Task InitializeAsync()
     {
         await base.InitializeAsync();
-
+        _stages = Stages.Build(Database.ConnectionString, TimeProvider.System, urls: null);
         _epoch = await Database.OpenEpochAsync();
-        var lease = new Lease(TimeProvider.System, new LeasingOptions(Minute, Minute));
-        lease.Confirm(_epoch, TimeProvider.System.GetTimestamp());
-        _broken = new BrokenInserts(_backlog, Database.Leases);
-        _queue = new PaymentQueue(_options);
-        _sweep = new BacklogSweep(
-            _backlog, Database.Payments, _queue, _unsettled, lease, _options, TimeProvider.System,
-            NullLogger<BacklogSweep>.Instance);
-        await _sweep.StartAsync(CancellationToken.None);
+        _stages.HoldLease(_epoch);
+        await _stages.StartAsync<BacklogSweep>();
     }
 
     public override async Task DisposeAsync()
     {
-        if (_sweep is not null)
-            await _sweep.StopAsync(CancellationToken.None);
+        await _stages.DisposeAsync();
         await base.DisposeAsync();
     }
-
-    public void Dispose() => _sweep?.Dispose();
 
     // Its bytes may wait in the socket of a server process that stalled, or that only begins to read.
     [PostgresTheory]
@@ -46,15 +32,15 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     [InlineData(3)]
     public async Task An_INSERT_that_begins_after_it_was_abandoned_stores_nothing_and_a_newer_one_does(int count)
     {
-        var batch = _acceptances.Begin(count);
-        _backlog.Add(batch, isUncertain: true);
+        var batch = Acceptances.Begin(count);
+        Backlog.Add(batch, isUncertain: true);
         await TurnAsync();
-        await Eventually.HoldsAsync(() => _backlog.Oldest() is null, "the one query is over");
+        await Eventually.HoldsAsync(() => Backlog.Oldest() is null, "the one query is over");
         await TurnAsync(); // Nothing is uncertain any more, and it is refused for good.
 
         Assert.Empty(await StoreAsync(batch.From, count));
-        Assert.Equal(count, (await StoreAsync(_acceptances.Begin(count).From, count)).Length);
-        Assert.Equal(0, _queue.Count);
+        Assert.Equal(count, (await StoreAsync(Acceptances.Begin(count).From, count)).Length);
+        Assert.Equal(0, _stages.Queue.Count);
     }
 
     // What the whole question rests on: a statement takes its snapshot after its lock on the table.
@@ -66,8 +52,8 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
     public async Task An_INSERT_that_waits_for_its_table_sees_what_was_committed_meanwhile(int count, bool prepared)
     {
         for (var use = 0; prepared && use < 8; use++)
-            await StoreAsync(_acceptances.Begin(count).From, count);
-        var batch = _acceptances.Begin(count);
+            await StoreAsync(Acceptances.Begin(count).From, count);
+        var batch = Acceptances.Begin(count);
         await using var held = await Database.HoldAsync("LOCK TABLE payments IN SHARE MODE");
         var storing = StoreAsync(batch.From, count);
         await Eventually.HoldsAsync(
@@ -82,11 +68,11 @@ public sealed class BrokenInsertTests : OwnDatabase, IDisposable
 
     private async Task TurnAsync()
     {
-        var until = _backlog.UncertainUntil();
+        var until = Backlog.UncertainUntil();
         var renewal = await Database.Leases.RenewAsync(
             Batches.Renewal(_epoch, ++_renewals) with { RefusedUntil = until ?? DateTime.UnixEpoch });
         Assert.True(renewal.Renewed);
-        await _broken.CheckAsync(_epoch, until);
+        await _stages.Part<BrokenInserts>().CheckAsync(_epoch, until);
     }
 
     private async Task<Guid[]> StoreAsync(DateTime acceptedAt, int count)

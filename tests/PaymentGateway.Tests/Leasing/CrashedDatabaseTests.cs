@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>Instances of one ledger name the same processors.</summary>

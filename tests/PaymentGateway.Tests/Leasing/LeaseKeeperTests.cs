@@ -25,15 +25,8 @@ public sealed class LeaseKeeperTests : OwnRig
               AND (query LIKE '%UPDATE leases SET expires_at%' OR query LIKE 'SELECT epoch, low_water_mark%')
             LIMIT 1
             """);
-        PostgresServer.Freeze(process);
-        try
-        {
-            await IsHeldForAsync(gateway.Part<Lease>(), TimeSpan.FromSeconds(6));
-        }
-        finally
-        {
-            PostgresServer.Thaw(process);
-        }
+        await PostgresServer.FrozenAsync(
+            [process], () => IsHeldForAsync(gateway.Part<Lease>(), TimeSpan.FromSeconds(6)));
     }
 
     // As on a disk whose flush takes so long.

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class LeaseTests

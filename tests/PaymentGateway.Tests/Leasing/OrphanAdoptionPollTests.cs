@@ -1,8 +1,7 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 /// <summary>OrphanAdoption turn by turn: what it takes into memory and as what, and what it leaves alone.</summary>
-public sealed class OrphanAdoptionPollTests : OwnDatabase
+public sealed class OrphanAdoptionPollTests : OneInstance
 {
     private const int PageMax = 500;
     private const int RowsMax = 10_000;
@@ -11,42 +10,31 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan LeaseDuration = TimeSpan.FromSeconds(3);
 
-    private readonly WatchedClock _clock = new();
-    private Stages _stages = null!;
     private int _mine;
 
-    private OrphanAdoption Adoption => _stages.Part<OrphanAdoption>();
+    private OrphanAdoption Adoption => Stages.Part<OrphanAdoption>();
 
     public override async Task InitializeAsync()
     {
         await base.InitializeAsync();
-
-        _stages = Stages.Build(Database.ConnectionString, _clock, urls: null);
         _mine = await Database.OpenEpochAsync();
-        _stages.HoldLease(_mine);
-    }
-
-    public override async Task DisposeAsync()
-    {
-        if (_stages is not null)
-            await _stages.DisposeAsync();
-        await base.DisposeAsync();
+        Stages.HoldLease(_mine);
     }
 
     // The owner sends until its own lease ends, whenever its epoch was closed.
     [PostgresFact]
     public async Task The_horizon_begins_a_lease_after_the_first_search_that_found_the_epoch_closed()
     {
-        var seenAt = _clock.GetTimestamp();
+        var seenAt = Clock.GetTimestamp();
         await using (await Database.HoldAsync(PaymentsOf((await LeaveAsync(count: 1)).Owner)))
             await Adoption.AdoptAllAsync();
-        Assert.Equal(0, _stages.Open.Count);
-        _clock.Advance(TimeSpan.FromMinutes(1));
+        Assert.Equal(0, Stages.Open.Count);
+        Clock.Advance(TimeSpan.FromMinutes(1));
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(_stages.Open.Snapshot());
-        Assert.Equal(seenAt + _clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+        var adopted = Assert.Single(Stages.Open.Snapshot());
+        Assert.Equal(seenAt + Clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
     [PostgresFact]
@@ -56,27 +44,27 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         // Settled, and so never adopted: the released ones are there from the first look on.
         await Database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
         await Adoption.AdoptAllAsync();
-        _clock.Advance(TimeSpan.FromMinutes(1));
+        Clock.Advance(TimeSpan.FromMinutes(1));
         await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, left));
 
         await Adoption.AdoptAllAsync();
 
-        var adopted = Assert.Single(_stages.Open.Snapshot());
-        Assert.Equal(_clock.GetTimestamp() + _clock.TicksOf(LeaseDuration), adopted.DoubtSince);
+        var adopted = Assert.Single(Stages.Open.Snapshot());
+        Assert.Equal(Clock.GetTimestamp() + Clock.TicksOf(LeaseDuration), adopted.DoubtSince);
     }
 
     [PostgresFact]
     public async Task Without_the_lease_nothing_is_adopted_and_with_it_all_orphans_are()
     {
         await LeaveAsync(count: 3);
-        _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
+        Stages.Lease.Renewed(Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(0, _stages.Open.Count);
-        _stages.Lease.Renewed(_clock.GetTimestamp());
+        Assert.Equal(0, Stages.Open.Count);
+        Stages.Lease.Renewed(Clock.GetTimestamp());
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(3, _stages.Open.Count);
+        Assert.Equal(3, Stages.Open.Count);
     }
 
     [PostgresFact]
@@ -85,7 +73,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         var (owner, left) = await LeaveAsync(PageMax + 1);
 
         await Adoption.AdoptAllAsync();
-        Assert.Equal(PageMax, _stages.Open.Count);
+        Assert.Equal(PageMax, Stages.Open.Count);
         Assert.True(await IsAskedForAsync());
         Assert.False(await IsAdoptedAsync(owner));
         await Adoption.AdoptAllAsync();
@@ -99,7 +87,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     public async Task Payments_that_do_not_fit_into_the_queue_stay_in_the_table()
     {
         await using var small = Stages.Build(
-            Database.ConnectionString, _clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
+            Database.ConnectionString, Clock, urls: null, ("Gateway:Intake:QueueCapacity", "4"));
         small.HoldLease(_mine);
         var adoption = small.Part<OrphanAdoption>();
         var (owner, _) = await LeaveAsync(count: 5);
@@ -123,16 +111,16 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     public async Task Payments_in_doubt_at_fallback_leave_capacity_for_those_that_default_alone_can_settle()
     {
         // Not held, so that they wait without asking anybody.
-        _stages.Lease.Renewed(_clock.GetTimestamp() - _clock.TicksOf(LeaseDuration));
+        Stages.Lease.Renewed(Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
-            _stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { MayBeAt = Known.AtBoth });
-        _stages.HoldLease(_mine);
+            Stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { MayBeAt = Known.AtBoth });
+        Stages.HoldLease(_mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);
 
         await Adoption.AdoptAllAsync();
 
-        Assert.Equal(DoubtsMax, _stages.Doubts.Count);
+        Assert.Equal(DoubtsMax, Stages.Doubts.Count);
         Assert.Equal(atDefault, Queued());
     }
 
@@ -146,12 +134,12 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
             await Adoption.AdoptAllAsync();
 
         Assert.Equal(free, Queued());
-        Assert.Equal(_mine, _stages.Lease.Epoch);
+        Assert.Equal(_mine, Stages.Lease.Epoch);
         Assert.Contains(
-            _stages.LogOf<OrphanAdoption>(),
+            Stages.LogOf<OrphanAdoption>(),
             line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
         await Adoption.AdoptAllAsync();
-        Assert.Equal(4, _stages.Open.Count);
+        Assert.Equal(4, Stages.Open.Count);
     }
 
     [PostgresFact]
@@ -159,23 +147,23 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     {
         var next = await Database.OpenEpochAsync();
 
-        await BreakAdoptionAsync(() => _stages.HoldLease(next));
+        await BreakAdoptionAsync(() => Stages.HoldLease(next));
 
-        Assert.Equal(next, _stages.Lease.Epoch);
+        Assert.Equal(next, Stages.Lease.Epoch);
     }
 
     // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
     [PostgresFact]
     public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_the_low_water_mark_until_its_end()
     {
-        var mark = _stages.Part<LowWaterMark>();
+        var mark = Stages.Part<LowWaterMark>();
         Assert.Null(mark.AdoptingFrom);
 
         await BreakAdoptionAsync(() => Assert.Equal(Batches.Earliest, mark.AdoptingFrom));
 
-        Assert.Equal((0, 0), (_stages.Open.Count, _stages.Queue.Count));
+        Assert.Equal((0, 0), (Stages.Open.Count, Stages.Queue.Count));
         Assert.True(await Database.LeaseAsync<bool>(_mine, "closed_at IS NOT NULL"));
-        Assert.Equal(0, _stages.Lease.Epoch);
+        Assert.Equal(0, Stages.Lease.Epoch);
         Assert.Null(mark.AdoptingFrom);
     }
 
@@ -185,7 +173,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     {
         // Two of the connections are shared.
         const string Settings = ";Multiplexing=true;Maximum Pool Size=7;Options=-c statement_timeout=60s";
-        await using var stages = Stages.Build(Database.ConnectionString + Settings, _clock, urls: null);
+        await using var stages = Stages.Build(Database.ConnectionString + Settings, Clock, urls: null);
         var (owner, left) = await LeaveAsync(count: 3);
         await using var other = await Database.HoldAsync("SELECT pg_advisory_xact_lock(1)");
         var slow = new List<Task>();
@@ -227,7 +215,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         while (!await IsAdoptedAsync(owner))
         {
             await Adoption.AdoptAllAsync();
-            adopted.Add(_stages.Open.Count);
+            adopted.Add(Stages.Open.Count);
         }
 
         Assert.Equal([1, 1, 2], adopted);
@@ -245,7 +233,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         while (!await IsAdoptedAsync(owner))
             await Adoption.AdoptAllAsync();
 
-        Assert.Equal(3, _stages.Open.Count);
+        Assert.Equal(3, Stages.Open.Count);
     }
 
     // It would pass payments by that the other adopter may never take.
@@ -263,10 +251,10 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
             for (var turn = 0; turn < 4; turn++)
                 await Adoption.AdoptAllAsync();
 
-        Assert.Equal((0, false), (_stages.Open.Count, await IsAdoptedAsync(owner)));
+        Assert.Equal((0, false), (Stages.Open.Count, await IsAdoptedAsync(owner)));
         while (!await IsAdoptedAsync(owner))
             await Adoption.AdoptAllAsync();
-        Assert.Equal(1, _stages.Open.Count);
+        Assert.Equal(1, Stages.Open.Count);
     }
 
     // A statement that began before the epoch was closed may store at a time that the search has passed.
@@ -288,7 +276,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
         while (!await IsAdoptedAsync(owner))
             await Adoption.AdoptAllAsync();
 
-        Assert.Equal(1, _stages.Open.Count);
+        Assert.Equal(1, Stages.Open.Count);
     }
 
     [PostgresFact]
@@ -346,7 +334,7 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     private IEnumerable<Guid> Queued()
     {
         var queued = new List<Guid>();
-        while (_stages.Queue.TryTake(out var payment))
+        while (Stages.Queue.TryTake(out var payment))
             queued.Add(payment.Id);
         return queued.Order();
     }
@@ -354,9 +342,9 @@ public sealed class OrphanAdoptionPollTests : OwnDatabase
     /// <summary>Whether the next renewal was asked for; the question is taken back.</summary>
     private async Task<bool> IsAskedForAsync()
     {
-        var asking = _stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
+        var asking = Stages.Lease.CheckSoon.WaitAsync(TimeSpan.FromSeconds(1), CancellationToken.None);
         var isAsked = asking.IsCompleted;
-        _clock.Advance(TimeSpan.FromSeconds(1));
+        Clock.Advance(TimeSpan.FromSeconds(1));
         await asking;
         return isAsked;
     }

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Leasing;
 
 public sealed class UnsettledPaymentsTests
@@ -33,21 +32,6 @@ public sealed class UnsettledPaymentsTests
         _unsettled.Remove(purged);
 
         Assert.Same(anew, Assert.Single(_unsettled.Snapshot()));
-    }
-
-    [Fact]
-    public void Payments_read_before_a_purge_was_noticed_are_not_added_after_it()
-    {
-        var since = _unsettled.Generation;
-        var known = At(1);
-        _unsettled.Add(known);
-
-        Assert.Same(known, Assert.Single(_unsettled.BeginGeneration()));
-
-        Assert.False(_unsettled.TryAdd([At(2), At(3)], since));
-        Assert.Same(known, Assert.Single(_unsettled.Snapshot()));
-        Assert.True(_unsettled.TryAdd([At(4)], _unsettled.Generation));
-        Assert.Equal(2, _unsettled.Count);
     }
 
     [Fact]

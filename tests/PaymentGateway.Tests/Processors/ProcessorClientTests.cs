@@ -23,16 +23,6 @@ public sealed class ProcessorClientTests : OneLane
         Assert.Equal(payment.RequestedAt, stored.RequestedAt.UtcDateTime);
     }
 
-    [Fact]
-    public async Task A_422_means_that_an_earlier_call_was_stored()
-    {
-        await Client.ChargeAsync(_payment);
-
-        var outcome = await Client.ChargeAsync(_payment);
-
-        Assert.Equal(ChargeResult.AlreadyStored, outcome.Result);
-    }
-
     [Theory]
     [InlineData("tooMany", true, "Refused", false)]
     [InlineData("status", 400, "Rejected", false)]
@@ -57,17 +47,6 @@ public sealed class ProcessorClientTests : OneLane
         if (fault == "status")
             Assert.Equal($"{value}", outcome.Reason);
         Assert.Equal(isStored, (await Simulator.PaymentsAsync()).ContainsKey(_payment.Id));
-    }
-
-    [Fact]
-    public async Task A_500_without_a_body_is_a_refusal()
-    {
-        await Simulator.SetFailureAsync(true);
-
-        var outcome = await Client.ChargeAsync(_payment);
-
-        Assert.Equal((ChargeResult.Refused, null), (outcome.Result, outcome.RetryAfter));
-        Assert.Empty(await Simulator.PaymentsAsync());
     }
 
     [Theory]

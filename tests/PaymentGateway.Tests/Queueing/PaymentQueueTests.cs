@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Queueing;
 
 public sealed class PaymentQueueTests
@@ -6,16 +5,6 @@ public sealed class PaymentQueueTests
     private static readonly DateTime Start = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
     private readonly PaymentQueue _queue = new(TestSettings.Read(("Gateway:Intake:QueueCapacity", "3")).Intake);
-
-    [Fact]
-    public void Payments_are_taken_in_the_order_in_which_they_were_added()
-    {
-        Payment[] payments = [At(0), At(1), At(2)];
-
-        Assert.All(payments, payment => Assert.True(_queue.TryAdd(payment)));
-
-        Assert.Equal(payments, TakeAll());
-    }
 
     [Fact]
     public void A_full_queue_refuses_takes_back_what_was_taken_and_has_capacity_again_after_a_take()

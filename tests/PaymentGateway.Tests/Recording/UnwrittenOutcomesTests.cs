@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Recording;
 
 /// <summary>Summaries wait for outcomes to enter the ledger, and batches wait for more outcomes.</summary>

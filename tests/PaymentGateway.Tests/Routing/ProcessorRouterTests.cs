@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorRouterTests

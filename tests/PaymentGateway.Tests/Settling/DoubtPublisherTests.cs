@@ -12,18 +12,6 @@ public sealed class DoubtPublisherTests : OneInstance
     }
 
     [PostgresFact]
-    public async Task A_doubt_that_ends_at_once_is_not_told()
-    {
-        var payments = await StoreAsync(2);
-
-        payments.ForEach(Doubts.Begin);
-        Doubts.Forget(payments[0]);
-
-        await TellsAsync(1);
-        Assert.Equal(payments[1].Id, await Database.ScalarAsync<Guid>("SELECT correlation_id FROM doubts"));
-    }
-
-    [PostgresFact]
     public async Task A_doubt_that_ended_without_a_charge_is_taken_back()
     {
         var payments = await StoreAsync(2_500);

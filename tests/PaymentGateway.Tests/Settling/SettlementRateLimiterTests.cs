@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Settling;
 
 public sealed class SettlementRateLimiterTests

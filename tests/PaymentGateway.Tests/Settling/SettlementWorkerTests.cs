@@ -4,23 +4,6 @@ namespace PaymentGateway.Tests.Settling;
 public sealed class SettlementWorkerTests : OneWorker
 {
     [PostgresFact]
-    public async Task A_payment_is_charged_once_and_recorded_with_what_was_sent()
-    {
-        await StartAsync();
-
-        var payment = Pay();
-
-        var settlement = Assert.Single(await TakeOutcomesAsync(1));
-        var stored = Assert.Single(await Rig.Default.PaymentsAsync()).Value;
-        Assert.Equal(
-            new Settlement(payment, Stages.Default.Processor, 1990, stored.RequestedAt.UtcDateTime), settlement);
-        Assert.Equal(Clock.GetUtcNow().UtcDateTime, stored.RequestedAt.UtcDateTime);
-        Assert.Equal((1, 0), await Rig.PostsAsync());
-        // The ledger does not have it yet.
-        Assert.Equal([payment], Stages.Open.Snapshot());
-    }
-
-    [PostgresFact]
     public async Task Without_the_lease_nothing_is_charged_and_with_it_everything_goes_on()
     {
         await StartAsync();
@@ -211,27 +194,6 @@ public sealed class SettlementWorkerTests : OneWorker
         Assert.Equal([0, 1, 2, 3, 4, 5], calls);
         Assert.Equal(6, (await Rig.Default.CallsAsync()).Refused429);
         Assert.Equal(0, (await Rig.Fallback.CallsAsync()).Posts);
-    }
-
-    [PostgresFact]
-    public async Task A_payment_that_a_processor_calls_malformed_is_parked_and_delays_no_other()
-    {
-        var epoch = await Rig.Database.OpenEpochAsync();
-        await StartAsync();
-        Stages.HoldLease(epoch);
-        await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
-        var malformed = NewPayment(epoch);
-        await Rig.Database.Payments.StoreAsync(Batches.ToStore([malformed.Id], epoch, malformed.AcceptedAt));
-
-        Stages.Add(malformed);
-        await Eventually.HoldsAsync(() => Stages.Open.Count == 0, "it is parked");
-        var next = NewPayment(epoch);
-        Stages.Add(next);
-
-        Assert.Same(next, Assert.Single(await TakeOutcomesAsync(1)).Payment);
-        Assert.Equal(
-            "-1 default answered 400",
-            await Rig.Database.ScalarAsync<string>("SELECT owner_epoch || ' ' || parked_reason FROM payments"));
     }
 
     [PostgresFact]

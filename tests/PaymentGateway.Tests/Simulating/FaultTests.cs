@@ -8,20 +8,6 @@ public sealed class FaultTests : OneSimulator
     private readonly Guid _id = Guid.NewGuid();
 
     [Fact]
-    public async Task A_hang_before_the_insert_stores_and_answers_when_it_is_cleared()
-    {
-        await Simulator.SetFaultsAsync(new { beforeInsert = "hang" });
-        var call = Simulator.Client.ChargeAsync(_id);
-        await Simulator.HoldsAsync(1);
-        Assert.False(await IsStoredAsync());
-
-        await Simulator.ClearFaultsAsync();
-
-        Assert.Equal(HttpStatusCode.OK, (await call).StatusCode);
-        Assert.True(await IsStoredAsync());
-    }
-
-    [Fact]
     public async Task A_fault_with_times_hits_only_so_many_payments()
     {
         await Simulator.SetFaultsAsync(new { tooMany = true, times = 2 });
@@ -105,8 +91,6 @@ public sealed class FaultTests : OneSimulator
         await Assert.ThrowsAnyAsync<Exception>(() => held);
         await Assert.ThrowsAnyAsync<Exception>(() => delayed);
     }
-
-    private async Task<bool> IsStoredAsync() => (await Simulator.PaymentsAsync()).ContainsKey(_id);
 
     private async Task<string> ShowAsync()
     {

@@ -9,18 +9,6 @@ public sealed class HealthCheckingTests : OneSimulator
     private static readonly TimeSpan Deadline = TimeSpan.FromSeconds(20);
 
     [Fact]
-    public async Task The_health_answer_follows_the_switches()
-    {
-        await Simulator.SetDelayAsync(TimeSpan.FromMilliseconds(100));
-        await Simulator.SetFailureAsync(true);
-
-        using var answer = await Simulator.Client.CheckHealthAsync();
-
-        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
-        Assert.Equal("""{"failing":true,"minResponseTime":100}""", await answer.Content.ReadAsStringAsync());
-    }
-
-    [Fact]
     public async Task Two_early_calls_wait_for_their_windows_and_a_third_gets_429()
     {
         using var first = await Simulator.Client.CheckHealthAsync();

@@ -8,43 +8,34 @@ public sealed class StoredPaymentTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);
 
+    // Amounts half to even; times in UTC, to microseconds.
     [Theory]
-    [InlineData("10.005", "10.00")]
-    [InlineData("10.015", "10.02")]
-    [InlineData("10.0051", "10.01")]
-    [InlineData("-10.005", "-10.00")]
-    [InlineData("19.9", "19.90")]
-    [InlineData("7", "7.00")]
-    public async Task The_amount_is_rounded_to_two_decimals_half_to_even(string sent, string stored)
+    [InlineData("10.005", ProcessorRequests.SomeTime, "10.00", ProcessorRequests.SomeTime)]
+    [InlineData("10.015", ProcessorRequests.SomeTime, "10.02", ProcessorRequests.SomeTime)]
+    [InlineData("10.0051", ProcessorRequests.SomeTime, "10.01", ProcessorRequests.SomeTime)]
+    [InlineData("-10.005", ProcessorRequests.SomeTime, "-10.00", ProcessorRequests.SomeTime)]
+    [InlineData("19.9", ProcessorRequests.SomeTime, "19.90", ProcessorRequests.SomeTime)]
+    [InlineData("7", ProcessorRequests.SomeTime, "7.00", ProcessorRequests.SomeTime)]
+    [InlineData("19.9", "2025-07-15T12:34:56.1234564Z", "19.90", "2025-07-15T12:34:56.123456Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56.1234566Z", "19.90", "2025-07-15T12:34:56.123457Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56.1234565Z", "19.90", "2025-07-15T12:34:56.123456Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56.1234575Z", "19.90", "2025-07-15T12:34:56.123458Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56.9999999Z", "19.90", "2025-07-15T12:34:57Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56.100Z", "19.90", "2025-07-15T12:34:56.1Z")]
+    [InlineData("19.9", "2025-07-15T09:34:56-03:00", "19.90", "2025-07-15T12:34:56Z")]
+    [InlineData("19.9", "2025-07-15T12:34:56", "19.90", "2025-07-15T12:34:56Z")]
+    public async Task Amount_and_requestedAt_are_rounded_as_they_are_stored(
+        string amount, string requestedAt, string storedAmount, string storedAt)
     {
         var id = Guid.NewGuid();
         await using var processor = await SimulatedProcessor.StartAsync();
 
-        using var charge = await processor.Client.ChargeAsync(id, decimal.Parse(sent, CultureInfo.InvariantCulture));
+        using var charge = await processor.Client.ChargeAsync(
+            id, decimal.Parse(amount, CultureInfo.InvariantCulture), requestedAt);
 
-        var json = await processor.Client.GetStringAsync($"payments/{id}");
-        Assert.Contains($"\"amount\":{stored},", json, StringComparison.Ordinal);
-    }
-
-    [Theory]
-    [InlineData("2025-07-15T12:34:56.123456Z", "2025-07-15T12:34:56.123456Z")]
-    [InlineData("2025-07-15T12:34:56.1234564Z", "2025-07-15T12:34:56.123456Z")]
-    [InlineData("2025-07-15T12:34:56.1234566Z", "2025-07-15T12:34:56.123457Z")]
-    [InlineData("2025-07-15T12:34:56.1234565Z", "2025-07-15T12:34:56.123456Z")]
-    [InlineData("2025-07-15T12:34:56.1234575Z", "2025-07-15T12:34:56.123458Z")]
-    [InlineData("2025-07-15T12:34:56.9999999Z", "2025-07-15T12:34:57Z")]
-    [InlineData("2025-07-15T12:34:56.100Z", "2025-07-15T12:34:56.1Z")]
-    [InlineData("2025-07-15T09:34:56-03:00", "2025-07-15T12:34:56Z")]
-    [InlineData("2025-07-15T12:34:56", "2025-07-15T12:34:56Z")]
-    public async Task RequestedAt_is_kept_in_microseconds_and_UTC(string sent, string stored)
-    {
-        var id = Guid.NewGuid();
-        await using var processor = await SimulatedProcessor.StartAsync();
-
-        using var charge = await processor.Client.ChargeAsync(id, requestedAt: sent);
-
-        var json = await processor.Client.GetStringAsync($"payments/{id}");
-        Assert.EndsWith($"\"requestedAt\":\"{stored}\"}}", json, StringComparison.Ordinal);
+        Assert.EndsWith(
+            $"\"amount\":{storedAmount},\"requestedAt\":\"{storedAt}\"}}",
+            await processor.Client.GetStringAsync($"payments/{id}"), StringComparison.Ordinal);
     }
 
     [Fact]

@@ -65,19 +65,14 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         Assert.Single(await payments.StoreAsync(Batch(owner)));
         var process = await connections.RunAsync(ProcessAsync, Ask);
 
-        PostgresServer.Freeze(process);
-        try
+        await PostgresServer.FrozenAsync([process], async () =>
         {
             await Assert.ThrowsAnyAsync<NpgsqlException>(
                 () => payments.StoreAsync(Batch(owner)).WaitAsync(TimeSpan.FromSeconds(20)));
 
             Assert.Single(await payments.StoreAsync(Batch(owner)));
             Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
-        }
-        finally
-        {
-            PostgresServer.Thaw(process);
-        }
+        });
     }
 
     private static StoreArgs Batch(int owner) =>

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>

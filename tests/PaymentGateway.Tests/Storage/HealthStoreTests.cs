@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class HealthStoreTests : OwnDatabase

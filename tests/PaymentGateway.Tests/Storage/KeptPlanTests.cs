@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>How much of a growing ledger prepared statements read by the plans that they keep.</summary>

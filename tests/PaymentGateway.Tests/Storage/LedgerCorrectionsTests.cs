@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>
@@ -53,20 +52,6 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         Assert.False(await _store.PutBackAsync(PutBack(0) with { WasRequestedAt = Batches.Noon.AddMicroseconds(1) }));
 
         await AssertSumsAsync(20);
-    }
-
-    [PostgresFact]
-    public async Task Corrected_settlements_take_their_totals_along()
-    {
-        await Database.Ledger.RecordAsync(Batches.ToRecord(_stored));
-
-        Assert.True(await _store.CorrectAsync(Correction(3)));
-        Assert.True(await _store.CorrectAsync(Correction(4)));
-
-        var summary = await Database.SummariseAsync(null, null);
-        Assert.Equal((18, 18 * 19.90m), (summary.Default.TotalRequests, summary.Default.TotalAmount));
-        Assert.Equal((2, 40.00m), (summary.Fallback.TotalRequests, summary.Fallback.TotalAmount));
-        Assert.Equal(2, (await Database.SummariseAsync(Batches.Noon.AddHours(1), null)).Fallback.TotalRequests);
     }
 
     [PostgresTheory]

@@ -1,9 +1,14 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>
-public sealed partial class MigrationTests : IAsyncLifetime
+public sealed class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
 {
+    private static readonly Regex Insert = new(@"INSERT INTO \w+");
+    private static readonly Regex InsertOfColumns = new(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)");
+    // A subquery's columns are named in it.
+    private static readonly Regex AllColumns = new(
+        @"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b");
+
     private const string Content = """
         SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
             SELECT (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason)::text AS line
@@ -15,12 +20,6 @@ public sealed partial class MigrationTests : IAsyncLifetime
             UNION ALL SELECT (id, generation, resets, reset_at)::text FROM ledger
         ) AS lines
         """;
-
-    private readonly EmptyTestDatabase _database = new();
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
 
     [Fact]
     public void Versions_count_from_1_without_a_gap() =>
@@ -34,27 +33,27 @@ public sealed partial class MigrationTests : IAsyncLifetime
             Repository.PathOf("src", "PaymentGateway"), "*.cs", SearchOption.AllDirectories).Select(File.ReadAllText);
         var statements = string.Concat(sources);
 
-        Assert.Equal(Insert().Count(statements), InsertOfColumns().Count(statements));
-        Assert.InRange(Insert().Count(statements), 7, int.MaxValue);
-        Assert.DoesNotMatch(AllColumns(), statements);
+        Assert.Equal(Insert.Count(statements), InsertOfColumns.Count(statements));
+        Assert.InRange(Insert.Count(statements), 7, int.MaxValue);
+        Assert.DoesNotMatch(AllColumns, statements);
     }
 
     [PostgresFact]
     public async Task Tables_of_version_1_keep_what_is_in_them_and_end_like_new_ones()
     {
         await using var made = new Disposing(new TestDatabase());
-        await made.Database.InitializeAsync();
-        await VersionOne.CreateAsync(_database);
-        var content = await _database.ScalarAsync<string>(Content);
+        await made.Made.InitializeAsync();
+        await VersionOne.CreateAsync(Database);
+        var content = await Database.ScalarAsync<string>(Content);
 
-        var applied = await _database.Schema().EnsureAsync();
+        var applied = await Database.Schema().EnsureAsync();
 
         Assert.Equal(Migration.All.Skip(1), applied);
-        Assert.Equal(content, await _database.ScalarAsync<string>(Content));
-        Assert.True(await _database.ScalarAsync<bool>(
+        Assert.Equal(content, await Database.ScalarAsync<string>(Content));
+        Assert.True(await Database.ScalarAsync<bool>(
             "SELECT began_at = (SELECT min(requested_at) FROM settlements) FROM ledger"));
-        Assert.Equal(await CatalogOf.Async(made.Database), await CatalogOf.Async(_database));
-        Assert.Empty(await _database.Schema().EnsureAsync());
+        Assert.Equal(await CatalogOf.Async(made.Made), await CatalogOf.Async(Database));
+        Assert.Empty(await Database.Schema().EnsureAsync());
     }
 
     [PostgresTheory]
@@ -63,16 +62,16 @@ public sealed partial class MigrationTests : IAsyncLifetime
     public async Task Instances_that_start_at_once_apply_each_migration_once(bool onVersionOne)
     {
         if (onVersionOne)
-            await VersionOne.CreateAsync(_database);
+            await VersionOne.CreateAsync(Database);
 
-        var applied = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => _database.Schema().EnsureAsync()));
+        var applied = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Database.Schema().EnsureAsync()));
 
         Assert.Equal(
             Migration.All.Skip(onVersionOne ? 1 : 0),
             applied.SelectMany(migrations => migrations).OrderBy(one => one.Version));
-        Assert.Equal(Migration.All.Count, await _database.ScalarAsync<long>("SELECT count(*) FROM schema_version"));
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
-        Assert.Equal(2, await _database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
+        Assert.Equal(Migration.All.Count, await Database.ScalarAsync<long>("SELECT count(*) FROM schema_version"));
+        Assert.Equal(1, await Database.ScalarAsync<long>("SELECT count(*) FROM ledger"));
+        Assert.Equal(2, await Database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
     }
 
     [PostgresTheory]
@@ -81,10 +80,10 @@ public sealed partial class MigrationTests : IAsyncLifetime
     [InlineData("UPDATE schema_version SET checksum = '' WHERE version = 2", "version 2 is not the payment-queries")]
     public async Task Tables_of_a_version_that_this_binary_does_not_know_are_a_wrong_setting(string change, string why)
     {
-        await _database.Schema().EnsureAsync();
-        await _database.ExecuteAsync(change);
+        await Database.Schema().EnsureAsync();
+        await Database.ExecuteAsync(change);
 
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => _database.Schema().EnsureAsync());
+        var wrong = await Assert.ThrowsAsync<ConfigurationException>(() => Database.Schema().EnsureAsync());
 
         Assert.StartsWith("ConnectionStrings__Ledger: names tables", wrong.Message, StringComparison.Ordinal);
         Assert.Contains(why, wrong.Message, StringComparison.Ordinal);
@@ -94,13 +93,13 @@ public sealed partial class MigrationTests : IAsyncLifetime
     [PostgresFact]
     public async Task Tables_of_the_other_profile_are_refused_before_they_are_changed()
     {
-        await VersionOne.CreateAsync(_database, durable: true);
-        var tables = await CatalogOf.Async(_database);
+        await VersionOne.CreateAsync(Database, durable: true);
+        var tables = await CatalogOf.Async(Database);
 
-        await Assert.ThrowsAsync<ConfigurationException>(() => _database.Schema().EnsureAsync());
+        await Assert.ThrowsAsync<ConfigurationException>(() => Database.Schema().EnsureAsync());
 
-        Assert.Equal(tables, await CatalogOf.Async(_database));
-        Assert.Equal(1, await _database.ScalarAsync<long>("SELECT count(*) FROM schema_version"));
+        Assert.Equal(tables, await CatalogOf.Async(Database));
+        Assert.Equal(1, await Database.ScalarAsync<long>("SELECT count(*) FROM schema_version"));
     }
 
     // Its first half is done then, and the second one waits for a long statement of an earlier version.
@@ -110,39 +109,39 @@ public sealed partial class MigrationTests : IAsyncLifetime
     public async Task A_migration_that_waits_too_long_or_is_killed_half_way_leaves_nothing_and_goes_through_later(
         bool isKilled)
     {
-        await VersionOne.CreateAsync(_database);
-        await using (await _database.HoldAsync("LOCK TABLE settlements IN ACCESS SHARE MODE"))
+        await VersionOne.CreateAsync(Database);
+        await using (await Database.HoldAsync("LOCK TABLE settlements IN ACCESS SHARE MODE"))
         {
-            var migrating = _database.Schema().EnsureAsync();
+            var migrating = Database.Schema().EnsureAsync();
             if (isKilled)
                 await Eventually.HoldsAsync(
-                    () => _database.ScalarAsync<bool>("""
+                    () => Database.ScalarAsync<bool>("""
                         SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity
                         WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE settlements%'
-                          AND datname = current_database()
+                          AND datname = currentDatabase()
                         """),
                     "it was killed");
 
             var failed = await Assert.ThrowsAnyAsync<NpgsqlException>(() => migrating);
             if (!isKilled)
                 Assert.Equal(PostgresErrorCodes.LockNotAvailable, failed.SqlState);
-            Assert.Equal(1, await _database.ScalarAsync<int>("SELECT max(version) FROM schema_version"));
-            Assert.DoesNotContain(await CatalogOf.Async(_database), line => line.Contains("attempts"));
+            Assert.Equal(1, await Database.ScalarAsync<int>("SELECT max(version) FROM schema_version"));
+            Assert.DoesNotContain(await CatalogOf.Async(Database), line => line.Contains("attempts"));
         }
 
-        Assert.Equal([Migration.All[1]], (await _database.Schema().EnsureAsync()).Take(1));
+        Assert.Equal([Migration.All[1]], (await Database.Schema().EnsureAsync()).Take(1));
     }
 
     [PostgresFact]
     public async Task Statements_of_version_1_go_on_over_each_migration_and_notice_one_that_breaks_them()
     {
-        await VersionOne.CreateAsync(_database);
-        await using var earlier = await VersionOneInstance.StartAsync(_database.ConnectionString);
+        await VersionOne.CreateAsync(Database);
+        await using var earlier = await VersionOneInstance.StartAsync(Database.ConnectionString);
         await earlier.GoesOnAsync();
 
-        await _database.Schema().EnsureAsync();
+        await Database.Schema().EnsureAsync();
         await earlier.GoesOnAsync();
-        await _database.ExecuteAsync(
+        await Database.ExecuteAsync(
             "ALTER TABLE settlements ADD CONSTRAINT breaks CHECK (attempts IS NOT NULL) NOT VALID");
 
         var broken = await Assert.ThrowsAsync<PostgresException>(earlier.GoesOnAsync);
@@ -154,26 +153,16 @@ public sealed partial class MigrationTests : IAsyncLifetime
     [PostgresFact]
     public async Task Tables_that_version_4_names_are_kept_for_a_rolling_upgrade()
     {
-        await _database.Schema().EnsureAsync();
+        await Database.Schema().EnsureAsync();
 
-        await _database.ExecuteAsync("SELECT watched_until FROM watching WHERE id = 1");
-        await _database.ExecuteAsync("SELECT epoch, instance, reading, read_at FROM instance_readings");
+        await Database.ExecuteAsync("SELECT watched_until FROM watching WHERE id = 1");
+        await Database.ExecuteAsync("SELECT epoch, instance, reading, read_at FROM instance_readings");
     }
 
-    [GeneratedRegex(@"INSERT INTO \w+")]
-    private static partial Regex Insert();
-
-    [GeneratedRegex(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)")]
-    private static partial Regex InsertOfColumns();
-
-    // A subquery's columns are named in it.
-    [GeneratedRegex(@"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b")]
-    private static partial Regex AllColumns();
-
-    private sealed class Disposing(TestDatabase database) : IAsyncDisposable
+    private sealed class Disposing(TestDatabase made) : IAsyncDisposable
     {
-        public TestDatabase Database => database;
+        public TestDatabase Made => made;
 
-        public ValueTask DisposeAsync() => new(database.DisposeAsync());
+        public ValueTask DisposeAsync() => new(made.DisposeAsync());
     }
 }

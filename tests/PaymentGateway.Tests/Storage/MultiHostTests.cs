@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>A commit that only one server has, on a ledger that names several hosts.</summary>

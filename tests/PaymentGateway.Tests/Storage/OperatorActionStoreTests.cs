@@ -1,5 +1,3 @@
-
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>The table of operators' actions takes new rows, and nothing else.</summary>

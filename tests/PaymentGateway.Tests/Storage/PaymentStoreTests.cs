@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<TestDatabase>
@@ -42,16 +41,6 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
 
         await database.ExecuteAsync("DROP FUNCTION refuse CASCADE");
         Assert.Empty(await Store.FindAsync(batch.Ids));
-    }
-
-    [PostgresFact]
-    public async Task An_id_that_is_twice_in_a_batch_is_stored_once()
-    {
-        var id = Guid.NewGuid();
-
-        Assert.Single(await Store.StoreAsync(Batches.ToStore([id, id], await database.OpenEpochAsync())));
-
-        Assert.Single(await Store.FindAsync([id]));
     }
 
     [PostgresTheory]

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Where a reconciliation begins, and a search that PostgreSQL gives up.</summary>

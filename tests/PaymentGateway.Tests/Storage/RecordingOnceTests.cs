@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>
@@ -17,26 +16,6 @@ public sealed class RecordingOnceTests : OwnDatabase
         Assert.Equal(10, await Ledger.RecordAsync(other));
 
         await AssertLedgerAsync(new ProcessorTotals(10, 199.00m), new ProcessorTotals(0, 0.00m));
-    }
-
-    [PostgresFact]
-    public async Task Many_recorders_of_the_same_payments_enter_each_once()
-    {
-        var batches = new List<StoreArgs>();
-        for (var i = 0; i < 20; i++)
-            batches.Add(await StoreAsync(100));
-
-        // Four instances, each with every batch: as after repetitions, adoptions and answers that came late.
-        var instances = Enumerable.Range(1, 4).Select(instance => Task.Run(async () =>
-        {
-            var processor = instance == 4 ? Known.Fallback : Known.Default;
-            foreach (var batch in instance % 2 == 0 ? batches : batches.AsEnumerable().Reverse())
-                Assert.Equal(100, await Ledger.RecordAsync(Batches.ToRecord(batch, processor, epoch: instance)));
-        }));
-        await Task.WhenAll(instances);
-
-        Assert.Equal(2_000, await Database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
-        await AssertTotalsAreTheSumOfTheSettlementsAsync();
     }
 
     [PostgresFact]

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>Old settled payments leave, nothing else does, and no sum changes or is silently wrong.</summary>

@@ -1,16 +1,9 @@
-
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class SchemaSetupTests : IAsyncLifetime
+public sealed class SchemaSetupTests() : OwnDatabase(new EmptyDurableDatabase())
 {
     private const string Tables =
         "payments, settlements, settlement_totals, leases, processor_health, ledger, schema_version, operator_actions";
-
-    private readonly EmptyDurableDatabase _database = new();
-
-    public Task InitializeAsync() => _database.InitializeAsync();
-
-    public Task DisposeAsync() => _database.DisposeAsync();
 
     [PostgresTheory]
     [InlineData("Unlogged", 3)]
@@ -49,7 +42,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public async Task Tables_of_which_a_crash_would_empty_only_some_are_a_wrong_setting(string profile, string change)
     {
         await Setup(profile).EnsureAsync();
-        await _database.ExecuteAsync($"ALTER TABLE {change}");
+        await Database.ExecuteAsync($"ALTER TABLE {change}");
 
         await RefusedAsync($"Gateway__Storage__Profile: is {profile}", profile);
     }
@@ -64,7 +57,7 @@ public sealed class SchemaSetupTests : IAsyncLifetime
         try
         {
             await IsRefusedAsync();
-            Assert.True(await _database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
+            Assert.True(await Database.ScalarAsync<bool>("SELECT to_regclass('payments') IS NULL"));
             await Setup("Unlogged").EnsureAsync();
             await IsRefusedAsync();
         }
@@ -86,15 +79,15 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     public async Task Tables_without_their_versions_and_versions_without_tables_are_a_wrong_setting(string lost)
     {
         await Setup().EnsureAsync();
-        await _database.ExecuteAsync($"DROP TABLE {lost}");
-        var tables = await CatalogOf.Async(_database);
+        await Database.ExecuteAsync($"DROP TABLE {lost}");
+        var tables = await CatalogOf.Async(Database);
 
         await RefusedAsync("ConnectionStrings__Ledger: names tables", "Unlogged");
 
-        Assert.Equal(tables, await CatalogOf.Async(_database));
+        Assert.Equal(tables, await CatalogOf.Async(Database));
     }
 
-    private SchemaSetup Setup(string profile = "Unlogged") => _database.Schema(durable: profile == "Durable");
+    private SchemaSetup Setup(string profile = "Unlogged") => Database.Schema(durable: profile == "Durable");
 
     private async Task<string> RefusedAsync(string why, string profile)
     {
@@ -108,13 +101,13 @@ public sealed class SchemaSetupTests : IAsyncLifetime
     // Of the whole server, which no other class uses; a connection hears of it at its next statement.
     private async Task SetAsync(string change, string setting, string expected)
     {
-        await _database.ExecuteAsync($"ALTER SYSTEM {change}");
-        await _database.ExecuteAsync("SELECT pg_reload_conf()");
+        await Database.ExecuteAsync($"ALTER SYSTEM {change}");
+        await Database.ExecuteAsync("SELECT pg_reload_conf()");
         await Eventually.HoldsAsync(
-            async () => await _database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
+            async () => await Database.ScalarAsync<string>($"SELECT current_setting('{setting}')") == expected,
             $"{setting} is {expected}");
     }
 
-    private Task<long> CountTablesAsync(string condition) => _database.ScalarAsync<long>(
+    private Task<long> CountTablesAsync(string condition) => Database.ScalarAsync<long>(
         $"SELECT count(*) FROM pg_class WHERE oid = ANY('{{{Tables}}}'::regclass[]) AND {condition}");
 }

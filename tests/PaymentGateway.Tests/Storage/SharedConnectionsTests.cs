@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>What a caller gets when the server does not answer, and what it costs the callers after it.</summary>

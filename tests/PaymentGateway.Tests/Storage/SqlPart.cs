@@ -3,8 +3,13 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>
 /// A statement, or what one pair of its parentheses has: its own text, where a number stands for each inner part.
 /// </summary>
-internal sealed partial class SqlPart
+internal sealed class SqlPart
 {
+    private static readonly Regex Token = new(@"'(?:[^']|'')*'|[\w@.]+|::|\S");
+    private static readonly Regex Query = new(@"^(SELECT|WITH)\b");
+    private static readonly Regex Number = new(@"\((\d+)\)");
+    private static readonly Regex Named = new(@"\b\w+ AS \(\d+\)");
+
     private readonly List<SqlPart> _inner = [];
 
     private SqlPart()
@@ -13,18 +18,18 @@ internal sealed partial class SqlPart
 
     public string Own { get; private set; } = "";
 
-    public bool IsQuery => Query().IsMatch(Own);
+    public bool IsQuery => Query.IsMatch(Own);
 
     /// <summary>This one, and every part within it.</summary>
     public IEnumerable<SqlPart> All => _inner.SelectMany(part => part.All).Prepend(this);
 
     /// <summary>The inner parts but for the queries that stand before the statement by a name.</summary>
-    public IEnumerable<SqlPart> InPlace => _inner.Except(Named().Matches(Own).SelectMany(named => In(named.Value)));
+    public IEnumerable<SqlPart> InPlace => _inner.Except(Named.Matches(Own).SelectMany(named => In(named.Value)));
 
     public static SqlPart Of(string sql)
     {
         var open = new Stack<SqlPart>([new SqlPart()]);
-        foreach (var token in Token().Matches(sql).Select(match => match.Value))
+        foreach (var token in Token.Matches(sql).Select(match => match.Value))
             if (token == "(")
             {
                 var inner = new SqlPart();
@@ -41,7 +46,7 @@ internal sealed partial class SqlPart
     }
 
     /// <summary>The inner parts that a piece of the own text has.</summary>
-    public IEnumerable<SqlPart> In(string piece) => Number().Matches(piece)
+    public IEnumerable<SqlPart> In(string piece) => Number.Matches(piece)
         .Select(match => _inner[int.Parse(match.Groups[1].Value, CultureInfo.InvariantCulture)]);
 
     public bool UsesAny(IEnumerable<string> tables) =>
@@ -50,16 +55,4 @@ internal sealed partial class SqlPart
     public bool Changes(IEnumerable<string> tables) => tables.Any(table => Follows("UPDATE|DELETE FROM", table));
 
     private bool Follows(string words, string table) => Regex.IsMatch(Own, $@"\b({words}) {table}\b");
-
-    [GeneratedRegex(@"'(?:[^']|'')*'|[\w@.]+|::|\S")]
-    private static partial Regex Token();
-
-    [GeneratedRegex(@"^(SELECT|WITH)\b")]
-    private static partial Regex Query();
-
-    [GeneratedRegex(@"\((\d+)\)")]
-    private static partial Regex Number();
-
-    [GeneratedRegex(@"\b\w+ AS \(\d+\)")]
-    private static partial Regex Named();
 }

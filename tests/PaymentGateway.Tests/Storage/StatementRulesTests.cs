@@ -3,9 +3,20 @@ using System.Reflection;
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>The rules that keep a ledger of several servers possible, as far as a machine can check them.</summary>
-public sealed partial class StatementRulesTests(TestDatabase database) : IClassFixture<TestDatabase>
+public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
-    private static readonly Dictionary<string, string> Distributed = Distribution()
+    private static readonly Regex Distribution = new(@"create_distributed_table\('(\w+)', '(\w+)'");
+    private static readonly Regex OfOneServer = new(
+        @"\b(LISTEN|NOTIFY|pg_notify|force_generic_plan|pg_(try_)?advisory\w*)\b");
+    private static readonly Regex ClockInConflict = new(@"\bDO UPDATE\b.*\b(now|clock_timestamp) \(");
+    private static readonly Regex LockedRows = new(@"\bFOR (UPDATE|NO KEY UPDATE|SHARE|KEY SHARE)\b");
+    private static readonly Regex NoColumns = new(@"\bSELECT FROM\b");
+    private static readonly Regex Choice = new(@"\bCASE\b.*?\bEND\b|\b(?i:coalesce) \(\d+\)");
+    private static readonly Regex Lateral = new(@"\bLATERAL \(\d+\)");
+    private static readonly Regex Page = new(@"\b(LIMIT|FETCH)\b");
+    private static readonly Regex Given = new(@"\bFROM unnest \(\d+\) AS (\w+)");
+
+    private static readonly Dictionary<string, string> Distributed = Distribution
         .Matches(File.ReadAllText(Repository.PathOf("postgres", "citus.sql")))
         .ToDictionary(match => match.Groups[1].Value, match => match.Groups[2].Value);
 
@@ -19,29 +30,29 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
                 part => part.Own.Contains(';', StringComparison.Ordinal), ["PurgeSql"],
                 "SELECT 1; SELECT 2"),
             ["Nothing is used that is of one server only"] = (
-                part => OfOneServer().IsMatch(part.Own), ["LockSql", "LockSql", "UnlockSql"],
+                part => OfOneServer.IsMatch(part.Own), ["LockSql", "LockSql", "UnlockSql"],
                 "SELECT pg_notify (@Channel)"),
             ["No update of a conflicting row asks the clock"] = (
-                part => ClockInConflict().IsMatch(part.Own), [],
+                part => ClockInConflict.IsMatch(part.Own), [],
                 "INSERT INTO ledger (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET reset_at = now()"),
             ["Rows are locked in tables of one server only"] = (
-                part => LockedRows().IsMatch(part.Own) && part.UsesAny(Distributed.Keys), [],
+                part => LockedRows.IsMatch(part.Own) && part.UsesAny(Distributed.Keys), [],
                 "WITH page AS (SELECT correlation_id FROM payments LIMIT 1 FOR UPDATE) SELECT 1 FROM page"),
             ["A query has columns"] = (
-                part => NoColumns().IsMatch(part.Own), [],
+                part => NoColumns.IsMatch(part.Own), [],
                 "SELECT 1 FROM leases WHERE EXISTS (SELECT FROM payments)"),
             ["A choice in an update of several servers asks no table"] = (
                 part => part.Changes(Distributed.Keys)
-                    && Choice().Matches(part.Own).Any(choice => part.In(choice.Value).Any(
+                    && Choice.Matches(part.Own).Any(choice => part.In(choice.Value).Any(
                         one => one.All.Any(inner => inner.IsQuery))), [],
                 "UPDATE payments SET handover = CASE WHEN @A THEN (SELECT may_have_used FROM leases) ELSE 1 END"),
             ["A page in a lateral query is of tables of one server"] = (
-                part => Lateral().Matches(part.Own).Any(lateral => part.In(lateral.Value).Any(
-                    page => Page().IsMatch(page.Own) && page.All.Any(one => one.UsesAny(Distributed.Keys)))),
+                part => Lateral.Matches(part.Own).Any(lateral => part.In(lateral.Value).Any(
+                    page => Page.IsMatch(page.Own) && page.All.Any(one => one.UsesAny(Distributed.Keys)))),
                 [],
                 "SELECT 1 FROM leases CROSS JOIN LATERAL (SELECT 1 FROM payments WHERE owner_epoch = epoch LIMIT 1) a"),
             ["A query of given rows is not repeated for each of them"] = (
-                part => Given().Match(part.Own) is { Success: true } given && part.All.Skip(1).Any(
+                part => Given.Match(part.Own) is { Success: true } given && part.All.Skip(1).Any(
                     one => one.UsesAny(Distributed.Keys)
                         && one.Own.Contains($"{given.Groups[1].Value}.", StringComparison.Ordinal)), [],
                 "SELECT 1 FROM unnest(@Ids) AS a (id) WHERE 1 = (SELECT 1 FROM payments WHERE correlation_id = a.id)"),
@@ -104,31 +115,4 @@ public sealed partial class StatementRulesTests(TestDatabase database) : IClassF
         Assert.Equal(Distributed.Count, keys.Split('\n').Length);
         Assert.All(keys.Split('\n'), key => Assert.Contains("correlation_id", key, StringComparison.Ordinal));
     }
-
-    [GeneratedRegex(@"create_distributed_table\('(\w+)', '(\w+)'")]
-    private static partial Regex Distribution();
-
-    [GeneratedRegex(@"\b(LISTEN|NOTIFY|pg_notify|force_generic_plan|pg_(try_)?advisory\w*)\b")]
-    private static partial Regex OfOneServer();
-
-    [GeneratedRegex(@"\bDO UPDATE\b.*\b(now|clock_timestamp) \(")]
-    private static partial Regex ClockInConflict();
-
-    [GeneratedRegex(@"\bFOR (UPDATE|NO KEY UPDATE|SHARE|KEY SHARE)\b")]
-    private static partial Regex LockedRows();
-
-    [GeneratedRegex(@"\bSELECT FROM\b")]
-    private static partial Regex NoColumns();
-
-    [GeneratedRegex(@"\bCASE\b.*?\bEND\b|\b(?i:coalesce) \(\d+\)")]
-    private static partial Regex Choice();
-
-    [GeneratedRegex(@"\bLATERAL \(\d+\)")]
-    private static partial Regex Lateral();
-
-    [GeneratedRegex(@"\b(LIMIT|FETCH)\b")]
-    private static partial Regex Page();
-
-    [GeneratedRegex(@"\bFROM unnest \(\d+\) AS (\w+)")]
-    private static partial Regex Given();
 }

@@ -1,29 +1,8 @@
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class SummaryArgsTests
 {
     private const string Infinite = "infinite";
-
-    // Raw rows from the first to before the second, buckets to before the third, raw rows to the fourth.
-    [Theory]
-    [InlineData("12:00:00", "12:00:20", "12:00:00|12:00:00|12:00:20|12:00:20")]
-    [InlineData("12:00:01", "12:00:19", "12:00:01|12:00:05|12:00:15|12:00:19")]
-    [InlineData("12:00:00.000001", "12:00:10", "12:00:00.000001|12:00:05|12:00:10|12:00:10")]
-    [InlineData("12:00:04.9", "12:00:09.999999", "12:00:04.9|12:00:05|12:00:10|12:00:09.999999")]
-    [InlineData("12:00:04.999999", "12:00:10", "12:00:04.999999|12:00:05|12:00:10|12:00:10")]
-    [InlineData("12:00:01", "12:00:02", "12:00:01|12:00:01|12:00:01|12:00:02")]
-    [InlineData("12:00:01", "12:00:06", "12:00:01|12:00:01|12:00:01|12:00:06")]
-    [InlineData("12:00:05", "12:00:05", "12:00:05|12:00:05|12:00:05|12:00:05")]
-    [InlineData("12:00:00", "12:00:05", "12:00:00|12:00:00|12:00:05|12:00:05")]
-    public void A_window_has_two_raw_edges_and_whole_buckets_between(string from, string to, string expected)
-    {
-        var args = SummaryArgs.Of(At(from), At(to));
-
-        var bounds = expected.Split('|').Select(At).ToArray();
-        Assert.Equal(bounds, new[] { args.From, args.HeadEnd, args.TailStart, args.To });
-        Assert.Equal((args.TailStart, args.TailStart), (args.HoursFrom, args.HoursTo));
-    }
 
     // Buckets of 5 seconds from the first to before the second, of an hour to before the third, of 5 seconds again.
     [Theory]

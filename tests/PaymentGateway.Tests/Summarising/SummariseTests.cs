@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>
@@ -30,19 +29,6 @@ public sealed class SummariseTests : OwnDatabase
         }
     }
 
-    [PostgresFact]
-    public async Task Both_bounds_are_inclusive_to_the_microsecond()
-    {
-        var at = Batches.Noon.AddSeconds(7).AddMicroseconds(123_456);
-        await SettleAsync([new Charge(Known.Default, 1990, at)]);
-
-        Assert.Equal(1, await CountAsync(at, at));
-        Assert.Equal(1, await CountAsync(at, null));
-        Assert.Equal(1, await CountAsync(null, at));
-        Assert.Equal(0, await CountAsync(at + Microsecond, null));
-        Assert.Equal(0, await CountAsync(null, at - Microsecond));
-    }
-
     [PostgresTheory]
     [InlineData(0)]
     [InlineData(5)]
@@ -62,17 +48,6 @@ public sealed class SummariseTests : OwnDatabase
         Assert.Equal(0, await CountAsync(border + Microsecond, border.AddHours(2)));
         Assert.Equal(0, await CountAsync(border.AddSeconds(-5), border - Microsecond));
         Assert.Equal(0, await CountAsync(border + Microsecond, border.AddSeconds(5)));
-    }
-
-    [PostgresFact]
-    public async Task The_summary_of_an_empty_ledger_is_zero_with_two_decimals_in_the_format_of_the_contract()
-    {
-        var summary = await new LedgerSummary(Database.Ledger, Database.Unwritten, TestSettings.Read())
-            .SummariseAsync(new SummaryWindow(null, null));
-
-        Assert.Equal(
-            """{"default":{"totalRequests":0,"totalAmount":0.00},"fallback":{"totalRequests":0,"totalAmount":0.00}}""",
-            summary.ToJson().ToJsonString());
     }
 
     [PostgresFact]

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Summarising;
 
 /// <summary>Shared answers, the limit on queries in flight, and queries that hang.</summary>

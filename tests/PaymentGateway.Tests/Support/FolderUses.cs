@@ -1,19 +1,25 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Which folders of a program use which, read from its using lines and qualified names.</summary>
-internal static partial class FolderUses
+internal static class FolderUses
 {
+    // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Settling is one.
+    private static readonly Regex Qualified = new(@"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(?=[.;])");
+    private static readonly Regex Declared = new(@"\b(class|record struct|record|enum|struct|interface) (?<type>\w+)");
+    private static readonly Regex Name = new(@"(?<![.\w])[A-Z]\w+");
+    private static readonly Regex Text = new(@"""(?:[^""\\]|\\.)*""");
+
     public static IEnumerable<string> Of(IEnumerable<string> lines, IReadOnlyCollection<string> folders) => lines
         .Where(line => !line.StartsWith("namespace ", StringComparison.Ordinal))
-        .SelectMany(line => Qualified().Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
+        .SelectMany(line => Qualified.Matches(WithoutProse(line)).Select(match => match.Groups["folder"].Value))
         .Where(folders.Contains).Distinct();
 
     /// <summary>Whether lines name a type that the lines of a folder declare.</summary>
     public static bool OfTypes(IEnumerable<string> lines, IEnumerable<string> folder)
     {
-        var names = folder.SelectMany(line => Declared().Matches(WithoutProse(line)))
+        var names = folder.SelectMany(line => Declared.Matches(WithoutProse(line)))
             .Select(match => match.Groups["type"].Value).ToHashSet();
-        return lines.SelectMany(line => Name().Matches(WithoutProse(line))).Any(match => names.Contains(match.Value));
+        return lines.SelectMany(line => Name.Matches(WithoutProse(line))).Any(match => names.Contains(match.Value));
     }
 
     private static string WithoutProse(string line)
@@ -21,19 +27,6 @@ internal static partial class FolderUses
         var code = line.IndexOf("//", StringComparison.Ordinal) is >= 0 and var at && !line.Contains("://")
             ? line[..at]
             : line;
-        return Text().Replace(code, "");
+        return Text.Replace(code, "");
     }
-
-    // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Settling is one.
-    [GeneratedRegex(@"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(?=[.;])")]
-    private static partial Regex Qualified();
-
-    [GeneratedRegex(@"\b(class|record struct|record|enum|struct|interface) (?<type>\w+)")]
-    private static partial Regex Declared();
-
-    [GeneratedRegex(@"(?<![.\w])[A-Z]\w+")]
-    private static partial Regex Name();
-
-    [GeneratedRegex(@"""(?:[^""\\]|\\.)*""")]
-    private static partial Regex Text();
 }

@@ -70,14 +70,6 @@ internal sealed class GatewayHost : IAsyncDisposable
         return id;
     }
 
-    /// <summary>Posts a new payment, which must be taken at once.</summary>
-    public async Task<Guid> PayOnceAsync()
-    {
-        var id = Guid.NewGuid();
-        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(id));
-        return id;
-    }
-
     public async Task<HttpStatusCode> PurgeAsync()
     {
         using var answer = await _client.PostAsync("purge-payments", null);
@@ -97,8 +89,6 @@ internal sealed class GatewayHost : IAsyncDisposable
     }
 
     public Task<HttpResponseMessage> PostAsync(string path, HttpContent? body = null) => _client.PostAsync(path, body);
-
-    public Task<HttpResponseMessage> PutAsync(string path, HttpContent body) => _client.PutAsync(path, body);
 
     public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
 

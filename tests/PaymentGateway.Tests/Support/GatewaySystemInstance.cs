@@ -3,11 +3,6 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>The published gateway as a child of the tests: its exit code and what it writes can be seen.</summary>
 public sealed class GatewaySystemInstance : IAsyncDisposable
 {
-    public const int Kill = (int)PaymentGateway.Tools.Running.Signal.Kill;
-    public const int Terminate = (int)PaymentGateway.Tools.Running.Signal.Terminate;
-    public const int Continue = (int)PaymentGateway.Tools.Running.Signal.Continue;
-    public const int Stop = (int)PaymentGateway.Tools.Running.Signal.Stop;
-
     private readonly Process _process;
     private readonly Task<string> _output;
     private readonly Task<string> _errors;
@@ -31,9 +26,7 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         return new GatewaySystemInstance(Process.Start(start)!);
     }
 
-    public static void Signal(int pid, int signal) => Posix.Send(pid, (Signal)signal);
-
-    public void Signal(int signal) => Signal(_process.Id, signal);
+    public void Terminate() => Posix.Send(_process.Id, Signal.Terminate);
 
     /// <summary>The resident memory now, bytes: all of it, and what is no page of a file.</summary>
     public (long All, long Anonymous) ResidentBytes()

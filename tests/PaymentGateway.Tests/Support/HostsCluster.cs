@@ -11,8 +11,11 @@ public enum HostFault
 /// Three hosts with a gateway each, in networks of their own, by TCP; one PostgreSQL, both processors, and one nginx
 /// with the upstreams of more hosts. Their wall clocks are apart. Everything ends with this process.
 /// </summary>
-public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
+public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
 {
+    private static readonly Regex Lost = new(
+        @"Epoch (\d+) was closed by another instance; its (\d+) payments can be adopted");
+
     public static readonly IReadOnlyDictionary<int, int> Clocks =
         new Dictionary<int, int> { [1] = 2, [2] = -2, [3] = 0 };
 
@@ -130,7 +133,7 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
 
     /// <summary>How many payments it says to have lost with an epoch; null when it has not said so yet.</summary>
     public int? LostWith(int host, int epoch) =>
-        Lost().Matches(File.ReadAllText(Path.Combine(_script.Directory, $"host{host}.log")))
+        Lost.Matches(File.ReadAllText(Path.Combine(_script.Directory, $"host{host}.log")))
             .Where(match => match.Groups[1].Value == $"{epoch}")
             .Select(match => (int?)int.Parse(match.Groups[2].Value, CultureInfo.InvariantCulture)).FirstOrDefault();
 
@@ -149,9 +152,6 @@ public sealed partial class HostsCluster : IAsyncDisposable, IComparedSystem
         http.Timeout = AnswerLimit;
         return http;
     }
-
-    [GeneratedRegex(@"Epoch (\d+) was closed by another instance; its (\d+) payments can be adopted")]
-    private static partial Regex Lost();
 }
 
 public sealed class HostsFactAttribute() : NeedsFactAttribute(WholeSystem, HostsCluster.SkipReason);

@@ -1,9 +1,9 @@
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>Tests of what is stored: each has a database of its own.</summary>
-public abstract class OwnDatabase : IAsyncLifetime
+public abstract class OwnDatabase(TestDatabase? database = null) : IAsyncLifetime
 {
-    private protected TestDatabase Database { get; } = new();
+    private protected TestDatabase Database { get; } = database ?? new();
 
     public virtual Task InitializeAsync() => Database.InitializeAsync();
 

@@ -1,4 +1,3 @@
-
 namespace PaymentGateway.Tests.Support;
 
 /// <summary>

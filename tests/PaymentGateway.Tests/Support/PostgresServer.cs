@@ -113,10 +113,19 @@ public sealed class PostgresServer : IAsyncDisposable
 
     public void Thaw() => Send(Signal.Continue);
 
-    /// <summary>One backend is frozen, and the others go on.</summary>
-    public static void Freeze(int backend) => Assert.True(Posix.Send(backend, Signal.Stop));
-
-    public static void Thaw(int backend) => Assert.True(Posix.Send(backend, Signal.Continue));
+    /// <summary>Some backends are frozen while a test does this, and the others go on.</summary>
+    public static async Task FrozenAsync(int[] backends, Func<Task> meanwhileAsync)
+    {
+        Assert.All(backends, backend => Assert.True(Posix.Send(backend, Signal.Stop)));
+        try
+        {
+            await meanwhileAsync();
+        }
+        finally
+        {
+            Assert.All(backends, backend => Assert.True(Posix.Send(backend, Signal.Continue)));
+        }
+    }
 
     public ValueTask DisposeAsync() => _script.DisposeAsync();
 

@@ -7,8 +7,10 @@ public sealed record RawAnswers(IReadOnlyList<int> Statuses, string Text)
 }
 
 /// <summary>A connection that sends bytes as they are, as no HTTP client would. One caller at a time.</summary>
-public sealed partial class RawConnection : IDisposable
+public sealed class RawConnection : IDisposable
 {
+    private static readonly Regex StatusLine = new(@"HTTP/1\.1 (\d{3}) ");
+
     private readonly Socket _socket;
     private readonly ConcurrentQueue<string> _heard = new();
 
@@ -16,7 +18,7 @@ public sealed partial class RawConnection : IDisposable
 
     /// <summary>The statuses of the answers so far; complete once <see cref="ReadToEndAsync"/> has ended.</summary>
     public IReadOnlyList<int> Statuses =>
-        StatusLine().Matches(Heard()).Select(line => int.Parse(line.Groups[1].ValueSpan, null)).ToList();
+        StatusLine.Matches(Heard()).Select(line => int.Parse(line.Groups[1].ValueSpan, null)).ToList();
 
     /// <summary>As clients come.</summary>
     public static Task<RawConnection> ToNginxAsync(GatewaySystem system) =>
@@ -97,7 +99,4 @@ public sealed partial class RawConnection : IDisposable
     }
 
     private string Heard() => string.Concat(_heard);
-
-    [GeneratedRegex(@"HTTP/1\.1 (\d{3}) ")]
-    private static partial Regex StatusLine();
 }

@@ -1,8 +1,12 @@
 namespace PaymentGateway.Tests.Telemetry;
 
 /// <summary>What may stand in the log of a gateway that goes through faults: states, and never an amount.</summary>
-public sealed partial class LogLineTests : OwnRig
+public sealed class LogLineTests : OwnRig
 {
+    private static readonly Regex Random = new(
+        @"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|0H[0-9A-Z]{11}|\d\d:\d\d:[\d.]+");
+    private static readonly Regex Payment = new("\"message\":\"Payment ");
+
     private const string Token = "a-token-of-an-operator";
 
     // No id, time or port looks like one of these.
@@ -34,7 +38,7 @@ public sealed partial class LogLineTests : OwnRig
         Assert.All(_lines.Lines, line => Assert.All(
             Traces, amount => Assert.DoesNotContain(amount, WithoutIds(line), StringComparison.Ordinal)));
         // Whatever tells of one payment names it by its correlationId.
-        var ofPayments = _lines.Lines.Where(line => Payment().IsMatch(line)).ToList();
+        var ofPayments = _lines.Lines.Where(line => Payment.IsMatch(line)).ToList();
         Assert.NotEmpty(ofPayments);
         Assert.All(ofPayments, line => Assert.True(JsonDocument.Parse(line).RootElement.GetProperty("values")
             .GetProperty("correlationId").GetGuid() != Guid.Empty));
@@ -148,11 +152,5 @@ public sealed partial class LogLineTests : OwnRig
         .ToHashSet();
 
     // Random digits, which may be anything; as may times and what is derived from them.
-    private static string WithoutIds(string line) => Random().Replace(line, "");
-
-    [GeneratedRegex(@"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|0H[0-9A-Z]{11}|\d\d:\d\d:[\d.]+")]
-    private static partial Regex Random();
-
-    [GeneratedRegex("\"message\":\"Payment ")]
-    private static partial Regex Payment();
+    private static string WithoutIds(string line) => Random.Replace(line, "");
 }

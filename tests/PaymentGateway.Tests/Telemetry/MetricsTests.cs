@@ -138,21 +138,6 @@ public sealed class MetricsTests : OwnRig
         Assert.True(shown.GetProperty("reportIsOverdue").GetBoolean());
     }
 
-    [PostgresFact]
-    public async Task Metrics_are_an_operators_call()
-    {
-        var gateway = await Rig.StartGatewayAsync("Admin:Token=secret");
-
-        using var refused = await gateway.AskAsync("metrics");
-        using var wrong = await gateway.AskAsync("metrics", ("Authorization", "Bearer secre"));
-        using var bearer = await gateway.AskAsync("metrics", ("Authorization", "Bearer secret"));
-        using var header = await gateway.AskAsync("metrics", ("X-Rinha-Token", "secret"));
-
-        Assert.Equal(
-            [HttpStatusCode.Unauthorized, HttpStatusCode.Unauthorized, HttpStatusCode.OK, HttpStatusCode.OK],
-            new[] { refused, wrong, bearer, header }.Select(answer => answer.StatusCode));
-    }
-
     private static string StateOf(string processor, string state) =>
         $"processor_availability{{processor=\"{processor}\",state=\"{state}\"}}";
 
