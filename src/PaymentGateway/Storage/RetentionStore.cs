@@ -13,7 +13,7 @@ internal sealed class RetentionStore(SharedConnections shared)
     /// <param name="now">By the clock of the instance, UTC; PostgreSQL's own is the other one.</param>
     /// <param name="retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
     /// <param name="limit">The largest number of payments.</param>
-    /// <returns>How many were deleted; 0 when none is due, or while another transaction holds one of the rows.</returns>
+    /// <returns>How many were deleted; 0 when none is due, or while another transaction holds a row.</returns>
     /// <exception cref="DbException">Nobody knows. SerializationFailure: a payment was put back.</exception>
     public async Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit)
     {
