@@ -44,21 +44,24 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     public Task MarkResetAsync() =>
         shared.RunAsync(db => db.ExecuteAsync(MarkResetSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Empties the ledger and begins a new one.</summary>
-    /// <param name="cancellation">
-    /// The caller has gone. The deadline is not enough, because an instance that was frozen first has a fresh one.
-    /// </param>
-    /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
-    public async Task PurgeAsync(CancellationToken cancellation = default)
+    /// <summary>The deadline of a purge that is asked for now, by the database's clock.</summary>
+    public Task<DateTime> PurgeUntilAsync()
     {
         // A tenth for clocks that do not run alike: the server gives up before its caller does.
         var waited = shared.AnswerWithin * 0.9;
         var within = waited < PurgeWithin ? waited : PurgeWithin;
-        var until = await shared.RunAsync(db => db.QuerySingleAsync<DateTime>(
+        return shared.RunAsync(db => db.QuerySingleAsync<DateTime>(
             UntilSql, new { Within = within }, commandTimeout: db.CommandTimeout));
-        await shared.LockAsync(
-            db => db.ExecuteAsync(PurgeSql, new { Until = until }, commandTimeout: db.CommandTimeout), cancellation);
     }
+
+    /// <summary>Empties the ledger and begins a new one.</summary>
+    /// <param name="until">Of <see cref="PurgeUntilAsync"/>.</param>
+    /// <param name="cancellation">
+    /// The caller has gone. The deadline is not enough, because an instance that was frozen first has a fresh one.
+    /// </param>
+    /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
+    public Task PurgeAsync(DateTime until, CancellationToken cancellation = default) => shared.LockAsync(
+        db => db.ExecuteAsync(PurgeSql, new { Until = until }, commandTimeout: db.CommandTimeout), cancellation);
 }
 
 /// <summary>

@@ -68,9 +68,11 @@ internal static class AuditEndpoints
             return;
         }
 
+        // Read first, because a freeze from here on must end the purge.
+        var until = await ledger.PurgeUntilAsync();
         // A caller that has gone must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
-        await ledger.PurgeAsync(context.RequestAborted);
+        await ledger.PurgeAsync(until, context.RequestAborted);
         // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;

@@ -91,7 +91,7 @@ public sealed class PurgedWhileReadTests : OwnDatabase
 
     private async Task PurgeAsync()
     {
-        await Database.LedgerState.PurgeAsync();
+        await Database.PurgeAsync();
         await CheckAsync();
     }
 

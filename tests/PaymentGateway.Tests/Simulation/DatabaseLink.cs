@@ -36,6 +36,9 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     /// <summary>It was to be executed later.</summary>
     public bool WasSlow { get; set; }
 
+    /// <summary>Its statement is at the server, and executed later though nobody may be there for the answer.</summary>
+    public bool IsDelayed { get; set; }
+
     /// <summary>A statement was executed and its transaction is open.</summary>
     public bool IsUncommitted { get; private set; }
 
@@ -131,8 +134,27 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             return;
 
         IsClosed = true;
-        IsWaiting = false;
         client.Dispose();
+        if (!IsDelayed)
+            Release();
+    }
+
+    /// <summary>Executes what was delayed, if nobody waits for it any more.</summary>
+    /// <param name="isLost">The server has ended meanwhile.</param>
+    public void EndDelay(bool isLost)
+    {
+        (IsDelayed, IsSlow) = (false, false);
+        if (!IsClosed)
+            return;
+
+        if (!isLost)
+            Execute();
+        Release();
+    }
+
+    private void Release()
+    {
+        IsWaiting = false;
         if (_backend is not null && !IsUncommitted)
             database.Return(_backend);
     }

@@ -26,6 +26,7 @@ internal enum Verb
     Cut, // Connections to the database break.
     Stall, // Statements are not executed, for so many seconds.
     Hold, // Executes the INSERT that is due, and commits it after so many seconds.
+    Delay, // The statement that is due is executed after so many seconds, though its instance may have ended.
     Lose, // Answers the outcomes that are recorded next, and does not commit them.
     Crash, // PostgreSQL restarts, and its unlogged tables are empty.
     Skew, // The wall clock of an instance is so far from the true time.
@@ -100,16 +101,23 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         (Point.Sent, Verb.Kill), (Point.Sent, Verb.Kill), (Point.Sent, Verb.Freeze), (Point.Sent, Verb.Purge),
         (Point.Sent, Verb.Stop), (Point.Stored, Verb.Kill), (Point.Stored, Verb.Freeze), (Point.Stored, Verb.Purge),
         (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Hold), (Point.Inserts, Verb.Kill), (Point.Inserts, Verb.Cut),
+        (Point.Inserts, Verb.Delay), (Point.Inserts, Verb.Delay), (Point.Records, Verb.Delay),
+        (Point.Renews, Verb.Delay),
         (Point.Inserted, Verb.Kill), (Point.Inserted, Verb.Cut), (Point.Inserted, Verb.Purge),
         (Point.Inserted, Verb.Freeze), (Point.Records, Verb.Kill), (Point.Records, Verb.Freeze),
         (Point.Records, Verb.Purge), (Point.Recorded, Verb.Kill), (Point.Recorded, Verb.Cut),
         (Point.Renews, Verb.Freeze), (Point.Renews, Verb.Cut), (Point.Renewed, Verb.Cut), (Point.Renewed, Verb.Freeze),
         (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Freeze), (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Cut));
 
+    private static readonly Gen<(Point Point, Verb Verb)> AdopterMoments = Gen.Elements(
+        (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Cut),
+        (Point.Adopts, Verb.Purge), (Point.Adopted, Verb.Cut), (Point.Adopted, Verb.Cut), (Point.Adopted, Verb.Kill),
+        (Point.Adopted, Verb.Freeze), (Point.Adopted, Verb.Purge));
+
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
-        (2, Silenced()), (3, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()),
-        (3, Crashed()));
+        (2, Silenced()), (3, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()), (3, Crashed()),
+        (5, Adopted()));
 
     private static readonly Gen<Step> Asked =
         from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
@@ -239,6 +247,7 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
     private static Gen<Step[]> Disturbed() =>
         from who in Instance
         from moment in Moments
+        from seconds in Gen.Elements(0.5, 2, 2, 4.2, 8)
         from fault in Gen.Elements(Fault.None, Fault.Fails, Fault.Breaks, Fault.Slow)
         from late in Late
         from pause in Short
@@ -246,10 +255,31 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         from wait in Long
         select (Step[])
         [
-            Break(Default, fault, late), new Step(Verb.Arm, who, 2, default, moment.Point, moment.Verb),
+            Break(Default, fault, late), new Step(Verb.Arm, who, seconds, default, moment.Point, moment.Verb),
             Step(Verb.Pay, who),
             Step(Verb.Pay, Other(who)), Step(Verb.Wait, 0, pause), Break(Default, back), Step(Verb.Wait, 0, wait),
             .. Recover(who), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // The payments of an instance that ends are adopted, while something happens to the adopter.
+    private static Gen<Step[]> Adopted() =>
+        from who in Instance
+        from ended in Gen.Elements(Verb.Kill, Verb.Kill, Verb.Freeze, Verb.Stop)
+        from fault in Gen.OneOf(Gen.Constant(Fault.Fails), Doubtful)
+        from late in Late
+        from pause in Short
+        from moment in AdopterMoments
+        from seconds in Gen.Elements(0.4, 2, 8, 14)
+        from noticed in Gen.Elements(4.2, 5.5, 8)
+        from frozen in Gen.SubListOf(Step(Verb.Freeze, Other(who)))
+        from back in Gen.Elements(Fault.None, Fault.Fails)
+        from wait in Long
+        select (Step[])
+        [
+            Step(Verb.Wait, 0, 2.6), Break(Default, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+            Step(ended, who), new Step(Verb.Arm, Other(who), seconds, default, moment.Point, moment.Verb),
+            Step(Verb.Wait, 0, noticed), .. frozen, .. Recover(who), Break(Default, back), Step(Verb.Wait, 0, wait),
+            .. Recover(Other(who)), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
         ];
 
     // A payment is stored without an answer where nobody can look it up until its horizon is over.

@@ -20,7 +20,10 @@ internal sealed partial class SimulatedCluster : IDisposable
     private readonly List<DatabaseLink> _delivered = [];
     private TimeSpan _jumpedAt = -LeaseEnded;
     private DatabaseLink? _held;
+    private DatabaseLink? _delayed;
     private TimeSpan _holdFor;
+    private TimeSpan _delayFor;
+    private bool _wasAhead;
     private bool _loses;
     private bool _hasLost;
     private string? _violation;
@@ -159,6 +162,9 @@ internal sealed partial class SimulatedCluster : IDisposable
             case Verb.Hold:
                 _holdFor = TimeSpan.FromSeconds(step.Seconds);
                 break;
+            case Verb.Delay:
+                _delayFor = TimeSpan.FromSeconds(step.Seconds);
+                break;
             case Verb.Lose:
                 _loses = true;
                 break;
@@ -167,6 +173,7 @@ internal sealed partial class SimulatedCluster : IDisposable
                 break;
             case Verb.Skew:
                 instance.Actor.Skew = TimeSpan.FromSeconds(step.Seconds);
+                _wasAhead |= step.Seconds > 0;
                 break;
             case Verb.Jump:
                 _database.Skew += TimeSpan.FromSeconds(step.Seconds);
@@ -192,6 +199,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
 
         _held?.End(commits: false);
+        EndDelay(isLost: true);
         var stored = StoredIds();
         foreach (var one in Living().Where(one => !one.Actor.IsFrozen && !one.IsStalled && !one.IsStopping))
             _remembered.AddRange(one.Part<UnsettledPayments>().Snapshot()
@@ -266,6 +274,18 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (link.IsClosed)
             return true;
 
+        if (_delayFor > TimeSpan.Zero && before is not null && _delayed is null)
+        {
+            (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
+            Network.After(_delayFor, () =>
+            {
+                if (_delayed == link)
+                    EndDelay(isLost: false);
+            });
+            _delayFor = TimeSpan.Zero;
+            return true;
+        }
+
         if (_holdFor > TimeSpan.Zero && before == Point.Inserts && _held is null)
         {
             var held = _held = link;
@@ -280,7 +300,9 @@ internal sealed partial class SimulatedCluster : IDisposable
         var isPurge = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal);
         var removes = isPurge || link.Sql.Contains("remove_old_payments", StringComparison.Ordinal);
         var rows = removes ? Rows() : [];
-        var isLost = _loses && before == Point.Records;
+        // A reconciliation begins at the oldest acceptance or at a crash. A charge may have an earlier time after a
+        // clock was ahead, or when a crash came meanwhile.
+        var isLost = _loses && before == Point.Records && !_wasAhead && _crashedAt == TimeSpan.Zero;
         link.Execute(commits: !isLost);
         if (isLost)
         {
@@ -301,6 +323,12 @@ internal sealed partial class SimulatedCluster : IDisposable
         held.End();
         Deliver(held);
         _held = null;
+    }
+
+    private void EndDelay(bool isLost)
+    {
+        _delayed?.EndDelay(isLost);
+        _delayed = null;
     }
 
     private void Deliver(DatabaseLink link)
@@ -350,7 +378,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (!Living().Any(one => !one.IsStopping))
             Do(new Step(Verb.Start, 0));
         var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
-        while (Unsettled().Count > 0 || _held is not null
+        while (Unsettled().Count > 0 || _held is not null || _delayed is not null
                || Processors.Any(one => one.InFlight > 0 || (PollsHealth && one.PolledAt < polledSince)))
         {
             if (Time.Now > until)

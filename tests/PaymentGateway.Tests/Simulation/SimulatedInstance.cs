@@ -83,7 +83,7 @@ internal sealed class SimulatedInstance : IDisposable
 
         foreach (var link in Links)
             any |= link.Read();
-        Links.RemoveAll(link => link is { IsClosed: true, IsUncommitted: false });
+        Links.RemoveAll(link => link is { IsClosed: true, IsUncommitted: false, IsDelayed: false });
         return any;
     }
 

@@ -21,7 +21,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
         var reset = await Database.LedgerState.StateAsync();
         Assert.Equal((1, true), (reset.Resets, reset.Intact));
         Assert.NotNull(reset.ResetAt);
-        await Database.LedgerState.PurgeAsync();
+        await Database.PurgeAsync();
         Assert.Equal(new LedgerState(2, 1, null, true), await Database.LedgerState.StateAsync());
     }
 
@@ -32,7 +32,9 @@ public sealed class LedgerStateStoreTests : OwnDatabase
             LedgerSetup.DataSource(Database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
         await using var other = await Database.HoldAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(limited).PurgeAsync());
+        var ledger = new LedgerStateStore(limited);
+        var until = await ledger.PurgeUntilAsync();
+        await Assert.ThrowsAsync<TimeoutException>(() => ledger.PurgeAsync(until));
         await other.ExecuteAsync(
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
             + "VALUES (gen_random_uuid(), 1990, now(), 1)");
@@ -55,7 +57,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
         await Database.StoreAsync(epoch, 3);
 
         await Assert.ThrowsAsync<OperationCanceledException>(
-            () => Database.LedgerState.PurgeAsync(new CancellationToken(canceled: true)));
+            () => Database.PurgeAsync(new CancellationToken(canceled: true)));
 
         Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
     }
@@ -124,7 +126,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
                 var waited = Stopwatch.StartNew();
                 try
                 {
-                    await Database.LedgerState.PurgeAsync();
+                    await Database.PurgeAsync();
                     Interlocked.Increment(ref purges);
                 }
                 catch (PostgresException busy) when (waited.Elapsed >= AllTries && busy.SqlState
@@ -134,7 +136,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
                 }
             }));
 
-        await Database.LedgerState.PurgeAsync();
+        await Database.PurgeAsync();
         Assert.Equal(Empty, await Database.SummariseAsync(null, null));
         Assert.Empty(failures);
         Assert.True(HasEnough(), $"{purges} purges, {recorded} recorded, {adopted} adopted");
@@ -167,7 +169,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
 
     private async Task GivesUpAsync()
     {
-        var lost = await Assert.ThrowsAsync<PostgresException>(() => Database.LedgerState.PurgeAsync());
+        var lost = await Assert.ThrowsAsync<PostgresException>(() => Database.PurgeAsync());
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, lost.SqlState);
     }
 }

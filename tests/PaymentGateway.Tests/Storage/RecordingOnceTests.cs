@@ -39,7 +39,7 @@ public sealed class RecordingOnceTests : OwnDatabase
     public async Task An_outcome_from_before_a_purge_settles_nothing_even_when_its_id_is_posted_again()
     {
         var old = await StoreAsync(3);
-        await Database.LedgerState.PurgeAsync();
+        await Database.PurgeAsync();
         Assert.Equal(0, await Ledger.RecordAsync(Batches.ToRecord(old)));
         var anew = Batches.ToStore(old.Ids, old.OwnerEpoch, Batches.Noon.AddSeconds(1));
         await Database.Payments.StoreAsync(anew);

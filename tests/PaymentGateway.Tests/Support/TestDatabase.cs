@@ -96,6 +96,9 @@ public class TestDatabase : IAsyncLifetime
 
     public Task<NpgsqlConnection> HoldAsync(string sql) => Statements.HoldAsync(ConnectionString, sql);
 
+    public async Task PurgeAsync(CancellationToken cancellation = default) =>
+        await LedgerState.PurgeAsync(await LedgerState.PurgeUntilAsync(), cancellation);
+
     public Task WaitsForLockAsync(string what) => Eventually.HoldsAsync(
         () => ScalarAsync<bool>(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
