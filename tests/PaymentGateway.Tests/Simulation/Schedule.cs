@@ -110,14 +110,14 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Freeze), (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Cut));
 
     private static readonly Gen<(Point Point, Verb Verb)> AdopterMoments = Gen.Elements(
-        (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Kill), (Point.Adopts, Verb.Cut),
-        (Point.Adopts, Verb.Purge), (Point.Adopted, Verb.Cut), (Point.Adopted, Verb.Cut), (Point.Adopted, Verb.Kill),
-        (Point.Adopted, Verb.Freeze), (Point.Adopted, Verb.Purge));
+        (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Delay), (Point.Adopts, Verb.Kill),
+        (Point.Adopts, Verb.Purge), (Point.Adopts, Verb.Cut), (Point.Adopted, Verb.Cut), (Point.Adopted, Verb.Cut),
+        (Point.Adopted, Verb.Kill), (Point.Adopted, Verb.Freeze), (Point.Adopted, Verb.Purge));
 
     private static readonly Gen<Step[]> Fragments = Gen.Frequency(
         (3, Requests()), (4, LateStore()), (6, FallbackInUse()), (4, DoubtInOutage()), (4, Frozen()), (6, Disturbed()),
         (2, Silenced()), (3, Clocks()), (3, Parked()), (1, Reconciled()), (1, Aged()), (3, Crashed()),
-        (5, Adopted()));
+        (5, Adopted()), (2, Delayed()));
 
     private static readonly Gen<Step> Asked =
         from verb in Gen.Elements(Verb.LookUp, Verb.LookUp, Verb.List, Verb.Summarise, Verb.Conflict)
@@ -269,7 +269,7 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
         from late in Late
         from pause in Short
         from moment in AdopterMoments
-        from seconds in Gen.Elements(0.4, 2, 8, 14)
+        from seconds in Gen.Elements(0.4, 2, 8, 14, 14)
         from noticed in Gen.Elements(4.2, 5.5, 8)
         from frozen in Gen.SubListOf(Step(Verb.Freeze, Other(who)))
         from back in Gen.Elements(Fault.None, Fault.Fails)
@@ -280,6 +280,22 @@ internal sealed record Schedule(int Seed, int Instances, IReadOnlyList<Step> Ste
             Step(ended, who), new Step(Verb.Arm, Other(who), seconds, default, moment.Point, moment.Verb),
             Step(Verb.Wait, 0, noticed), .. frozen, .. Recover(who), Break(Default, back), Step(Verb.Wait, 0, wait),
             .. Recover(Other(who)), Step(Verb.Pay, who), Step(Verb.Wait, 0, pause),
+        ];
+
+    // A statement arrives when its instance does not wait for it any more, or has ended.
+    private static Gen<Step[]> Delayed() =>
+        from who in Instance
+        from point in Gen.Elements(Point.Inserts, Point.Inserts, Point.Inserts, Point.Records, Point.Renews)
+        from seconds in Gen.Elements(4.2, 8, 8, 14)
+        from fault in Gen.Elements(Fault.None, Fault.None, Fault.Fails, Fault.Slow)
+        from wait in Long
+        from disturbing in Gen.Frequency((2, Gen.Constant(Verb.Wait)), (1, Disturbing))
+        select (Step[])
+        [
+            Step(Verb.Wait, 0, 2.6), Break(Default, fault, 1),
+            new Step(Verb.Arm, who, seconds, default, point, Verb.Delay), Step(Verb.Pay, who), Step(Verb.Wait, 0, 0.8),
+            Step(disturbing, who, 0.8), Step(Verb.Wait, 0, wait), .. Recover(who), Step(Verb.Pay, who),
+            Step(Verb.Wait, 0, wait),
         ];
 
     // A payment is stored without an answer where nobody can look it up until its horizon is over.
