@@ -162,7 +162,7 @@ internal sealed partial class SimulatedCluster : IDisposable
             case Verb.Hold:
                 _holdFor = TimeSpan.FromSeconds(step.Seconds);
                 break;
-            case Verb.Delay:
+            case Verb.Delay when _delayed is null:
                 _delayFor = TimeSpan.FromSeconds(step.Seconds);
                 break;
             case Verb.Lose:
@@ -274,7 +274,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (link.IsClosed)
             return true;
 
-        if (_delayFor > TimeSpan.Zero && before is not null && _delayed is null)
+        if (_delayFor > TimeSpan.Zero)
         {
             (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
             Network.After(_delayFor, () =>
@@ -282,6 +282,8 @@ internal sealed partial class SimulatedCluster : IDisposable
                 if (_delayed == link)
                     EndDelay(isLost: false);
             });
+            // The rest of its turn waits for this statement, the look for a purge too.
+            instance.DisturbedAt = Time.Now + _delayFor;
             _delayFor = TimeSpan.Zero;
             return true;
         }
