@@ -91,6 +91,7 @@ internal sealed partial class LeaseKeeper(
     {
         if (lease.Epoch == PaymentStates.Nobody)
         {
+            await duties.BeginAsync();
             var askedAt = clock.GetTimestamp();
             var opened = await epochs.OpenAsync();
             Log.Opened(log, opened);
@@ -162,6 +163,8 @@ internal sealed partial class LeaseKeeper(
 /// <summary>The work that follows each renewal. For one loop.</summary>
 internal sealed class LeaseDuties(LedgerWatch ledger, BrokenInserts broken, OrphanAdoption adoption, Lease lease)
 {
+    public Task BeginAsync() => ledger.BeginAsync();
+
     public async Task DoAsync(Renewal renewal)
     {
         var epoch = lease.Epoch;

@@ -27,6 +27,9 @@ internal sealed partial class LedgerWatch(
     /// <summary>The state now, of the ledger itself.</summary>
     public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
+    /// <summary>To be called before the first acceptance, whose ledger may be emptied before the first check.</summary>
+    public async Task BeginAsync() => _known ??= await ledger.StateAsync();
+
     /// <summary>Handles changes; to be called in turn with the renewals.</summary>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(LedgerState state)
@@ -40,8 +43,7 @@ internal sealed partial class LedgerWatch(
         }
 
         _latest = state;
-        // After a purge since the crash there is nothing to save. A purge may fall between the first acceptance of an
-        // epoch and this first check, too.
+        // After a purge since the crash there is nothing to save.
         if ((wasEmptied || (_known is { } before && before.Resets != state.Resets)) && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (_known?.Generation != state.Generation)
