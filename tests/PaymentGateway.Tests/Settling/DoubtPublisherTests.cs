@@ -24,7 +24,7 @@ public sealed class DoubtPublisherTests : OneInstance
     }
 
     [PostgresFact]
-    public async Task What_theDatabase_refuses_is_logged_once_and_told_later()
+    public async Task What_the_database_refuses_is_logged_once_and_told_later()
     {
         await Database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
         (await StoreAsync(1)).ForEach(Doubts.Begin);
