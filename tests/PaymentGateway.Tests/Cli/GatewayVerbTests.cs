@@ -14,7 +14,7 @@ public sealed class GatewayVerbTests() : OneGateway(
     {
         await Gateway.PayAsync();
         await Rig.LedgersReachAsync(byDefault: 1);
-        await ParkAsync(2, Refused);
+        await Rig.ParkAsync(2, Refused);
 
         var text = await AskAsync("status");
         var json = (await AskAsync("status", "--json")).ReadJson();
@@ -62,8 +62,8 @@ public sealed class GatewayVerbTests() : OneGateway(
     [PostgresFact]
     public async Task One_parked_payment_is_replayed_and_then_the_rest()
     {
-        await ParkAsync(2, "another reason");
-        await ParkAsync(1_200, Refused);
+        await Rig.ParkAsync(2, "another reason");
+        await Rig.ParkAsync(1_200, Refused);
         var first = (await AskAsync("payments", "list", "--state", "parked", "--limit", "1", "--json")).ReadJson()[0];
         var id = first.GetProperty("correlationId").GetString()!;
 
@@ -110,10 +110,4 @@ public sealed class GatewayVerbTests() : OneGateway(
 
     private Task<Verb> AskAsync(params string[] verb) =>
         Verb.RunAsync([.. verb, "--url", Gateway.Url, "--token", Token]);
-
-    private Task ParkAsync(int payments, string reason) => Rig.Database.ExecuteAsync(string.Create(
-        CultureInfo.InvariantCulture, $"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
-        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
-        """));
 }

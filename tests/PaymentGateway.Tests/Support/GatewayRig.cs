@@ -61,6 +61,11 @@ internal sealed class GatewayRig : IAsyncDisposable
     public async Task<long> CountStoredAsync() =>
         await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
 
+    public Task ParkAsync(int payments, string reason) => Database.ExecuteAsync($"""
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
+        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
+        """);
+
     /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
     public async Task AssertLedgersAgreeAsync()
     {
