@@ -92,6 +92,8 @@ internal sealed class GatewayHost : IAsyncDisposable
 
     public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
 
+    public Task<EventReader> WatchAsync() => EventReader.StartAsync(_client);
+
     public async Task<HttpStatusCode> ReadyAsync()
     {
         using var answer = await _client.GetAsync("readyz");
