@@ -148,18 +148,6 @@ public sealed class QueryEndpointsTests() : OneGateway("Settling:CallTimeout=2s"
         await Rig.AssertLedgersAgreeAsync();
     }
 
-    [PostgresFact]
-    public async Task After_a_purge_there_is_nothing_to_show()
-    {
-        var id = await Gateway.PayAsync();
-        await Rig.LedgersReachAsync(byDefault: 1);
-
-        await Gateway.PurgeAsync();
-
-        await AssertProblemAsync(Gateway.AskAsync($"payments/{id}"), HttpStatusCode.NotFound, "id");
-        Assert.Equal(NoPayments, await Gateway.GetAsync("payments"));
-    }
-
     [PostgresTheory]
     [InlineData("17")]
     [InlineData("4a7901b87d264d9daa194dc1c7cf60b3")]

@@ -52,8 +52,9 @@ public sealed class RetentionSweepTests : OwnRig
             async () => Prometheus.Read(await gateway.GetAsync("metrics"))["payment_gateway_payments_removed_total"]
                 == 2,
             "both are counted");
-        using var found = await gateway.AskAsync($"payments/{ids[0]}");
-        Assert.Equal(HttpStatusCode.NotFound, found.StatusCode);
+        await PaymentViews.AssertProblemAsync(
+            gateway.AskAsync($"payments/{ids[0]}"), HttpStatusCode.NotFound, "id");
+        Assert.Equal(PaymentViews.NoPayments, await gateway.GetAsync("payments"));
         await Rig.LedgersReachAsync(byDefault: 2);
 
         var old = DateTime.UtcNow.AddDays(-41);
