@@ -26,12 +26,10 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     public IReadOnlyList<ChaosKill> Kills { get; private set; } = [];
 
     /// <summary>The instance that has taken most payments of late; the first while nobody can say.</summary>
-    public async Task<string> FindLoadedAsync()
-    {
-        return (await EpochsAsync()).MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
+    public async Task<string> FindLoadedAsync() =>
+        (await EpochsAsync()).MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
             ? GatewaySystem.Second
             : GatewaySystem.First;
-    }
 
     /// <summary>Notes what an instance carries, kills it, and goes on watching what it left.</summary>
     public async Task KillAsync(string part, Func<Task> killAsync)

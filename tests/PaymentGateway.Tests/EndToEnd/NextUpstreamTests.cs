@@ -99,11 +99,7 @@ public sealed class NextUpstreamTests : IAsyncLifetime
                 Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
     }
 
-    private HttpClient Connect() => new(new SocketsHttpHandler { UseProxy = false })
-    {
-        BaseAddress = new Uri($"http://127.0.0.1:{_nginx.Port}"),
-        Timeout = ClientLimit,
-    };
+    private HttpClient Connect() => UnixHttp.Plain(new Uri($"http://127.0.0.1:{_nginx.Port}"), ClientLimit);
 
     // All hosts, or both instances of one.
     private async Task StartRefusingAsync(string upstreams)

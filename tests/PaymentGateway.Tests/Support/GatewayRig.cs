@@ -41,16 +41,13 @@ internal sealed class GatewayRig : IAsyncDisposable
         await gateway.DisposeAsync();
     }
 
-    public async Task LedgersReachAsync(long byDefault, long byFallback = 0)
-    {
-        await Eventually.HoldsAsync(
-            async () =>
-            {
-                var summary = await Database.SummariseAsync(null, null);
-                return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
-            },
-            $"{byDefault} settled by default and {byFallback} by fallback");
-    }
+    public Task LedgersReachAsync(long byDefault, long byFallback = 0) => Eventually.HoldsAsync(
+        async () =>
+        {
+            var summary = await Database.SummariseAsync(null, null);
+            return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
+        },
+        $"{byDefault} settled by default and {byFallback} by fallback");
 
     public async Task<(long Default, long Fallback)> PostsAsync() =>
         ((await Default.CallsAsync()).Posts, (await Fallback.CallsAsync()).Posts);

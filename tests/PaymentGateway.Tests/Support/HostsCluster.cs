@@ -31,7 +31,8 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
         _script = script;
         // The script takes one that is free.
         _number = Path.GetExtension(script.Directory)[1..];
-        _hosts = Clocks.Keys.ToDictionary(host => host, host => To($"http://10.234.{_number}.1{host}:8080"));
+        _hosts = Clocks.Keys.ToDictionary(host => host, host => UnixHttp.Plain(
+            new Uri($"http://10.234.{_number}.1{host}:8080"), AnswerLimit));
         Client = new HttpClient(Answers)
         {
             BaseAddress = new Uri($"http://10.234.{_number}.10:9999"),
@@ -144,13 +145,6 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
         foreach (var processor in Processors.Values)
             await processor.DisposeAsync();
         await _script.DisposeAsync();
-    }
-
-    private static HttpClient To(string url)
-    {
-        var http = UnixHttp.Plain(new Uri(url));
-        http.Timeout = AnswerLimit;
-        return http;
     }
 }
 
