@@ -2,7 +2,6 @@ using System.Net.Http.Headers;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The headers of POST /payments.</summary>
 public sealed class PaymentEndpointsTests() : OneGateway
 {
     [PostgresTheory]

@@ -3,7 +3,6 @@ using PaymentGateway.Admin;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>By which listener an operator's calls are answered, and that they do not exist by any other.</summary>
 public sealed class AdminListenerTests : OwnRig
 {
     private static readonly HttpMethod[] Methods =

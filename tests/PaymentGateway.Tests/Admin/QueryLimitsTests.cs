@@ -2,7 +2,6 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>More who ask than PostgreSQL answers, and a PostgreSQL that is unavailable.</summary>
 public sealed class QueryLimitsTests() : OneGateway
 {
     private const int Asked = 100;

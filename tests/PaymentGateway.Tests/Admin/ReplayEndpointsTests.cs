@@ -3,7 +3,6 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>What an operator does with parked payments, over HTTP.</summary>
 public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
     private static readonly Regex Replay = new("""^\{"replayed":(\d+),"complete":(true|false)\}$""");

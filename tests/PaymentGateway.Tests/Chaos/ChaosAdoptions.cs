@@ -1,9 +1,7 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An instance that was killed, what it carried then, and how soon others began with what it left.</summary>
-/// <param name="Renewals">
-/// How often the busiest survivor renewed its lease until the first adoption: what counts on a slow machine, too.
-/// </param>
+/// <param name="Renewals">How often the busiest survivor renewed its lease until the first adoption.</param>
 public sealed record ChaosKill(
     string Part, DateTime At, long Taken, long Left, DateTime? AdoptedAt = null, DateTime? SeenUntil = null,
     int Renewals = 0)

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>The verb `conformance` against our simulator, which keeps the contract until a fault is set.</summary>
 public sealed class ConformanceVerbTests : OneSimulator
 {
     private protected override TimeProvider SimulatorClock => TimeProvider.System;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>
 public sealed class GatewayVerbTests() : OneGateway(
     $"Admin:Token={Token}", $"Admin:Tokens:reader:Token={Reader}", "Settling:CallTimeout=2s",
     "Settling:InDoubtHorizon=2s")

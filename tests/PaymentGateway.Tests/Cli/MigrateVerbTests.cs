@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>`migrate`, from tables of version 1 on.</summary>
 public sealed class MigrateVerbTests() : OwnDatabase(new EmptyTestDatabase())
 {
     [PostgresFact]

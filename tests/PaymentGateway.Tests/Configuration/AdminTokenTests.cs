@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Configuration;
 
-/// <summary>The tokens of operators, as the settings name them.</summary>
 public sealed class AdminTokenTests
 {
     private const string Single = "Gateway:Admin:Token";

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Configuration;
 
-/// <summary>Where an instance listens, and where for an operator.</summary>
 public sealed class ListenUrlsTests
 {
     private const string Admin = "Gateway:Admin:Urls";

@@ -2,7 +2,6 @@ using PaymentGateway.Dashboard;
 
 namespace PaymentGateway.Tests.Dashboard;
 
-/// <summary>The events of two gateways on one database: what they cost whom, and what is in them.</summary>
 public sealed class OpsEventsTests : OwnRig
 {
     private GatewayHost _first = null!;

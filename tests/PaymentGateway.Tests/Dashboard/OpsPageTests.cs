@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Dashboard;
 
-/// <summary>Who gets the page, who may do what it does, and what a session opens.</summary>
 public sealed class OpsPageTests() : OneGateway($"Admin:Token={Token}")
 {
     private const string Token = "0b7c1f6e5a4d3928";

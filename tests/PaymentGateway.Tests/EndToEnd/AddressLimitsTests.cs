@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// A real nginx with nginx/limits.conf and a gateway behind it: one address takes all it can get, and another one is
-/// served.
-/// </summary>
+/// <summary>nginx/limits.conf: one address takes all that it can get, and another one is served.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class AddressLimitsTests : OwnRig
 {

@@ -4,10 +4,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// A real nginx with the files of the repository: how many instances get a request that each answers with 503, or does
-/// not answer.
-/// </summary>
+/// <summary>How many instances a real nginx asks, when each answers with 503 or does not answer.</summary>
 public sealed class NextUpstreamTests : IAsyncLifetime
 {
     private const string Mute = "?mute";

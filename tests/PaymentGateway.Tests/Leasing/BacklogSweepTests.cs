@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>More than the queue holds, in a whole gateway.</summary>
 public sealed class BacklogSweepTests : OwnRig
 {
     [PostgresFact]

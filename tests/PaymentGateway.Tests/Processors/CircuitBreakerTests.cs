@@ -2,7 +2,6 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Processors;
 
-/// <summary>The circuit breaker of a lane, over time.</summary>
 public sealed class CircuitBreakerTests : OneLane
 {
     private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);

@@ -2,7 +2,6 @@ using PaymentGateway.Tests.Cli;
 
 namespace PaymentGateway.Tests.Reconciliation;
 
-/// <summary>The call and the verb: when they refuse, what stops them, and that one runs at a time.</summary>
 public sealed class ReconciliationEndpointTests : PlantedGateway
 {
     // Gateway has the tokens, and nobody asks it.

@@ -3,7 +3,6 @@ using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.Retention;
 
-/// <summary>What a client and an operator see of payments that have left.</summary>
 public sealed class RetentionSweepTests : OwnRig
 {
     private const string Age = """

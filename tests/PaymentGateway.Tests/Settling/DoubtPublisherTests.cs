@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>How doubts are told to the database, on a clock that the test advances.</summary>
 public sealed class DoubtPublisherTests : OneInstance
 {
     private DoubtQueue Doubts => Stages.Doubts;

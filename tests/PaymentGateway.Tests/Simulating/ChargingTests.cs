@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>
-/// POST /payments of the simulator against the contract. ConformanceVerbTests have the rules that any processor keeps.
-/// </summary>
+/// <summary>POST /payments of the simulator; ConformanceVerbTests have the rules of any processor.</summary>
 public sealed class ChargingTests : OneSimulator
 {
     private readonly Guid _id = Guid.NewGuid();

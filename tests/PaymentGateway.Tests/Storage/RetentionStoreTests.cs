@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>Old settled payments leave, nothing else does, and no sum changes or is silently wrong.</summary>
 public sealed class RetentionStoreTests : OwnDatabase
 {
     private const int Many = 40;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>The parameters of GET /payments-summary.</summary>
 public sealed class AuditEndpointsTests() : OneGateway
 {
     [PostgresTheory]

@@ -58,9 +58,7 @@ internal sealed class GatewayHost : IAsyncDisposable
     public Task<HttpResponseMessage> PostPaymentAsync(Guid id, decimal amount = 19.90m) =>
         _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
 
-    /// <summary>
-    /// Posts a new payment, which must be taken: again while it is 503, as a slow first statement makes it.
-    /// </summary>
+    /// <summary>Posts a new payment until it is taken: a slow first statement makes it 503.</summary>
     public async Task<Guid> PayAsync()
     {
         var (id, answer) = (Guid.NewGuid(), HttpStatusCode.ServiceUnavailable);

@@ -36,9 +36,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return await connection.ScalarAsync<T>(sql);
     }
 
-    /// <summary>
-    /// Waits until an instance, by the epoch that it has now, has accepted more than before: it carries the load.
-    /// </summary>
+    /// <summary>Waits until an instance, by the epoch that it has now, has accepted more than before.</summary>
     public async Task CarriesLoadAsync(string part)
     {
         const int More = 20;

@@ -7,10 +7,7 @@ public enum HostFault
     Frozen, // Every process stands still.
 }
 
-/// <summary>
-/// Three hosts with a gateway each, in networks of their own, by TCP; one PostgreSQL, both processors, and one nginx
-/// with the upstreams of more hosts. Their wall clocks are apart. Everything ends with this process.
-/// </summary>
+/// <summary>Three hosts with networks and clocks of their own; one PostgreSQL, both processors, one nginx.</summary>
 public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
 {
     private static readonly Regex Lost = new(
@@ -53,7 +50,6 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
             : !Programs.Has("ip") ? "lacks ip: eng/setup brings it"
             : FakedTime.SkipReason);
 
-    /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; }
 
     public RetryAfterCheck Answers { get; } = new();

@@ -145,7 +145,6 @@ public class TestDatabase : IAsyncLifetime
     }
 }
 
-/// <summary>A database without tables.</summary>
 public class EmptyTestDatabase : TestDatabase
 {
     protected override bool CopiesTables => false;
@@ -159,7 +158,6 @@ public sealed class LocalTestDatabase : TestDatabase
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 }
 
-/// <summary>A database without tables on the server of the durable profile.</summary>
 public sealed class EmptyDurableDatabase : EmptyTestDatabase
 {
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.SharedDurable;

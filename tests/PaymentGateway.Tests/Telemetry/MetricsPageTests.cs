@@ -2,7 +2,6 @@ using System.Diagnostics.Metrics;
 
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>docs/metrics.md says of every instrument what the code says.</summary>
 public sealed class MetricsPageTests : OwnRig
 {
     private const string Prefix = "payment_gateway.";

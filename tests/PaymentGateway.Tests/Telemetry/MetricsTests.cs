@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>GET /metrics of a whole gateway: every number is what happened.</summary>
 public sealed class MetricsTests : OwnRig
 {
     private const string Prefix = "payment_gateway_";
