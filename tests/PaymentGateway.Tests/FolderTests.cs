@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests;
 
-/// <summary>The folders of the gateway have an order, and none uses one above it.</summary>
 public sealed class FolderTests
 {
     private const int RootFilesMax = 5;

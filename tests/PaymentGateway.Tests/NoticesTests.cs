@@ -2,7 +2,6 @@ using System.Xml.Linq;
 
 namespace PaymentGateway.Tests;
 
-/// <summary>THIRD-PARTY-NOTICES, held against the metadata of the packages that are linked in.</summary>
 public sealed class NoticesTests
 {
     private static readonly string Text = File.ReadAllText(Repository.PathOf("THIRD-PARTY-NOTICES"));

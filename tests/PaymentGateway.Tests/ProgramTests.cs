@@ -4,7 +4,6 @@ using Microsoft.Extensions.Hosting;
 
 namespace PaymentGateway.Tests;
 
-/// <summary>The exit code of a program that ends by itself.</summary>
 public sealed class ProgramTests : IAsyncLifetime
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);

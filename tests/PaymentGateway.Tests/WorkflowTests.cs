@@ -2,7 +2,6 @@ using YamlDotNet.RepresentationModel;
 
 namespace PaymentGateway.Tests;
 
-/// <summary>The workflow runs what we run, with an SDK that global.json takes, and may only read.</summary>
 public sealed class WorkflowTests
 {
     private readonly YamlNode _workflow = Read();

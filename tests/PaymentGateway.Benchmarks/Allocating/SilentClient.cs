@@ -4,10 +4,7 @@ using System.Net.Sockets;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 
-/// <summary>
-/// Posts payments over blocking sockets from buffers made before, so that in the gateway's own process nothing but the
-/// gateway allocates for a payment.
-/// </summary>
+/// <summary>Posts payments from buffers made before, so that nothing but the gateway allocates.</summary>
 internal sealed class SilentClient(string socket, int connections) : IDisposable
 {
     private static readonly byte[] Head =
@@ -25,7 +22,6 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
     private int _refused;
 
     /// <summary>Posts so many, all connections at once.</summary>
-    /// <param name="count">How many.</param>
     /// <param name="perSecond">Over all connections; null: as fast as it goes.</param>
     /// <returns>How many were not answered by 202.</returns>
     public int Post(int count, double? perSecond = null)

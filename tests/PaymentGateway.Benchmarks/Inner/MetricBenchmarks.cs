@@ -6,10 +6,7 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
 
-/// <summary>
-/// All calls to instruments for one payment that is settled at once, alone in its batches, with
-/// the listener of /metrics and without one.
-/// </summary>
+/// <summary>All calls to instruments for one payment, with the listener of /metrics and without one.</summary>
 public class MetricBenchmarks : IDisposable
 {
     private static readonly Processor Default = new("default", 0.05m);

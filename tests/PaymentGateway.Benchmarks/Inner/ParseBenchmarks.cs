@@ -4,7 +4,6 @@ using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Benchmarks.Inner;
 
-/// <summary>From the body of POST /payments to id and cents.</summary>
 public class ParseBenchmarks
 {
     private readonly ReadOnlySequence<byte> _body =

@@ -4,10 +4,7 @@ using PaymentGateway.Configuration;
 
 namespace PaymentGateway.Benchmarks.Routing;
 
-/// <summary>
-/// The routing policy over both official loads and random ones, for several fallback delays: the table of
-/// docs/routing.md.
-/// </summary>
+/// <summary>The policy over official and random loads, by fallback delay: the table of docs/routing.md.</summary>
 internal static class RoutingReport
 {
     private const int Phases = 24;

@@ -6,10 +6,7 @@ using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Benchmarks.Routing;
 
-/// <summary>
-/// One load through the real routing decision, health, circuit breaker and concurrency limit, on a clock that jumps
-/// from event to event. The processors and the worker around the decision are simulated.
-/// </summary>
+/// <summary>One load through the real routing, breaker and limit, on a clock that jumps from event to event.</summary>
 internal sealed class RoutingRun
 {
     private const double MaxRate = 2_000;
@@ -37,9 +34,7 @@ internal sealed class RoutingRun
     private bool _wakes;
     private int _accepted;
 
-    /// <param name="weight">
-    /// How many payments one of the simulation stands for: rates and limits are divided by it.
-    /// </param>
+    /// <param name="weight">How many payments one of the simulation stands for; rates are divided by it.</param>
     public RoutingRun(Schedule schedule, RoutingOptions options, int weight)
     {
         (_schedule, _options, _weight) = (schedule, options, weight);

@@ -14,7 +14,6 @@ internal sealed class BodyPiece : ReadOnlySequenceSegment<byte>
         before.Next = this;
     }
 
-    /// <summary>A body in two pieces.</summary>
     public static ReadOnlySequence<byte> Cut(ReadOnlyMemory<byte> body, int at)
     {
         var first = new BodyPiece(body[..at], null);

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>A whole gateway whose PostgreSQL stops, is frozen, and comes back.</summary>
 public sealed class DatabaseUnavailableTests : OwnRig
 {
     // The contract of the intake.

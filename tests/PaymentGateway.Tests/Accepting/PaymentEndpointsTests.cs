@@ -2,7 +2,6 @@ using System.Net.Http.Headers;
 
 namespace PaymentGateway.Tests.Accepting;
 
-/// <summary>The headers of POST /payments.</summary>
 public sealed class PaymentEndpointsTests() : OneGateway
 {
     [PostgresTheory]
@@ -27,22 +26,14 @@ public sealed class PaymentEndpointsTests() : OneGateway
     [InlineData("application/jsonx")]
     [InlineData("application/x-www-form-urlencoded")]
     [InlineData("text/plain")]
-    public async Task Body_of_another_type_or_charset_is_refused(string mediaType)
-    {
-        using var answer = await PostAsync(mediaType);
-
-        await AssertRefusedAsync(answer, "Content-Type");
-    }
+    public Task Body_of_another_type_or_charset_is_refused(string mediaType) =>
+        AssertRefusedAsync(PostAsync(mediaType), "Content-Type");
 
     [PostgresTheory]
     [InlineData("gzip")]
     [InlineData("identity, br")]
-    public async Task Encoded_body_is_refused(string encoding)
-    {
-        using var answer = await PostAsync("application/json", encoding);
-
-        await AssertRefusedAsync(answer, "Content-Encoding");
-    }
+    public Task Encoded_body_is_refused(string encoding) =>
+        AssertRefusedAsync(PostAsync("application/json", encoding), "Content-Encoding");
 
     private async Task<HttpResponseMessage> PostAsync(string mediaType, string? encoding = null)
     {
@@ -54,11 +45,9 @@ public sealed class PaymentEndpointsTests() : OneGateway
         return await Gateway.PostAsync("payments", body);
     }
 
-    private async Task AssertRefusedAsync(HttpResponseMessage answer, string field)
+    private async Task AssertRefusedAsync(Task<HttpResponseMessage> posted, string field)
     {
-        Assert.Equal(HttpStatusCode.UnsupportedMediaType, answer.StatusCode);
-        using var problem = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
-        Assert.Equal(field, problem.RootElement.GetProperty("field").GetString());
-        Assert.Equal(0, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
+        await PaymentViews.AssertProblemAsync(posted, HttpStatusCode.UnsupportedMediaType, field);
+        Assert.Equal(0, await Rig.CountStoredAsync());
     }
 }

@@ -3,7 +3,6 @@ using PaymentGateway.Admin;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>What a session's cookie is, whom it admits and until when, and whose posts are refused.</summary>
 public sealed class AdminSessionTests
 {
     private const string Token = "0b7c1f6e5a4d3928";

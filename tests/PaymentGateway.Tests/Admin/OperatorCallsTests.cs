@@ -3,7 +3,6 @@ using PaymentGateway.Admin;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>Who may make which call of an operator, and what is recorded of it.</summary>
 public sealed class OperatorCallsTests() : OneGateway(
     "Instance:Name=api7", $"Admin:Tokens:reader:Token={Reader}", $"Admin:Tokens:clerk:Token={Clerk}",
     "Admin:Tokens:clerk:Role=Operate", $"Admin:Tokens:boss:Token={Boss}", "Admin:Tokens:boss:Role=Purge")

@@ -2,7 +2,6 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>GET /payments: which ones, in which order, page by page.</summary>
 public sealed class PaymentListTests : OneGateway
 {
     [PostgresFact]

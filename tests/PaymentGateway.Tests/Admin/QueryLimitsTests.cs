@@ -2,7 +2,6 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>More who ask than PostgreSQL answers, and a PostgreSQL that is unavailable.</summary>
 public sealed class QueryLimitsTests() : OneGateway
 {
     private const int Asked = 100;
@@ -25,7 +24,7 @@ public sealed class QueryLimitsTests() : OneGateway
         await AssertProblemAsync(Gateway.AskAsync("payments"), HttpStatusCode.ServiceUnavailable, null);
 
         await _database.StartAgainAsync();
-        await Eventually.HoldsAsync(async () => await ShowsAsync(id), "it answers again");
+        await AnswersAsync($"payments/{id}", "it answers again");
         await Gateway.BecomesAsync(id, "in_doubt");
     }
 
@@ -73,12 +72,6 @@ public sealed class QueryLimitsTests() : OneGateway
             return answer.IsSuccessStatusCode;
         },
         what);
-
-    private async Task<bool> ShowsAsync(Guid id)
-    {
-        using var answer = await Gateway.AskAsync($"payments/{id}");
-        return answer.IsSuccessStatusCode;
-    }
 
     private Task<long> WaitingAsync(string statement) => _database.ScalarAsync<long>($"""
         SELECT count(*) FROM pg_stat_activity

@@ -3,7 +3,6 @@ using static PaymentGateway.Tests.Admin.PaymentViews;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>What an operator does with parked payments, over HTTP.</summary>
 public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s")
 {
     private static readonly Regex Replay = new("""^\{"replayed":(\d+),"complete":(true|false)\}$""");
@@ -16,10 +15,14 @@ public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s
     [PostgresFact]
     public async Task All_of_one_reason_are_replayed_at_once_and_settled_and_then_the_rest()
     {
-        await ParkAsync(1_200, Refused);
-        await ParkAsync(5, Other);
+        await Rig.ParkAsync(1_200, Refused);
+        await Rig.ParkAsync(5, Other);
         Assert.Equal(5, (await Gateway.FollowAsync($"reason={Uri.EscapeDataString(Other)}&limit=2")).Count);
         Assert.Empty(await Gateway.FollowAsync($"state=settled&reason={Uri.EscapeDataString(Other)}"));
+        // A reason is a value and never a part of a statement.
+        var injected = Uri.EscapeDataString("x' OR true; DROP TABLE payments; --");
+        Assert.Empty(await Gateway.FollowAsync($"state=parked&reason={injected}"));
+        await ReplaysAsync($"admin/parked/replay?reason={injected}", 0);
 
         await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Refused)}", 1_200);
         await Rig.LedgersReachAsync(byDefault: 1_200);
@@ -32,17 +35,6 @@ public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s
         await Rig.AssertLedgersAgreeAsync();
     }
 
-    [PostgresFact]
-    public async Task A_reason_is_a_value_and_never_a_part_of_a_statement()
-    {
-        const string Injected = "x' OR true; DROP TABLE payments; --";
-        await ParkAsync(2, Refused);
-
-        await ReplaysAsync($"admin/parked/replay?reason={Uri.EscapeDataString(Injected)}", 0);
-        Assert.Empty(await Gateway.FollowAsync($"state=parked&reason={Uri.EscapeDataString(Injected)}"));
-        await ParkedAsync(2);
-    }
-
     [PostgresTheory]
     [InlineData("admin/parked/replay?resaon=a", "resaon")]
     [InlineData("admin/parked/replay?limit=5", "limit")]
@@ -52,7 +44,7 @@ public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s
     [InlineData("admin/parked/4a7901b87d264d9daa194dc1c7cf60b3/replay", "id")]
     public async Task A_replay_with_a_wrong_parameter_replays_nothing(string path, string field)
     {
-        await ParkAsync(1, Refused);
+        await Rig.ParkAsync(1, Refused);
 
         await AssertProblemAsync(Gateway.PostAsync(path), HttpStatusCode.BadRequest, field);
         await ParkedAsync(1);
@@ -63,7 +55,7 @@ public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s
     [InlineData("application/x-www-form-urlencoded", "reason=none+has+it")]
     public async Task Replay_with_a_body_is_refused_and_replays_nothing(string mediaType, string body)
     {
-        await ParkAsync(1, Refused);
+        await Rig.ParkAsync(1, Refused);
         using var content = new StringContent(body, new MediaTypeHeaderValue(mediaType));
 
         await AssertProblemAsync(
@@ -97,9 +89,4 @@ public sealed class ReplayEndpointsTests() : OneGateway("Settling:CallTimeout=2s
 
         Assert.Equal(payments, replayed);
     }
-
-    private Task ParkAsync(int payments, string reason) => Rig.Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
-        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
-        """);
 }

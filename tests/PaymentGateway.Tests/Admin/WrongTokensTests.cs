@@ -2,7 +2,6 @@ using PaymentGateway.Admin;
 
 namespace PaymentGateway.Tests.Admin;
 
-/// <summary>How wrong tokens are counted.</summary>
 public sealed class WrongTokensTests
 {
     private readonly FakeTimeProvider _clock = new();

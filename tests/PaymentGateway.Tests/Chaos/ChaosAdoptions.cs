@@ -1,9 +1,7 @@
 namespace PaymentGateway.Tests.Chaos;
 
 /// <summary>An instance that was killed, what it carried then, and how soon others began with what it left.</summary>
-/// <param name="Renewals">
-/// How often the busiest survivor renewed its lease until the first adoption: what counts on a slow machine, too.
-/// </param>
+/// <param name="Renewals">How often the busiest survivor renewed its lease until the first adoption.</param>
 public sealed record ChaosKill(
     string Part, DateTime At, long Taken, long Left, DateTime? AdoptedAt = null, DateTime? SeenUntil = null,
     int Renewals = 0)
@@ -26,12 +24,10 @@ public sealed class ChaosAdoptions(ChaosDatabase database)
     public IReadOnlyList<ChaosKill> Kills { get; private set; } = [];
 
     /// <summary>The instance that has taken most payments of late; the first while nobody can say.</summary>
-    public async Task<string> FindLoadedAsync()
-    {
-        return (await EpochsAsync()).MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
+    public async Task<string> FindLoadedAsync() =>
+        (await EpochsAsync()).MaxBy(epoch => epoch.Taken) is { } busiest && busiest.IsOf(GatewaySystem.Second)
             ? GatewaySystem.Second
             : GatewaySystem.First;
-    }
 
     /// <summary>Notes what an instance carries, kills it, and goes on watching what it left.</summary>
     public async Task KillAsync(string part, Func<Task> killAsync)

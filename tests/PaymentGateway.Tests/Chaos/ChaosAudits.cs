@@ -1,10 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>
-/// The auditor who comes while everything breaks: closed windows must agree to the cent at once, and no window may ever
-/// hold more than the processors. An answer that is refused or late is none, as instances and database are being
-/// broken.
-/// </summary>
+/// <summary>The auditor: closed windows agree to the cent, and none ever has more than the processors.</summary>
 public sealed class ChaosAudits(GatewaySystem system, int seed)
 {
     private const int AfterwardsMax = 50;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>A run that caused less than its schedule must cause is red.</summary>
 public sealed class ChaosFloorsTests
 {
     private static readonly ChaosCaused Enough = new(

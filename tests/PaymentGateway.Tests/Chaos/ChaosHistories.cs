@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>
-/// Clients that ask for acknowledged payments, post them again, and post them with another amount, at any instance,
-/// while everything breaks. No answer may contradict an earlier one.
-/// </summary>
+/// <summary>Clients repeat and look up acknowledged payments; no answer may contradict an earlier one.</summary>
 public sealed class ChaosHistories(GatewaySystem system, LoadLedger load, int seed)
 {
     private static readonly TimeSpan Pause = TimeSpan.FromMilliseconds(100);

@@ -44,10 +44,7 @@ public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
         await Task.WhenAll(running);
     }
 
-    /// <summary>
-    /// Clients without an answer repeat their payment: one that was stored long ago and never acknowledged is
-    /// acknowledged now, and must be settled.
-    /// </summary>
+    /// <summary>Clients without an answer repeat their payment, which must be settled then.</summary>
     public async Task ComeAgainAsync()
     {
         var late = Ledger.Entries

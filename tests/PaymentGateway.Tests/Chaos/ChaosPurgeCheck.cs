@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>
-/// The rules of a ledger that was purged under load, checked by the clients' answers and the payments of the
-/// processors. These processors are not purged: their charges stay the evidence.
-/// </summary>
+/// <summary>The rules of a ledger that was purged under load; the processors' charges stay the evidence.</summary>
 /// <param name="Entries">Every payment of the load, each posted once by its client.</param>
 public sealed record ChaosPurgeCheck(
     IReadOnlyList<ChaosPurge> Purges, IReadOnlyList<LoadEntry> Entries,

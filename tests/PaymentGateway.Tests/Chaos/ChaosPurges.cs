@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>
-/// The last act: purges under load, each while something else is wrong. After the comparison of the run, because a
-/// purge takes away the evidence of everything that was in flight before it.
-/// </summary>
+/// <summary>Purges under load, at the end: a purge takes away the evidence of everything before it.</summary>
 public sealed class ChaosPurges(GatewaySystem system, int seed)
 {
     private const int WindowsMax = 20;

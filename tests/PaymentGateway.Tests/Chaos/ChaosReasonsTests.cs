@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>Only a fault that hit a payment's own processor, owner or database explains that it is late.</summary>
 public sealed class ChaosReasonsTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);

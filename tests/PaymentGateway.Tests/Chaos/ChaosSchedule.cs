@@ -139,9 +139,7 @@ public sealed class ChaosSchedule
 
     public IEnumerable<ChaosStep> All => Parts.Concat(Processors).Concat(Wires);
 
-    /// <summary>
-    /// Kills long enough for the limit on adoption to judge, with nothing in any line that could hold one up.
-    /// </summary>
+    /// <summary>Kills that the limit on adoption judges, with nothing in any line to hold one up.</summary>
     public IEnumerable<ChaosStep> CleanKills =>
         Parts.Where(kill => IsLongKill(kill) && !All.Any(step => step != kill && HoldsUp(step, kill)));
 

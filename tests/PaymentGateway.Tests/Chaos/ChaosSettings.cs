@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>
-/// Which run it is: from the environment; short, durable and with two processors when nothing is said.
-/// </summary>
+/// <summary>The run, from the environment; otherwise short, durable and with two processors.</summary>
 /// <param name="LedgerFile">Where the ledger is written, too; logs of a run that failed go beside it.</param>
 public sealed record ChaosSettings(
     int Seed, bool Durable, TimeSpan Length, string? LedgerFile, IReadOnlySet<ChaosKind> Without, bool Purges,

@@ -35,10 +35,7 @@ public enum ChaosKind
     ProcessorDeaf, // A processor hears nothing of what the gateway sends.
 }
 
-/// <summary>
-/// One thing that the rig does; Amount is milliseconds of a delay, how many calls a fault hits, or which backend
-/// stalls.
-/// </summary>
+/// <param name="Amount">Milliseconds of a delay, calls that a fault hits, or which backend stalls.</param>
 public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeSpan Hold, int? Amount = null)
 {
     public const string Default = "default";

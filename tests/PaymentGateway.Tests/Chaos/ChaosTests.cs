@@ -9,9 +9,7 @@ public sealed class ChaosAlone
     public const string Name = "Chaos";
 }
 
-/// <summary>
-/// Everything that single tests break one by one, in a seeded order and under load; then every payment is compared.
-/// </summary>
+/// <summary>All that single tests break, in a seeded order and under load; then every payment is compared.</summary>
 [Collection(ChaosAlone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class ChaosTests(ITestOutputHelper output)
 {

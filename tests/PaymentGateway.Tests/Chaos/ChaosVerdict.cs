@@ -44,10 +44,7 @@ public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Proble
     private static bool IsLate(ChaosKill kill) => kill.AdoptedAt is null || kill.Renewals > AdoptionRenewalsMax;
 }
 
-/// <summary>
-/// Waits until everything is settled, for as long as that goes on. The gateway's own pace tells a stall: so many
-/// renewals of a lease without one more settlement, on however slow a machine.
-/// </summary>
+/// <summary>Waits until all is settled; so many renewals of a lease without a settlement are a stall.</summary>
 public static class ChaosDrain
 {
     // The slowest doubt: the horizon, the longest back-off with a Retry-After, a processor's limiter; twice.

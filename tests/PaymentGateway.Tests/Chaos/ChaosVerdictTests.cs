@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>A late adoption, and a dead processor that is called too often, make a run red.</summary>
 public sealed class ChaosVerdictTests
 {
     private static readonly ChaosVerdict Nothing = new(TimeSpan.Zero, []);

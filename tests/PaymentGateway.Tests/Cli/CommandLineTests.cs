@@ -2,7 +2,6 @@ using System.CommandLine;
 
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>What the arguments mean, and that docs/cli.md says the same.</summary>
 public sealed class CommandLineTests
 {
     private static readonly Regex Section = new(

@@ -1,12 +1,11 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>The verb `conformance` against our simulator, which keeps the contract until a fault is set.</summary>
 public sealed class ConformanceVerbTests : OneSimulator
 {
     private protected override TimeProvider SimulatorClock => TimeProvider.System;
 
     [Fact]
-    public async Task ASimulator_that_keeps_the_contract_breaks_no_rule()
+    public async Task A_simulator_that_keeps_the_contract_breaks_no_rule()
     {
         var verb = await CheckAsync();
 
@@ -45,7 +44,7 @@ public sealed class ConformanceVerbTests : OneSimulator
             .Where(row => row.Text("result") != "right").Select(row => row.Text("rule")));
 
     [Fact]
-    public async Task ASimulator_that_is_not_there_breaks_every_rule()
+    public async Task A_simulator_that_is_not_there_breaks_every_rule()
     {
         await Simulator.DisposeAsync();
 

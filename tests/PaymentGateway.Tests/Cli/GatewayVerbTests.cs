@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>The verbs that ask a running gateway, each on a whole one in this process.</summary>
 public sealed class GatewayVerbTests() : OneGateway(
     $"Admin:Token={Token}", $"Admin:Tokens:reader:Token={Reader}", "Settling:CallTimeout=2s",
     "Settling:InDoubtHorizon=2s")
@@ -14,7 +13,7 @@ public sealed class GatewayVerbTests() : OneGateway(
     {
         await Gateway.PayAsync();
         await Rig.LedgersReachAsync(byDefault: 1);
-        await ParkAsync(2, Refused);
+        await Rig.ParkAsync(2, Refused);
 
         var text = await AskAsync("status");
         var json = (await AskAsync("status", "--json")).ReadJson();
@@ -62,8 +61,8 @@ public sealed class GatewayVerbTests() : OneGateway(
     [PostgresFact]
     public async Task One_parked_payment_is_replayed_and_then_the_rest()
     {
-        await ParkAsync(2, "another reason");
-        await ParkAsync(1_200, Refused);
+        await Rig.ParkAsync(2, "another reason");
+        await Rig.ParkAsync(1_200, Refused);
         var first = (await AskAsync("payments", "list", "--state", "parked", "--limit", "1", "--json")).ReadJson()[0];
         var id = first.GetProperty("correlationId").GetString()!;
 
@@ -110,10 +109,4 @@ public sealed class GatewayVerbTests() : OneGateway(
 
     private Task<Verb> AskAsync(params string[] verb) =>
         Verb.RunAsync([.. verb, "--url", Gateway.Url, "--token", Token]);
-
-    private Task ParkAsync(int payments, string reason) => Rig.Database.ExecuteAsync(string.Create(
-        CultureInfo.InvariantCulture, $"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
-        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
-        """));
 }

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>`migrate`, from tables of version 1 on.</summary>
 public sealed class MigrateVerbTests() : OwnDatabase(new EmptyTestDatabase())
 {
     [PostgresFact]
@@ -39,7 +38,7 @@ public sealed class MigrateVerbTests() : OwnDatabase(new EmptyTestDatabase())
     }
 
     [Fact]
-    public async Task Without_aDatabase_it_ends_with_69_and_without_its_name_with_78()
+    public async Task Without_a_database_it_ends_with_69_and_without_its_name_with_78()
     {
         (await Verb.RunAsync("migrate", "--ledger", "Host=/nowhere;Database=none")).AssertFailed(69, "PostgreSQL: ");
         (await Verb.RunAsync("migrate", "--ledger", "Nonsense=1")).AssertFailed(78, "ConnectionStrings__Ledger");

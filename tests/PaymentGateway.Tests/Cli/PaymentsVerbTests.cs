@@ -4,8 +4,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace PaymentGateway.Tests.Cli;
 
-/// <summary>`payments show` and `payments list`, and what every verb does with answers that are none of the contract.
-/// </summary>
+/// <summary>`payments show` and `payments list`, and answers that are none of the contract.</summary>
 public sealed class PaymentsVerbTests : IAsyncLifetime
 {
     private const string Known = "4a7901b8-7d26-4d9d-aa19-4dc1c7cf60b3";

@@ -5,7 +5,6 @@ namespace PaymentGateway.Tests.Cli;
 /// <summary>A verb run in this process: what it ended with and wrote.</summary>
 internal sealed record Verb(int ExitCode, string Output, string Error)
 {
-    /// <summary>What it printed with --json.</summary>
     public JsonElement ReadJson() => JsonDocument.Parse(Output).RootElement;
 
     public static async Task<Verb> RunAsync(params string[] args)

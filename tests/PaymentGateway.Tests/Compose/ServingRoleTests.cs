@@ -3,10 +3,7 @@ using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Compose;
 
-/// <summary>
-/// postgres/roles.sql and the connection strings of the durable profile: the role that serves payments reads and writes
-/// rows, and changes no table.
-/// </summary>
+/// <summary>The role of postgres/roles.sql that serves payments writes rows, and changes no table.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ServingRoleTests : IAsyncLifetime
 {

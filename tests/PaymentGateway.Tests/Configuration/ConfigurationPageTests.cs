@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Configuration;
 
-/// <summary>docs/configuration.md says of every setting what the code says.</summary>
 public sealed class ConfigurationPageTests
 {
     private static readonly Regex Setting = new(

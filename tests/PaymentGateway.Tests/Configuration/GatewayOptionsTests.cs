@@ -84,11 +84,9 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Third:BaseUrl", "1")]
     public void A_wrong_value_or_name_is_refused_in_one_line_that_names_the_setting(string key, string value)
     {
-        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read((key, value)));
+        var line = TestSettings.AssertRefused(InEnvironment(key) + ": ", (key, value));
 
-        Assert.StartsWith(InEnvironment(key) + ": ", wrong.Message, StringComparison.Ordinal);
-        Assert.DoesNotContain('\n', wrong.Message);
-        Assert.True(wrong.Message.Length > key.Length + 4);
+        Assert.True(line.Length > key.Length + 4);
     }
 
     [Theory]

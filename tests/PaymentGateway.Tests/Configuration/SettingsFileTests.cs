@@ -2,7 +2,6 @@ using PaymentGateway.Hosting;
 
 namespace PaymentGateway.Tests.Configuration;
 
-/// <summary>Settings that come from files.</summary>
 public sealed class SettingsFileTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("payment-gateway-tests.").FullName;

@@ -2,7 +2,6 @@ using PaymentGateway.Dashboard;
 
 namespace PaymentGateway.Tests.Dashboard;
 
-/// <summary>The events of two gateways on one database: what they cost whom, and what is in them.</summary>
 public sealed class OpsEventsTests : OwnRig
 {
     private GatewayHost _first = null!;
@@ -19,8 +18,7 @@ public sealed class OpsEventsTests : OwnRig
     [PostgresFact]
     public async Task Both_instances_are_seen_whichever_answers_and_what_they_took_and_settled()
     {
-        using var client = UnixHttp.To(_second.Socket);
-        await using var events = await EventReader.StartAsync(client);
+        await using var events = await _second.WatchAsync();
         await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "two instances");
         await _first.PayAsync();
         await _second.PayAsync();
@@ -45,13 +43,12 @@ public sealed class OpsEventsTests : OwnRig
     [PostgresFact]
     public async Task PostgreSQL_is_asked_only_while_somebody_watches()
     {
-        using var client = UnixHttp.To(_first.Socket);
         await using (await LockTotalsAsync())
         {
             await SecondsPassAsync();
             Assert.Equal(0, await WaitingAsync());
 
-            await using (await EventReader.StartAsync(client))
+            await using (await _first.WatchAsync())
                 await Eventually.HoldsAsync(async () => await WaitingAsync() == 1, "the watched instance asks");
         }
 
@@ -74,9 +71,8 @@ public sealed class OpsEventsTests : OwnRig
     [PostgresFact]
     public async Task All_who_watch_one_instance_get_the_same_views_one_a_second()
     {
-        using var client = UnixHttp.To(_first.Socket);
-        await using var events = await EventReader.StartAsync(client);
-        await using var others = await EventReader.StartAsync(client);
+        await using var events = await _first.WatchAsync();
+        await using var others = await _first.WatchAsync();
         var (mine, theirs) = (new List<string>(), new List<string>());
         for (var number = 0; number < 4; number++)
             mine.Add((await events.NextAsync())!);
@@ -136,8 +132,7 @@ public sealed class OpsEventsTests : OwnRig
     [InlineData(false)]
     public async Task Views_go_on_and_say_so_while_the_database_hangs_or_refuses(bool hangs)
     {
-        using var client = UnixHttp.To(_first.Socket);
-        await using var events = await EventReader.StartAsync(client);
+        await using var events = await _first.WatchAsync();
         await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
         await using var hanging = hangs ? await LockTotalsAsync() : null;
         if (!hangs)
@@ -160,8 +155,7 @@ public sealed class OpsEventsTests : OwnRig
     {
         var lines = new GatheredLines();
         _first.Part<ILoggerFactory>().AddProvider(lines.NewProvider());
-        using var client = UnixHttp.To(_first.Socket);
-        await using var events = await EventReader.StartAsync(client);
+        await using var events = await _first.WatchAsync();
         await events.UntilAsync(view => view.GetProperty("instances").GetArrayLength() == 2, "two instances");
 
         // Each can be shown; their sum is no number.

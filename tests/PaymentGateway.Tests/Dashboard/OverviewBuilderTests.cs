@@ -2,7 +2,6 @@ using PaymentGateway.Dashboard;
 
 namespace PaymentGateway.Tests.Dashboard;
 
-/// <summary>What the page shows, of what the instances say and the database knows.</summary>
 public sealed class OverviewBuilderTests
 {
     private const int Epoch = 7;

@@ -65,7 +65,6 @@ internal sealed class AbusiveRequests(Random random, string token)
         "X-HTTP-Method-Override", "X-Forwarded-Proto", "Priority",
     ];
 
-    /// <summary>One request at an operation, or near it.</summary>
     public AbusiveRequest Next(DocumentedOperation operation)
     {
         var method = Chance(8) ? Pick(Methods) : operation.Method;

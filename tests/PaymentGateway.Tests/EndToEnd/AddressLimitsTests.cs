@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// A real nginx with nginx/limits.conf and a gateway behind it: one address takes all it can get, and another one is
-/// served.
-/// </summary>
+/// <summary>nginx/limits.conf: one address takes all that it can get, and another one is served.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class AddressLimitsTests : OwnRig
 {
@@ -148,11 +145,7 @@ public sealed class AddressLimitsTests : OwnRig
     // Pays from 127.0.0.1, on a connection of its own.
     private async Task<HttpStatusCode> PayAsync(string? forwardedFor = null)
     {
-        using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false })
-        {
-            BaseAddress = new Uri($"http://127.0.0.1:{_nginx.Port}"),
-            Timeout = AnswerLimit,
-        };
+        using var client = UnixHttp.Plain(new Uri($"http://127.0.0.1:{_nginx.Port}"), AnswerLimit);
         if (forwardedFor is not null)
             client.DefaultRequestHeaders.Add("X-Forwarded-For", forwardedFor);
         using var answer = await client.PostAsJsonAsync(

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>/docs as a browser shows it, through nginx, and /openapi.json as it is checked in.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class DocsPageTests(RunningSystem running, Browser browser) : IClassFixture<Browser>
 {

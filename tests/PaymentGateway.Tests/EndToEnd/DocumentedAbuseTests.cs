@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// Requests made of openapi.json, valid, nearly valid and garbage: each answer is a documented one, the instances stay
-/// ready, and acknowledged payments are settled once. OPENAPI_SEED and OPENAPI_REQUESTS choose others.
-/// </summary>
+/// <summary>Requests made of openapi.json, valid to garbage; OPENAPI_SEED and OPENAPI_REQUESTS choose others.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class DocumentedAbuseTests(ITestOutputHelper output) : IAsyncLifetime
 {

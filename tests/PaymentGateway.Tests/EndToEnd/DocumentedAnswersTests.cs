@@ -5,10 +5,7 @@ using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// Every answer and every problem that openapi.json has is made to occur, and is as documented: status, headers and
-/// body. The examples of requests are sent as they are.
-/// </summary>
+/// <summary>Every answer of openapi.json is made to occur, and is as documented.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
 {

@@ -189,9 +189,7 @@ public sealed class HostsTests(ITestOutputHelper output)
     private static async Task<bool> HasAsync(HostsCluster cluster, string lease) =>
         await cluster.Database.CountAsync($"leases WHERE {lease}") == 1;
 
-    /// <summary>
-    /// One host may break without any client seeing it. When two do, a request may have been at both, and is refused.
-    /// </summary>
+    /// <summary>One host may break unseen. When two do, a request may have been at both, and is refused.</summary>
     private void ClientsNoticedNothing(HostsCluster cluster, Fault fault, DateTimeOffset begun)
     {
         Assert.Equal(0, cluster.Answers.WithoutRetryAfter);

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A correlationId that is posted again, at any instance, at the same instant too.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class IdempotencyTests(RunningSystem running) : OnRunningSystem(running)
 {

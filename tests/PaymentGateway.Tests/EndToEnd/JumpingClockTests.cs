@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>PostgreSQL's clock jumps by half a minute, forward and back: nobody is charged twice.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class JumpingClockTests
 {

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>kill -9 of one instance or of both: acknowledged means stored, and nobody is charged twice.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class KilledInstanceTests(KilledInstanceTests.ShortHorizonSystem shortHorizon)
     : OnRunningSystem(shortHorizon), IClassFixture<KilledInstanceTests.ShortHorizonSystem>

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>`make run`: how it ends, what it says when it cannot begin, and that it leaves nothing behind.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class MakeRunTests
 {

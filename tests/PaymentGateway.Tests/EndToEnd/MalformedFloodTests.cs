@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Twenty thousand requests that are wrong in every way, with good ones among them.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class MalformedFloodTests(
     MalformedFloodTests.SmallHeapSystem smallHeap, ITestOutputHelper output)

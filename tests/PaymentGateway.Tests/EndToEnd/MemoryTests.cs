@@ -2,7 +2,6 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Each part beside the memory limit of its container, with the settings that are shipped.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class MemoryTests(ITestOutputHelper output)
 {

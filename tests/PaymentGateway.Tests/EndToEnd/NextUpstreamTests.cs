@@ -4,10 +4,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// A real nginx with the files of the repository: how many instances get a request that each answers with 503, or does
-/// not answer.
-/// </summary>
+/// <summary>How many instances a real nginx asks, when each answers with 503 or does not answer.</summary>
 public sealed class NextUpstreamTests : IAsyncLifetime
 {
     private const string Mute = "?mute";
@@ -99,11 +96,7 @@ public sealed class NextUpstreamTests : IAsyncLifetime
                 Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
     }
 
-    private HttpClient Connect() => new(new SocketsHttpHandler { UseProxy = false })
-    {
-        BaseAddress = new Uri($"http://127.0.0.1:{_nginx.Port}"),
-        Timeout = ClientLimit,
-    };
+    private HttpClient Connect() => UnixHttp.Plain(new Uri($"http://127.0.0.1:{_nginx.Port}"), ClientLimit);
 
     // All hosts, or both instances of one.
     private async Task StartRefusingAsync(string upstreams)

@@ -3,9 +3,7 @@
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// Tests on whole systems that wait for most of their time: one after another, and beside the tests of single parts.
-/// </summary>
+/// <summary>Tests on whole systems, which mostly wait: one after another, beside the tests of single parts.</summary>
 [CollectionDefinition(Name)]
 public sealed class OneAfterAnother : ICollectionFixture<RunningSystem>
 {

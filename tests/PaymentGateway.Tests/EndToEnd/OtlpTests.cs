@@ -2,9 +2,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// The published binary sends metrics and traces by OTLP, and the trace to the processor.
-/// </summary>
+/// <summary>The published binary sends metrics and traces by OTLP, and the trace to the processor.</summary>
 public sealed class OtlpTests
 {
     // Without OTEL_EXPORTER_OTLP_PROTOCOL it is gRPC, which needs HTTP/2.

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>PostgreSQL has no space left, or answers in parts.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class PostgresFaultTests
 {

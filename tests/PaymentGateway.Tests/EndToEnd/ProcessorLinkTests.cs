@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>The published binary and its connections to a processor by TLS.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ProcessorLinkTests
 {

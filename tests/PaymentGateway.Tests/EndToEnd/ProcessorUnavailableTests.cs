@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A processor hangs, or one is unavailable when an instance dies: payments go on.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class ProcessorUnavailableTests
 {

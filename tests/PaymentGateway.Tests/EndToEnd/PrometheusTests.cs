@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>A real Prometheus scrapes both instances, and answers everything that ops/ asks it.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class PrometheusTests
 {

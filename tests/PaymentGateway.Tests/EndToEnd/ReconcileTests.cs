@@ -2,7 +2,6 @@ using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>`reconcile` on the published binary, through nginx, over a large ledger and under load.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class ReconcileTests
 {

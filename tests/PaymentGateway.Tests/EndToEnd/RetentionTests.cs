@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Twenty thousand old settled payments leave under load, at both instances at once.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class RetentionTests
 {

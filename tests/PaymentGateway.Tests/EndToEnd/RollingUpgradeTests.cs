@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// The published binary takes over tables of version 1 with payments in them, while an instance of that version runs.
-/// The test executes the statements of that version, because its binary is not at hand where the tests run.
-/// </summary>
+/// <summary>The test executes the statements of version 1, because its binary is not at hand here.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class RollingUpgradeTests
 {

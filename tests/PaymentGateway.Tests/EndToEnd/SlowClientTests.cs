@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>Clients that hold their connection, and too many of them: the others do not notice.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {

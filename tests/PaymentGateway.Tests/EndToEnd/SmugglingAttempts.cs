@@ -86,7 +86,6 @@ public static class SmugglingAttempts
             One, One),
     ];
 
-    /// <summary>A payment as a whole request.</summary>
     public static string Request(string body) => Framed(body, "Content-Length: {body}", null);
 
     // Two ends: behind the body, or behind the hidden request too. Chunked where a header line says so.

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>No payment can be hidden in another request: not at nginx, not at Kestrel, not between them.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class SmugglingTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {

@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// The official stage table of contract.md, replayed at 100 payments/s, with the official audit and a storm of them.
-/// </summary>
+/// <summary>The stage table of contract.md at 100 payments/s, with the official audit and a storm of them.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {

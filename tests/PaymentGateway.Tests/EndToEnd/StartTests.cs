@@ -3,7 +3,6 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>The start of the published gateway, and starts that it refuses.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class StartTests(RunningSystem running, ITestOutputHelper output) : IDisposable
 {

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>SIGTERM: what is in flight is finished or handed over; exit code 0 within the grace period.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem longHorizon)
     : OnRunningSystem(longHorizon), IClassFixture<StoppedInstanceTests.LongHorizonSystem>

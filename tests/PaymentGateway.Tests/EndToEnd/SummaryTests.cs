@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>GET /payments-summary to the byte, with every kind of bound.</summary>
 [Collection(OneAfterAnother.Name)]
 public sealed class SummaryTests(RunningSystem running) : OnRunningSystem(running)
 {

@@ -2,10 +2,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>
-/// A real nginx with nginx/tls.conf in the place that nginx.conf names for it, a certificate of the test's own, and a
-/// gateway behind it.
-/// </summary>
+/// <summary>A real nginx with nginx/tls.conf, a certificate of the test's own, and a gateway behind it.</summary>
 public sealed class TlsTests : OwnRig
 {
     private const string Listen = "        listen 9999 backlog=4096;\n";

@@ -2,7 +2,6 @@ using Microsoft.Extensions.Hosting;
 
 namespace PaymentGateway.Tests.Hosting;
 
-/// <summary>GET /healthz and /readyz of one instance: that it answers, and that it can take payments.</summary>
 public sealed class HealthEndpointsTests : OwnRig
 {
     [PostgresFact]

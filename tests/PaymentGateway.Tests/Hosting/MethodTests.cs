@@ -49,18 +49,4 @@ public sealed class MethodTests() : OneGateway
 
         Assert.Equal(["GET", "POST"], answer.Content.Headers.Allow);
     }
-
-    [PostgresTheory]
-    [InlineData("metrics")]
-    [InlineData("payments/17")]
-    [InlineData("ops/payments")]
-    public async Task A_401_names_the_scheme(string path)
-    {
-        var guarded = await Rig.StartGatewayAsync("Admin:Token=secret");
-
-        using var answer = await guarded.AskAsync(path, ("Authorization", "Bearer secre"));
-
-        Assert.Equal(HttpStatusCode.Unauthorized, answer.StatusCode);
-        Assert.Equal("Bearer", $"{answer.Headers.WwwAuthenticate}");
-    }
 }

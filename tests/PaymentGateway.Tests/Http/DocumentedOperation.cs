@@ -84,7 +84,6 @@ internal sealed class DocumentedOperation
 
     public override string ToString() => $"{Method} {Path}";
 
-    /// <summary>The examples beside a schema, by name.</summary>
     public static IEnumerable<(string Name, JsonNode? Value)> ExamplesOf(JsonObject content)
     {
         if (content.TryGetPropertyValue("example", out var single))

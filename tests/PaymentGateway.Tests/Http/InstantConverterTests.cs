@@ -5,7 +5,6 @@ using PaymentGateway.Reconciliation;
 
 namespace PaymentGateway.Tests.Http;
 
-/// <summary>Timestamps in answers always have six decimals.</summary>
 public sealed class InstantConverterTests
 {
     private static readonly DateTime Second = new(2025, 7, 15, 12, 34, 56, DateTimeKind.Utc);

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Http;
 
-/// <summary>The headers of JSON answers.</summary>
 public sealed class JsonAnswerTests() : OneGateway
 {
     [PostgresTheory]

@@ -6,7 +6,6 @@ using PaymentGateway.Http;
 
 namespace PaymentGateway.Tests.Http;
 
-/// <summary>openapi.json says of calls and problems what code and docs/problems.md say.</summary>
 public sealed class OpenApiTests
 {
     private static readonly Regex Row = new(

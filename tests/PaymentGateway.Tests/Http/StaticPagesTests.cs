@@ -2,7 +2,6 @@ using System.IO.Compression;
 
 namespace PaymentGateway.Tests.Http;
 
-/// <summary>Files out of the binary: what they are sent with, compressed and not.</summary>
 public sealed class StaticPagesTests : OneGateway
 {
     private const string Page = "ops/uplot.js";

@@ -1,12 +1,17 @@
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>More than the queue holds, in a whole gateway.</summary>
 public sealed class BacklogSweepTests : OwnRig
 {
     [PostgresFact]
     public async Task Payments_that_overflow_a_small_queue_come_back_from_the_table_oldest_first()
     {
-        var gateway = await OverflowAsync(payments: 100);
+        // The first payment hangs at its processor, and few more fit into memory.
+        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
+        var gateway = await Rig.StartGatewayAsync(
+            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s",
+            "Settling:InDoubtHorizon=300s");
+        for (var i = 0; i < 100; i++)
+            await gateway.PayAsync();
         Assert.True(gateway.Part<StoredBacklog>().HasOverflow);
         Assert.True(gateway.Part<UnsettledPayments>().Count < 20);
 
@@ -21,34 +26,5 @@ public sealed class BacklogSweepTests : OwnRig
             ) AS pairs WHERE overtook
             """));
         Assert.False(gateway.Part<StoredBacklog>().HasOverflow);
-    }
-
-    [PostgresFact]
-    public async Task A_purge_also_drops_payments_that_wait_in_the_table()
-    {
-        var gateway = await OverflowAsync(payments: 50);
-        await Rig.Default.HoldsAsync(1);
-
-        await gateway.PurgeAsync();
-        await Eventually.HoldsAsync(
-            () => gateway.Part<UnsettledPayments>().Snapshot().All(payment => payment.Purged), "all are marked");
-        await Rig.Default.ClearFaultsAsync();
-        var id = await gateway.PayAsync();
-
-        await Rig.LedgersReachAsync(byDefault: 1);
-        Assert.Equal(2, (await Rig.Default.PaymentsAsync()).Count); // The one that was out already, and the new one.
-        Assert.Contains(id, (await Rig.Default.PaymentsAsync()).Keys);
-    }
-
-    /// <summary>The first payment hangs at its processor, and few more fit into memory.</summary>
-    private async Task<GatewayHost> OverflowAsync(int payments)
-    {
-        await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang", times = 1 });
-        var gateway = await Rig.StartGatewayAsync(
-            "Intake:QueueCapacity=10", "Settling:MaxConcurrency=1", "Settling:CallTimeout=300s",
-            "Settling:InDoubtHorizon=300s");
-        for (var i = 0; i < payments; i++)
-            await gateway.PayAsync();
-        return gateway;
     }
 }

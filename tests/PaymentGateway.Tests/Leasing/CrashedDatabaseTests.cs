@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>Who owns what after a crash of the database that emptied the unlogged tables.</summary>
 public sealed class CrashedDatabaseTests : OwnRig
 {
     private readonly OwnServerDatabase _database = new();

@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>
-/// LeaseKeeper renewal by renewal, on a clock of the test's: what it tells the database, and what follows.
-/// </summary>
+/// <summary>LeaseKeeper renewal by renewal, on a clock of the test's.</summary>
 public sealed class LeaseKeeperRenewalTests : OwnDatabase
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);

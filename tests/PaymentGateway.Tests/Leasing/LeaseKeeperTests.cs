@@ -2,7 +2,6 @@ using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>What others wait for does not cost an instance its lease.</summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class LeaseKeeperTests : OwnRig
 {

@@ -36,7 +36,7 @@ public sealed class PurgedWhileReadTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task A_page_of_theBacklog_read_before_a_purge_is_dropped()
+    public async Task A_page_of_the_backlog_read_before_a_purge_is_dropped()
     {
         var times = _stages.Part<AcceptanceClock>().Begin(3);
         await Database.StoreAsync(_stages.Lease.Epoch, 3, times.From);

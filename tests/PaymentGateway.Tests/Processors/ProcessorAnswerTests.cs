@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Processors;
 
-/// <summary>Answers as bytes: whole, half, too long, and what each comes to for a charge.</summary>
 public sealed class ProcessorAnswerTests
 {
     private const int AnswerBytesMax = 4096;

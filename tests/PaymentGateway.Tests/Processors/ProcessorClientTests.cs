@@ -2,7 +2,6 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Processors;
 
-/// <summary>The outcome of each answer of a processor, and of calls without one.</summary>
 public sealed class ProcessorClientTests : OneLane
 {
     private readonly Payment _payment = Batches.NewPayment();

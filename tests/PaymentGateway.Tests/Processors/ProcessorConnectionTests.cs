@@ -3,7 +3,6 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Processors;
 
-/// <summary>Connections to a processor: what is surely not sent without one, when one is used again, and TLS.</summary>
 public sealed class ProcessorConnectionTests : OneLane
 {
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);

@@ -5,7 +5,6 @@ using Difference = PaymentGateway.Reconciliation.Difference;
 
 namespace PaymentGateway.Tests.Reconciliation;
 
-/// <summary>How a payment differs, over all that the three sides may say.</summary>
 public sealed class PaymentSidesTests
 {
     private static readonly DateTime At = new(2026, 11, 23, 12, 0, 0, DateTimeKind.Utc);

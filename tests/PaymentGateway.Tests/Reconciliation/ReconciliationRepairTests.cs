@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Reconciliation;
 
-/// <summary>What a repair leaves, and why: above all what changes between the first look and the repair.</summary>
 public sealed class ReconciliationRepairTests : PlantedGateway
 {
     [PostgresTheory]

@@ -27,7 +27,6 @@ internal static class ReconciliationRuns
         return await running;
     }
 
-    /// <returns>The report.</returns>
     public static async Task<JsonElement> ReconcileAsync(
         this GatewayHost gateway, bool repair = false, string window = "")
     {
@@ -39,7 +38,6 @@ internal static class ReconciliationRuns
     public static List<JsonElement> Differences(this JsonElement report) =>
         report.GetProperty("differences").EnumerateArray().ToList();
 
-    /// <summary>The kind of each payment that differs.</summary>
     public static Dictionary<Guid, string> Kinds(this JsonElement report) => report.Differences()
         .Where(one => one.Text("correlationId") is not null)
         .ToDictionary(one => one.GetProperty("correlationId").GetGuid(), one => one.Text("kind")!);
@@ -88,7 +86,6 @@ internal sealed class HeldClock : TimeProvider
             _length = length;
     }
 
-    /// <summary>Waits until such a wait has begun.</summary>
     public Task HoldsAsync() => Eventually.HoldsAsync(
         () =>
         {

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Reconciliation;
 
-/// <summary>What a reconciliation names and repairs, how far it looks, and how fast it asks.</summary>
 public sealed class ReconciliationTests : PlantedGateway
 {
     [PostgresFact]

@@ -2,7 +2,6 @@ using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Recording;
 
-/// <summary>The waits of outcomes before they enter the ledger, and of summaries for them.</summary>
 public sealed class SettlementWriterTests : OneInstance
 {
     private const string Failed = "outcomes could not be written";

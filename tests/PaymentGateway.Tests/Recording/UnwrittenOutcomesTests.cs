@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Recording;
 
-/// <summary>Summaries wait for outcomes to enter the ledger, and batches wait for more outcomes.</summary>
 public sealed class UnwrittenOutcomesTests
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);

@@ -3,7 +3,6 @@ using PaymentGateway.Tests.Reconciliation;
 
 namespace PaymentGateway.Tests.Retention;
 
-/// <summary>What a client and an operator see of payments that have left.</summary>
 public sealed class RetentionSweepTests : OwnRig
 {
     private const string Age = """
@@ -52,8 +51,9 @@ public sealed class RetentionSweepTests : OwnRig
             async () => Prometheus.Read(await gateway.GetAsync("metrics"))["payment_gateway_payments_removed_total"]
                 == 2,
             "both are counted");
-        using var found = await gateway.AskAsync($"payments/{ids[0]}");
-        Assert.Equal(HttpStatusCode.NotFound, found.StatusCode);
+        await PaymentViews.AssertProblemAsync(
+            gateway.AskAsync($"payments/{ids[0]}"), HttpStatusCode.NotFound, "id");
+        Assert.Equal(PaymentViews.NoPayments, await gateway.GetAsync("payments"));
         await Rig.LedgersReachAsync(byDefault: 2);
 
         var old = DateTime.UtcNow.AddDays(-41);

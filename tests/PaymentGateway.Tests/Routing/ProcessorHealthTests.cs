@@ -34,15 +34,6 @@ public sealed class ProcessorHealthTests
     private Availability Now => _health.Read().Availability;
 
     [Fact]
-    public void A_processor_of_which_nothing_is_known_is_usable()
-    {
-        var state = _health.Read();
-
-        Assert.Equal(new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), state);
-        Assert.False(_health.Begin());
-    }
-
-    [Fact]
     public void An_open_circuit_lets_one_probe_out_after_each_interval_until_one_succeeds()
     {
         OpenCircuit();
@@ -164,11 +155,14 @@ public sealed class ProcessorHealthTests
     [Theory]
     [InlineData(10.4)]
     [InlineData(1e9)] // It was never made.
-    public void A_health_report_is_ignored_once_it_is_old(double ageSeconds)
+    [InlineData(null)]
+    public void A_processor_is_usable_without_a_health_report_and_once_it_is_old(double? ageSeconds)
     {
-        _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(ageSeconds)));
+        if (ageSeconds is { } age)
+            _health.Observe(new HealthReport(true, TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(age)));
         Assert.Equal(
             new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue), _health.Read());
+        Assert.False(_health.Begin());
 
         _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
         Assert.Equal(Availability.Probe, Now);

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>How doubts are told to the database, on a clock that the test advances.</summary>
 public sealed class DoubtPublisherTests : OneInstance
 {
     private DoubtQueue Doubts => Stages.Doubts;
@@ -24,7 +23,7 @@ public sealed class DoubtPublisherTests : OneInstance
     }
 
     [PostgresFact]
-    public async Task What_theDatabase_refuses_is_logged_once_and_told_later()
+    public async Task What_the_database_refuses_is_logged_once_and_told_later()
     {
         await Database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
         (await StoreAsync(1)).ForEach(Doubts.Begin);

@@ -3,7 +3,6 @@ using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>A payment that may have been charged, in a whole gateway.</summary>
 public sealed class DoubtResolverTests : OwnRig
 {
     // The charge's own check would send nothing either, but four such exceptions open the circuit.

@@ -2,7 +2,6 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>The interval between health calls to a processor, whatever it answers.</summary>
 public sealed class HealthMonitorTests : OwnRig
 {
     private const string NotDue = "now() + interval '5 seconds'";

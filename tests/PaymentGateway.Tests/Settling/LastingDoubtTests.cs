@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>Doubt that nothing resolves for hours: it stays, is asked for at a bounded rate, and is told.</summary>
 public sealed class LastingDoubtTests
 {
     private readonly FakeTimeProvider _clock = new();

@@ -5,7 +5,6 @@ using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>A processor that refuses some payments each time, and settles all others.</summary>
 public sealed class RefusedPaymentTests
 {
     private const int Epoch = 1;

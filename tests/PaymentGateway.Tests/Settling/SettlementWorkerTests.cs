@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Settling;
 
-/// <summary>When a payment is charged and where, what becomes of each outcome, and how the worker stops.</summary>
 public sealed class SettlementWorkerTests : OneWorker
 {
     [PostgresFact]

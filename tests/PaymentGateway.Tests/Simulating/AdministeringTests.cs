@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>The admin calls of the simulator against the contract.</summary>
 public sealed class AdministeringTests() : OneSimulator(feePerTransaction: 0.15m)
 {
     private static readonly DateTimeOffset Noon = new(2025, 7, 15, 12, 0, 0, TimeSpan.Zero);

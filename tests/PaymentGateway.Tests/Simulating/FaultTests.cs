@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>
-/// The faults that our own tests set, which the contract does not know. ProcessorClientTests have the answers of each.
-/// </summary>
+/// <summary>Faults that the contract does not know; ProcessorClientTests have the answers of each.</summary>
 public sealed class FaultTests : OneSimulator
 {
     private readonly Guid _id = Guid.NewGuid();

@@ -2,7 +2,6 @@ using ProcessorSimulator.HealthChecking;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>GET /payments/service-health of the simulator against the contract.</summary>
 public sealed class HealthCheckingTests : OneSimulator
 {
     private static readonly TimeSpan Window = TimeSpan.FromSeconds(5);

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>The limiter of payments and look-ups: 800 in progress, 500 queued.</summary>
 public sealed class PaymentLimiterTests : OneSimulator
 {
     private static readonly TimeSpan Delay = TimeSpan.FromSeconds(1);

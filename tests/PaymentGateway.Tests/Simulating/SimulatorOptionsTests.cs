@@ -3,7 +3,6 @@ using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>The settings of the simulator and what it says of a wrong one.</summary>
 public sealed class SimulatorOptionsTests
 {
     [Fact]

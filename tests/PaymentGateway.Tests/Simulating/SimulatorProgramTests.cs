@@ -2,7 +2,6 @@ using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>The end of the simulator.</summary>
 public sealed class SimulatorProgramTests
 {
     private static readonly TimeSpan HangGuard = TimeSpan.FromSeconds(60);

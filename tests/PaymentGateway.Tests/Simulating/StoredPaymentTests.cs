@@ -3,7 +3,6 @@ using StoredPayment = ProcessorSimulator.Charging.StoredPayment;
 
 namespace PaymentGateway.Tests.Simulating;
 
-/// <summary>A payment in the processor's table, and the summary of many.</summary>
 public sealed class StoredPaymentTests
 {
     private static readonly DateTime Noon = new(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc);

@@ -2,7 +2,6 @@ using System.Data;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>Which connection a batch gets, and what is left when one breaks.</summary>
 public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFixture<LocalTestDatabase>
 {
     private const string Ask = "SELECT pg_backend_pid()";

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>An epoch's mark of fallback, and what it means for the payments that change hands.</summary>
 public sealed class FallbackMarkTests : OwnDatabase
 {
     // As the ledger has them: 1 is handed over, 2 and 4 are the processors.

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>A correction takes effect once, and only where the ledger still is as it was read.</summary>
 public sealed class LedgerCorrectionsTests : OwnDatabase
 {
     private ReconciliationStore _store = null!;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>Tables become those of this binary, from nothing and from version 1 with payments in it.</summary>
 public sealed class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
 {
     private static readonly Regex Insert = new(@"INSERT INTO \w+");

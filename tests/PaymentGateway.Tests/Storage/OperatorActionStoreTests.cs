@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>The table of operators' actions takes new rows, and nothing else.</summary>
 public sealed class OperatorActionStoreTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
     [PostgresTheory]

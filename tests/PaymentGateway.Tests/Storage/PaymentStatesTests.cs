@@ -2,7 +2,6 @@ using System.Reflection;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>A state has one number, for code and for statements.</summary>
 public sealed class PaymentStatesTests
 {
     [Fact]

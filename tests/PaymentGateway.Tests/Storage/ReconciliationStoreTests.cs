@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>Where a reconciliation begins, and a search that PostgreSQL gives up.</summary>
 public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixture<TestDatabase>, IAsyncLifetime
 {
     private ReconciliationStore _store = null!;

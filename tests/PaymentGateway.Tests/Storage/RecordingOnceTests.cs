@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>SettlementLedger.RecordAsync: once per payment, and only into the ledger of its own acceptance.</summary>
 public sealed class RecordingOnceTests : OwnDatabase
 {
     private SettlementLedger Ledger => Database.Ledger;

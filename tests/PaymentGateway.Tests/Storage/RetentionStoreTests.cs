@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>Old settled payments leave, nothing else does, and no sum changes or is silently wrong.</summary>
 public sealed class RetentionStoreTests : OwnDatabase
 {
     private const int Many = 40;
@@ -152,27 +151,19 @@ public sealed class RetentionStoreTests : OwnDatabase
         Assert.Equal(due, await KeptFromAsync());
     }
 
-    [PostgresFact]
-    public async Task One_instance_at_a_time_removes_and_the_others_do_not_wait()
-    {
-        await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
-        await using var other = await Database.HoldAsync("SELECT FROM ledger FOR UPDATE");
-        Assert.Equal(0, await RemoveAsync());
-
-        await other.ExecuteAsync("ROLLBACK");
-        Assert.Equal(Many, await RemoveAsync());
-    }
-
-    [PostgresFact]
-    public async Task A_removal_gives_way_to_a_transaction_that_holds_one_of_its_payments()
+    [PostgresTheory]
+    [InlineData("SELECT FROM ledger FOR UPDATE", "SELECT 1")]
+    [InlineData(
+        "UPDATE payments SET owner_epoch = 0 WHERE correlation_id = '{0}'", "UPDATE payments SET owner_epoch = 0")]
+    public async Task A_removal_gives_way_to_another_one_and_to_an_adoption_that_holds_one_of_its_payments(
+        string held, string then)
     {
         var settled = await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
-        await using var adoption = await Database.HoldAsync(
-            $"UPDATE payments SET owner_epoch = 0 WHERE correlation_id = '{settled.Ids[^1]}'");
+        await using var other = await Database.HoldAsync(
+            held.Replace("{0}", $"{settled.Ids[^1]}", StringComparison.Ordinal));
         Assert.Equal(0, await RemoveAsync());
 
-        await adoption.ExecuteAsync("UPDATE payments SET owner_epoch = 0");
-        await adoption.ExecuteAsync("COMMIT");
+        await other.ExecuteAsync($"{then}; COMMIT");
         Assert.Equal(Many, await RemoveAsync());
     }
 

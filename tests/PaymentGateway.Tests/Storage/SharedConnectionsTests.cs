@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>What a caller gets when the server does not answer, and what it costs the callers after it.</summary>
 public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassFixture<OwnServerDatabase>
 {
     private const string Ask = "SELECT 42";

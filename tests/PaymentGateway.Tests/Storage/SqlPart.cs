@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>
-/// A statement, or what one pair of its parentheses has: its own text, where a number stands for each inner part.
-/// </summary>
+/// <summary>A statement, or a pair of its parentheses: a number stands for each inner part.</summary>
 internal sealed class SqlPart
 {
     private static readonly Regex Token = new(@"'(?:[^']|'')*'|[\w@.]+|::|\S");

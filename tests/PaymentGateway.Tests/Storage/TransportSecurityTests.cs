@@ -2,7 +2,6 @@ using System.Security.Authentication;
 
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>TLS to PostgreSQL, as a connection string asks for it.</summary>
 public sealed class TransportSecurityTests : IAsyncLifetime
 {
     // A network of this process, because PostgreSQL has TLS over TCP alone and other tests use its port too.

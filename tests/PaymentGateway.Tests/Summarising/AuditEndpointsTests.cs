@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>The parameters of GET /payments-summary.</summary>
 public sealed class AuditEndpointsTests() : OneGateway
 {
     [PostgresTheory]
@@ -13,12 +12,7 @@ public sealed class AuditEndpointsTests() : OneGateway
     [InlineData("to=2025-02-30T00:00:00.000Z", "to")]
     [InlineData("from=2025-07-15T12:34:56.001Z&to=2025-07-15T12:34:56.000Z", "from")]
     [InlineData("from=2025-07-15T12:00:00%2B00:00&to=2025-07-15T12:00:00%2B02:00", "from")]
-    public async Task Summary_refuses_unknown_repeated_and_wrong_parameters(string query, string field)
-    {
-        using var answer = await Gateway.AskAsync($"payments-summary?{query}");
-
-        Assert.Equal(HttpStatusCode.BadRequest, answer.StatusCode);
-        using var problem = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
-        Assert.Equal(field, problem.RootElement.GetProperty("field").GetString());
-    }
+    public Task Summary_refuses_unknown_repeated_and_wrong_parameters(string query, string field) =>
+        PaymentViews.AssertProblemAsync(
+            Gateway.AskAsync($"payments-summary?{query}"), HttpStatusCode.BadRequest, field);
 }

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>LedgerSummary.SummariseAsync against sums made in the test.</summary>
 public sealed class SummariseTests : OwnDatabase
 {
     private const int Settled = 5_000;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>Shared answers, the limit on queries in flight, and queries that hang.</summary>
 public sealed class SummaryQueriesTests : IDisposable
 {
     private const int InFlightMax = 4;

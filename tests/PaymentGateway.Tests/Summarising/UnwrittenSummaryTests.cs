@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Summarising;
 
-/// <summary>A summary has what is known when it is asked for, though nobody has written it yet.</summary>
 public sealed class UnwrittenSummaryTests : OwnRig
 {
     private static readonly TimeSpan Linger = TimeSpan.FromSeconds(1);

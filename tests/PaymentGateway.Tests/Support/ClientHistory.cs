@@ -1,8 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// The answers that clients had about one payment. Each method returns how a new answer contradicts them, or null.
-/// </summary>
+/// <summary>The answers about one payment; each method says how a new one contradicts them, or null.</summary>
 public sealed class ClientHistory
 {
     private bool _isSettled;

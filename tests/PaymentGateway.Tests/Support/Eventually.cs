@@ -48,9 +48,7 @@ public static class Eventually
         }
     }
 
-    /// <summary>
-    /// The first answer but 503 to a call that is repeated; a slow machine answers 503 at first.
-    /// </summary>
+    /// <summary>The first answer but 503 to a repeated call; a slow machine answers 503 at first.</summary>
     public static async Task<(HttpStatusCode Status, string Body)> AnswersAsync(
         Func<Task<HttpResponseMessage>> callAsync)
     {

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A ledger on two PostgreSQL nodes with synchronous replication, and the monitor of pg_auto_failover. Each node has a
-/// network of its own, which can be cut, for clients alone too. Everything ends with this process.
-/// </summary>
+/// <summary>A ledger on two PostgreSQL nodes with a monitor; the network of each node can be cut.</summary>
 public sealed class FailoverCluster : IAsyncDisposable
 {
     private readonly ServerScript _script;

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A PG_BIN whose server has a wall clock that a test may set by seconds while it runs, by libfaketime. Its monotonic
-/// clock goes on as ever.
-/// </summary>
+/// <summary>A PG_BIN whose server has a wall clock that a test may set while it runs, by libfaketime.</summary>
 public sealed class FakedTime : IDisposable
 {
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("payment-gateway-clock");

@@ -58,9 +58,7 @@ internal sealed class GatewayHost : IAsyncDisposable
     public Task<HttpResponseMessage> PostPaymentAsync(Guid id, decimal amount = 19.90m) =>
         _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
 
-    /// <summary>
-    /// Posts a new payment, which must be taken: again while it is 503, as a slow first statement makes it.
-    /// </summary>
+    /// <summary>Posts a new payment until it is taken: a slow first statement makes it 503.</summary>
     public async Task<Guid> PayAsync()
     {
         var (id, answer) = (Guid.NewGuid(), HttpStatusCode.ServiceUnavailable);
@@ -91,6 +89,8 @@ internal sealed class GatewayHost : IAsyncDisposable
     public Task<HttpResponseMessage> PostAsync(string path, HttpContent? body = null) => _client.PostAsync(path, body);
 
     public Task<string> GetAsync(string path) => _client.GetStringAsync(path);
+
+    public Task<EventReader> WatchAsync() => EventReader.StartAsync(_client);
 
     public async Task<HttpStatusCode> ReadyAsync()
     {

@@ -41,16 +41,13 @@ internal sealed class GatewayRig : IAsyncDisposable
         await gateway.DisposeAsync();
     }
 
-    public async Task LedgersReachAsync(long byDefault, long byFallback = 0)
-    {
-        await Eventually.HoldsAsync(
-            async () =>
-            {
-                var summary = await Database.SummariseAsync(null, null);
-                return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
-            },
-            $"{byDefault} settled by default and {byFallback} by fallback");
-    }
+    public Task LedgersReachAsync(long byDefault, long byFallback = 0) => Eventually.HoldsAsync(
+        async () =>
+        {
+            var summary = await Database.SummariseAsync(null, null);
+            return (summary.Default.TotalRequests, summary.Fallback.TotalRequests) == (byDefault, byFallback);
+        },
+        $"{byDefault} settled by default and {byFallback} by fallback");
 
     public async Task<(long Default, long Fallback)> PostsAsync() =>
         ((await Default.CallsAsync()).Posts, (await Fallback.CallsAsync()).Posts);
@@ -60,6 +57,11 @@ internal sealed class GatewayRig : IAsyncDisposable
 
     public async Task<long> CountStoredAsync() =>
         await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
+
+    public Task ParkAsync(int payments, string reason) => Database.ExecuteAsync($"""
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
+        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
+        """);
 
     /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
     public async Task AssertLedgersAgreeAsync()

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// The real system as processes: published gateway twice, nginx, PostgreSQL, the simulators. Parts can be stopped,
-/// killed and started singly; everything is stopped on disposal.
-/// </summary>
+/// <summary>The real system as processes: parts can be stopped, killed and started singly.</summary>
 public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 {
     public const string First = PartNames.First;
@@ -54,8 +51,7 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     public string ConnectionString => _native.ConnectionString;
 
     /// <summary>Starts a system and waits until it takes payments.</summary>
-    /// <param name="settings">Variables of `make help` or of the gateway, such as
-    /// Gateway__Routing__FallbackAfter.</param>
+    /// <param name="settings">Variables of `make help` or of the gateway: Gateway__Routing__FallbackAfter.</param>
     public static Task<GatewaySystem> UpAsync(params (string Name, string Value)[] settings) =>
         UpAsync(new GatewaySystem(new NativeSystem(GatewaySystemSettings.Of(settings)), relays: null));
 
@@ -98,9 +94,7 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     public Dictionary<string, string?> ChildSettings(string part) => new(_native.EnvironmentOf(part));
 
-    /// <summary>
-    /// Both instances run and know that default is usable, the processors are healthy, and all ledgers are empty.
-    /// </summary>
+    /// <summary>Both instances run and know that default is usable; all ledgers are empty.</summary>
     public async Task ResetAsync()
     {
         string[] stopped = [.. new[] { First, Second }.Where(part => !Runs(part))];

@@ -14,14 +14,10 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
             Id: row.GetGuid(0), Entry: new LedgerEntry(row.GetString(1), row.GetInt64(2) / 100m, row.GetDateTime(3)))))
         .ToDictionary(row => row.Id, row => row.Entry);
 
-    /// <summary>Accepted payments that are not in the ledger yet and do not wait for an operator.</summary>
-    public Task<long> CountUnsettledAsync() => CountAsync(
-        "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + $"WHERE requested_at IS NULL AND owner_epoch <> {PaymentStates.Sql.Parked}");
-
-    public Task<long> CountUnsettledAsync(long epoch) => CountAsync(
-        "payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
-        + $"WHERE requested_at IS NULL AND owner_epoch = {epoch}");
+    /// <summary>Payments without a settlement: of one owner, or all that do not wait for an operator.</summary>
+    public Task<long> CountUnsettledAsync(long? epoch = null) => CountAsync(
+        "payments LEFT JOIN settlements USING (accepted_at, correlation_id) WHERE requested_at IS NULL "
+        + (epoch is null ? $"AND owner_epoch <> {PaymentStates.Sql.Parked}" : $"AND owner_epoch = {epoch}"));
 
     public async Task ExecuteAsync(string sql)
     {
@@ -40,9 +36,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
         return await connection.ScalarAsync<T>(sql);
     }
 
-    /// <summary>
-    /// Waits until an instance, by the epoch that it has now, has accepted more than before: it carries the load.
-    /// </summary>
+    /// <summary>Waits until an instance, by the epoch that it has now, has accepted more than before.</summary>
     public async Task CarriesLoadAsync(string part)
     {
         const int More = 20;

@@ -7,10 +7,7 @@ public enum HostFault
     Frozen, // Every process stands still.
 }
 
-/// <summary>
-/// Three hosts with a gateway each, in networks of their own, by TCP; one PostgreSQL, both processors, and one nginx
-/// with the upstreams of more hosts. Their wall clocks are apart. Everything ends with this process.
-/// </summary>
+/// <summary>Three hosts with networks and clocks of their own; one PostgreSQL, both processors, one nginx.</summary>
 public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
 {
     private static readonly Regex Lost = new(
@@ -31,7 +28,8 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
         _script = script;
         // The script takes one that is free.
         _number = Path.GetExtension(script.Directory)[1..];
-        _hosts = Clocks.Keys.ToDictionary(host => host, host => To($"http://10.234.{_number}.1{host}:8080"));
+        _hosts = Clocks.Keys.ToDictionary(host => host, host => UnixHttp.Plain(
+            new Uri($"http://10.234.{_number}.1{host}:8080"), AnswerLimit));
         Client = new HttpClient(Answers)
         {
             BaseAddress = new Uri($"http://10.234.{_number}.10:9999"),
@@ -52,7 +50,6 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
             : !Programs.Has("ip") ? "lacks ip: eng/setup brings it"
             : FakedTime.SkipReason);
 
-    /// <summary>Through nginx, as clients come.</summary>
     public HttpClient Client { get; }
 
     public RetryAfterCheck Answers { get; } = new();
@@ -144,13 +141,6 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
         foreach (var processor in Processors.Values)
             await processor.DisposeAsync();
         await _script.DisposeAsync();
-    }
-
-    private static HttpClient To(string url)
-    {
-        var http = UnixHttp.Plain(new Uri(url));
-        http.Timeout = AnswerLimit;
-        return http;
     }
 }
 

@@ -6,10 +6,7 @@ internal static class LeaseStoreAnswers
     public static async Task<List<StoredPayment>> AdoptAsync(this LeaseStore leases, AdoptArgs page) =>
         (await leases.AdoptPageAsync(page))?.Payments ?? [];
 
-    /// <summary>
-    /// Waits until a connection of the leases answers: their statements have less than a second, and the next one need
-    /// not open a connection.
-    /// </summary>
+    /// <summary>Waits until a connection of the leases answers: a statement has no time to open one.</summary>
     public static Task AnswersAsync(this LeaseStore leases) => Eventually.HoldsAsync(
         async () =>
         {

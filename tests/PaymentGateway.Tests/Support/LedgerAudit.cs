@@ -57,10 +57,7 @@ public sealed record LedgerAudit(GatewaySummary Gateway, GatewaySummary Processo
 
     public bool Agrees => Gateway == Processors;
 
-    /// <summary>
-    /// The window of the contract's audit, of this moment. In milliseconds, as a browser's clock gives them: gateway
-    /// and processors must not round the bounds differently.
-    /// </summary>
+    /// <summary>The contract's window, in milliseconds: gateway and processors must not round it differently.</summary>
     public static (DateTimeOffset From, DateTimeOffset To) OfficialWindow()
     {
         var now = DateTimeOffset.FromUnixTimeMilliseconds(DateTimeOffset.UtcNow.ToUnixTimeMilliseconds());

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// Compares every single payment of a load: what clients were told, what the gateway's ledger holds, and what the
-/// processors have stored.
-/// </summary>
+/// <summary>Compares every payment of a load: its client's answer, the ledger, and the processors.</summary>
 internal static class LedgerCheck
 {
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(30);

@@ -73,9 +73,7 @@ public abstract class OneSimulator(decimal feePerTransaction = 0.05m) : IAsyncLi
     public virtual async Task DisposeAsync() => await Simulator.DisposeAsync();
 }
 
-/// <summary>
-/// Tests of the lanes to one processor. The clock is the gateway's alone, so that a slow machine makes no answer late.
-/// </summary>
+/// <summary>Tests of the lanes to one processor, whose clock is the system's: no slow answer is late.</summary>
 public abstract class OneLane : OneSimulator
 {
     private protected static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);

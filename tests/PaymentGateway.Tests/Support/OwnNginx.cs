@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A real nginx before one gateway, with the files of the repository in a folder of its own, changed as an operator
-/// changes them.
-/// </summary>
+/// <summary>A real nginx with the files of the repository, changed as an operator changes them.</summary>
 internal sealed class OwnNginx : IAsyncDisposable
 {
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
@@ -19,10 +16,8 @@ internal sealed class OwnNginx : IAsyncDisposable
 
     public int Port { get; } = int.Parse(GatewaySystemSettings.FreePort(), CultureInfo.InvariantCulture);
 
-    /// <summary>The folder, without a file and without a process.</summary>
     public static OwnNginx Prepare() => new();
 
-    /// <summary>Where an instance listens for it.</summary>
     public string SocketOf(string instance) =>
         Path.Combine(_folder.CreateSubdirectory("sockets").FullName, $"{instance}.sock");
 

@@ -2,9 +2,7 @@ namespace PaymentGateway.Tests.Support;
 
 internal sealed record PlantedSettlement(Processor Processor, long Cents, DateTime RequestedAt);
 
-/// <summary>
-/// A ledger and two processors with payments that agree, and some that do not: written past the gateway, in bulk.
-/// </summary>
+/// <summary>A ledger and two processors that agree but for some payments, written past the gateway.</summary>
 internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
 {
     private static readonly TimeSpan Waited = TimeSpan.FromMilliseconds(60);

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A PostgreSQL server of a test run's own, behind a Unix socket in a temporary directory. A shell watches it and
-/// stops it when this process ends, however that happens.
-/// </summary>
+/// <summary>A PostgreSQL server of the test run; a shell stops it when this process ends, however.</summary>
 public sealed class PostgresServer : IAsyncDisposable
 {
     // The end of standard input is the end of the tests. A frozen server has to be thawed before it can stop.

@@ -4,10 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// Stands before a processor: counts connections, hears what comes in, speaks TLS where it has a certificate, and can
-/// leave all connections unmade until it opens.
-/// </summary>
+/// <summary>Stands before a processor: counts connections, hears bytes, and may leave connections unmade.</summary>
 public sealed class ProcessorFront : IAsyncDisposable
 {
     private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

@@ -20,11 +20,9 @@ public sealed class RawConnection : IDisposable
     public IReadOnlyList<int> Statuses =>
         StatusLine.Matches(Heard()).Select(line => int.Parse(line.Groups[1].ValueSpan, null)).ToList();
 
-    /// <summary>As clients come.</summary>
     public static Task<RawConnection> ToNginxAsync(GatewaySystem system) =>
         FromAsync(IPAddress.Loopback, system.Address.Port);
 
-    /// <summary>From one of this machine's addresses to a port of it.</summary>
     public static Task<RawConnection> FromAsync(IPAddress address, int port)
     {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };

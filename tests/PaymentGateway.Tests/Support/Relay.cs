@@ -19,10 +19,7 @@ public sealed record RelayFault(
     public bool Drops(bool isAnswer) => isAnswer ? DropsAnswers : DropsRequests;
 }
 
-/// <summary>
-/// Passes the bytes of stream sockets, TCP or Unix, to a target, and can be told to break them. A connection that has
-/// lost bytes is reset when the fault ends: it must never go on with a hole in it.
-/// </summary>
+/// <summary>Passes bytes of TCP or Unix sockets. A connection that lost some is reset when the fault ends.</summary>
 public sealed class Relay : IAsyncDisposable
 {
     private const string PostgresSocket = ".s.PGSQL.5432";

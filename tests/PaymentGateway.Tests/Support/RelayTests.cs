@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The relay passes what it should, loses what it is told to, and never lets a hole go unseen.</summary>
 public sealed class RelayTests : IAsyncLifetime, IDisposable
 {
     private readonly Socket _target = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

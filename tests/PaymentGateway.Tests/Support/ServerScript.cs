@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A script that makes networks and servers, prints the folder of its files, and answers each order, a line, by a line.
-/// The script undoes everything when its input ends: also when this process is killed.
-/// </summary>
+/// <summary>A script that makes servers and answers each order by a line; it undoes all when its input ends.</summary>
 public sealed class ServerScript : IAsyncDisposable
 {
     private readonly Process _script;
@@ -16,7 +13,6 @@ public sealed class ServerScript : IAsyncDisposable
 
     public string Directory { get; }
 
-    /// <summary>A file beside this one.</summary>
     public static string PathOf(string name) => Repository.PathOf("tests", "PaymentGateway.Tests", "Support", name);
 
     /// <summary>Returns when the script takes orders.</summary>

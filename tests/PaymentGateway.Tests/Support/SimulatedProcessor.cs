@@ -3,9 +3,7 @@ using ProcessorSimulator;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// A payment processor over real HTTP: started in this process on a free port, or attached to one that runs outside.
-/// </summary>
+/// <summary>A processor over real HTTP: started in this process, or attached to one that runs outside.</summary>
 public sealed class SimulatedProcessor : IAsyncDisposable
 {
     public const string InitialToken = "123";
@@ -74,7 +72,6 @@ public sealed class SimulatedProcessor : IAsyncDisposable
         (await _admin.GetFromJsonAsync<JsonElement>("admin/faults")).TryGetProperty("times", out var times)
         && times.ValueKind == JsonValueKind.Number ? times.GetInt32() : null;
 
-    /// <summary>Nothing fails any more.</summary>
     public async Task HealAsync(TimeSpan delay = default)
     {
         await ClearFaultsAsync();
@@ -105,10 +102,7 @@ public sealed class SimulatedProcessor : IAsyncDisposable
     public Task PlantAsync(IEnumerable<ProcessorPayment> payments) =>
         DoAsync(HttpMethod.Post, "admin/payments", payments);
 
-    /// <summary>
-    /// Waits until so many calls wait for a fault to be cleared. They are past the failure switch then; a call that is
-    /// only counted as a POST or as in flight is not.
-    /// </summary>
+    /// <summary>Waits until so many calls hang at a fault: those are past the failure switch.</summary>
     public Task HoldsAsync(int calls) => Eventually.HoldsAsync(
         async () => (await CallsAsync()).Held >= calls, $"{calls} calls hang at the processor");
 

@@ -5,10 +5,7 @@ using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// The parts of one instance, put together by the gateway's own <see cref="StageSetup"/>, on a clock of the test's.
-/// None is started: a test starts what it is about, and looks at the rest.
-/// </summary>
+/// <summary>The parts of one instance, by <see cref="StageSetup"/>; a test starts what it is about.</summary>
 internal sealed class Stages : IAsyncDisposable
 {
     private readonly ServiceProvider _services;

@@ -148,8 +148,7 @@ public class TestDatabase : IAsyncLifetime
     }
 }
 
-/// <summary>A database without tables.</summary>
-public sealed class EmptyTestDatabase : TestDatabase
+public class EmptyTestDatabase : TestDatabase
 {
     protected override bool CopiesTables => false;
 
@@ -162,14 +161,9 @@ public sealed class LocalTestDatabase : TestDatabase
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 }
 
-/// <summary>A database without tables on the server of the durable profile.</summary>
-public sealed class EmptyDurableDatabase : TestDatabase
+public sealed class EmptyDurableDatabase : EmptyTestDatabase
 {
-    protected override bool CopiesTables => false;
-
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.SharedDurable;
-
-    protected override Task PrepareAsync() => Task.CompletedTask;
 }
 
 /// <summary>A database on a server of its own, which the test may stop and freeze.</summary>

@@ -20,4 +20,13 @@ internal static class TestSettings
             all[key] = value;
         return GatewayOptions.Read(new ConfigurationBuilder().AddInMemoryCollection(all).Build());
     }
+
+    /// <summary>Asserts that these settings are refused in one line that begins so, and returns it.</summary>
+    public static string AssertRefused(string begin, params (string Key, string? Value)[] settings)
+    {
+        var line = Assert.Throws<ConfigurationException>(() => Read(settings)).Message;
+        Assert.StartsWith(begin, line, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', line);
+        return line;
+    }
 }

@@ -29,8 +29,12 @@ internal static class UnixHttp
         new(Handler(followsRedirects: false, encoding)) { BaseAddress = address };
 
     /// <summary>A client by TCP, past a proxy that the surrounding shell may name.</summary>
-    public static HttpClient Plain(Uri address) =>
-        new(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = address };
+    public static HttpClient Plain(Uri address, TimeSpan? timeout = null) => new(
+        new SocketsHttpHandler { UseProxy = false })
+    {
+        BaseAddress = address,
+        Timeout = timeout ?? TimeSpan.FromSeconds(100),
+    };
 
     private static SocketsHttpHandler Handler(bool followsRedirects, Encoding? encoding) => new()
     {

@@ -39,7 +39,6 @@ internal static class VersionOne
     public static Task CreateAsync(TestDatabase database, bool durable = false) =>
         database.ExecuteAsync(All(durable));
 
-    /// <summary>Replaces the tables that are there.</summary>
     public static Task ReplaceAsync(NpgsqlConnection connection) =>
         connection.ExecuteAsync($"DROP SCHEMA public CASCADE; CREATE SCHEMA public; {All(durable: false)}");
 

@@ -1,9 +1,6 @@
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>
-/// An instance of version 1 by its statements as they were then, on connections that keep
-/// them prepared: it stores payments, records their settlements, renews its lease, sums and searches, all the time.
-/// </summary>
+/// <summary>An instance of version 1 by its statements, on connections that keep them prepared.</summary>
 public sealed class VersionOneInstance : IAsyncDisposable
 {
     private const int Batch = 3;

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>How an instance does, by what its metrics counted since earlier readings.</summary>
 public sealed class InstanceReaderTests : IAsyncLifetime
 {
     private readonly FakeTimeProvider _clock = new();

@@ -2,7 +2,6 @@ using System.Reflection;
 
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>What stands in a line of the log, as text and as JSON, and that nobody forges one.</summary>
 public sealed partial class LogFormatterTests
 {
     private const string Category = "PaymentGateway.Settling.OwnedPayments";

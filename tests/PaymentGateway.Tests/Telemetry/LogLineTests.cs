@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>What may stand in the log of a gateway that goes through faults: states, and never an amount.</summary>
 public sealed class LogLineTests : OwnRig
 {
     private static readonly Regex Random = new(

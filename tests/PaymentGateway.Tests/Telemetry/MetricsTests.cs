@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Telemetry;
 
-/// <summary>GET /metrics of a whole gateway: every number is what happened.</summary>
 public sealed class MetricsTests : OwnRig
 {
     private const string Prefix = "payment_gateway_";
@@ -130,8 +129,7 @@ public sealed class MetricsTests : OwnRig
         var samples = await ReadUntilAsync(gateway, StateOf("fallback", "unusable"), atLeast: 1);
         Assert.Equal(0, samples[StateOf("fallback", "usable")]);
         Assert.Equal(1, samples[StateOf("default", "usable")]);
-        using var client = UnixHttp.To(gateway.Socket);
-        await using var events = await EventReader.StartAsync(client);
+        await using var events = await gateway.WatchAsync();
         var view = await events.UntilAsync(view => view.GetProperty("database").GetBoolean(), "the database answers");
         var shown = view.GetProperty("processors")[1];
         Assert.Equal("unusable", shown.GetProperty("availability").GetString());

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Tools;
 
-/// <summary>The figures of docs/performance.md.</summary>
 public sealed class StatisticsTests
 {
     [Theory]

@@ -2,7 +2,6 @@ using PaymentGateway.Tools.Containers;
 
 namespace PaymentGateway.Tests.Tools.Containers;
 
-/// <summary>A step of `make compose-test` that went wrong is red: a green run shows none.</summary>
 public sealed class StepTableTests : IDisposable
 {
     private readonly StringWriter _written = new();

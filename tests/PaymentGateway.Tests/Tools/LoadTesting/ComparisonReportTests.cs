@@ -3,7 +3,6 @@ using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tests.Tools.LoadTesting;
 
-/// <summary>The report of a comparison, from which a target can be read.</summary>
 public sealed class ComparisonReportTests
 {
     private static readonly string Report = string.Join('\n', ComparisonReport.Of(

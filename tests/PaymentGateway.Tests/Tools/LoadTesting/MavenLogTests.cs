@@ -2,7 +2,6 @@ using PaymentGateway.Tools.LoadTesting;
 
 namespace PaymentGateway.Tests.Tools.LoadTesting;
 
-/// <summary>Which failures of Maven are the machine's, so that a load may be left out, and which are ours.</summary>
 public sealed class MavenLogTests
 {
     private const string NoNetwork =

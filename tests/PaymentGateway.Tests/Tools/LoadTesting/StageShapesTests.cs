@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Tools.LoadTesting;
 
-/// <summary>The bands and the words of the picture.</summary>
 public sealed class StageShapesTests
 {
     private const string Head = "from,to,defaultDelay,defaultFailing,fallbackDelay,fallbackFailing";

@@ -2,7 +2,6 @@ using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
 
-/// <summary>The variants of an A/B run, and the table that it prints.</summary>
 public sealed class AbTableTests
 {
     [Fact]

@@ -3,7 +3,6 @@ using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
 
-/// <summary>The figures of wrk, of a simulation and of the processes, and the rows that are made of them.</summary>
 public sealed class MachineReadingTests
 {
     [Fact]

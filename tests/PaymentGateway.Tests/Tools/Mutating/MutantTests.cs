@@ -2,7 +2,6 @@ using PaymentGateway.Tools.Mutating;
 
 namespace PaymentGateway.Tests.Tools.Mutating;
 
-/// <summary>A mutant's patch, the filter of its tests, and its entry of the list in artifacts/mutants.</summary>
 public sealed class MutantTests
 {
     private const string Patch = """

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Tools.Running;
 
-/// <summary>The kernel's line of a process.</summary>
 public sealed class ProcessStatusTests
 {
     [Fact]

@@ -1,6 +1,5 @@
 namespace PaymentGateway.Tests.Tools.Running;
 
-/// <summary>The variables of `make help`: their defaults, and who has the last word.</summary>
 public sealed class SystemSettingsTests
 {
     private static readonly string[] AllParts = ["default", "fallback", "postgres", "api1", "api2", "nginx"];

@@ -3,7 +3,6 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>The files of `dotnet test` give the last line of `make test`, and the caught mutants.</summary>
 public sealed class TestResultsTests
 {
     [Fact]

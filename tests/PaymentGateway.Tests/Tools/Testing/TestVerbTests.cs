@@ -2,7 +2,6 @@ using PaymentGateway.Tools.Testing;
 
 namespace PaymentGateway.Tests.Tools.Testing;
 
-/// <summary>The tests that `make test-fast` chooses.</summary>
 public sealed class TestVerbTests
 {
     [Fact]
