@@ -1,0 +1,27 @@
+namespace PaymentGateway.Tests;
+
+/// <summary>A release: one version number, and what a tag publishes.</summary>
+public sealed class ReleaseTests
+{
+    private static readonly Regex Version = new("<Version>(.+)</Version>");
+    private static readonly Regex Newest = new(@"^## (\S+)$", RegexOptions.Multiline);
+
+    private static readonly string Number =
+        Version.Match(File.ReadAllText(Repository.PathOf("Directory.Build.props"))).Groups[1].Value;
+
+    [Fact]
+    public void The_list_of_changes_begins_with_the_version_and_the_description_of_the_calls_has_it()
+    {
+        Assert.Matches(@"^[0-9]+\.[0-9]+\.[0-9]+$", Number);
+        Assert.Equal(Number, Newest.Match(File.ReadAllText(Repository.PathOf("CHANGELOG.md"))).Groups[1].Value);
+        Assert.Equal(Number, JsonNode.Parse(File.ReadAllText(OpenApiDocument.File))!["info"]!["version"]!.ToString());
+    }
+
+    [GatewaySystemFact]
+    public async Task The_binary_prints_the_version_and_at_most_the_commit()
+    {
+        var printed = await ProgramRun.RunAsync([GatewaySystemParts.Gateway, "--version"]);
+
+        Assert.Matches($@"^{Regex.Escape(Number)}(\+[0-9a-f]{{40}})?\n$", printed.Output);
+    }
+}
