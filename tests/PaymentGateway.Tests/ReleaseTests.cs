@@ -18,6 +18,24 @@ public sealed class ReleaseTests
     }
 
     [GatewaySystemFact]
+    public async Task Make_install_puts_the_binary_below_the_prefix()
+    {
+        var folder = Directory.CreateTempSubdirectory("payment-gateway-install");
+        // The outer make, where the tests run in one, is none of this one's business.
+        var installed = await ProgramRun.RunAsync(
+            [
+                "env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "make", "install", "NO_PUBLISH=1",
+                $"DESTDIR={folder.FullName}", "PREFIX=/opt/gateway",
+            ]);
+
+        var run = await ProgramRun.RunAsync(
+            [Path.Combine(folder.FullName, "opt", "gateway", "bin", "PaymentGateway"), "--version"]);
+
+        Assert.Equal((0, 0), (installed.ExitCode, run.ExitCode));
+        folder.Delete(recursive: true);
+    }
+
+    [GatewaySystemFact]
     public async Task The_binary_prints_the_version_and_at_most_the_commit()
     {
         var printed = await ProgramRun.RunAsync([GatewaySystemParts.Gateway, "--version"]);
