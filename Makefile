@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 # A build and the tests end before the profiles pay: 15 % less CPU without them.
 export DOTNET_TieredPGO := 0
-.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ compose-test: ## the containers on a real engine, everything killed and restarte
 
 rinha-entry: ## the challenge's entry in artifacts/rinha-entry (GATEWAY_IMAGE=… SOURCE=https://… NAME=…)
 	@eng/tool rinha-entry
+
+sbom: ## the gateway's bill of materials, artifacts/sbom/payment-gateway.json (CycloneDX)
+	@eng/sbom
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup

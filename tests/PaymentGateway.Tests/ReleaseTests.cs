@@ -35,6 +35,19 @@ public sealed class ReleaseTests
         folder.Delete(recursive: true);
     }
 
+    [LinterFact]
+    public async Task The_bill_of_materials_has_the_packages_that_the_notices_name()
+    {
+        var made = await Shell.RunAsync([Repository.PathOf("eng", "sbom")], Repository.Root);
+        Assert.True(made.Succeeded, made.Output + made.Errors);
+
+        var bill = JsonNode.Parse(File.ReadAllText(Repository.PathOf("artifacts", "sbom", "payment-gateway.json")))!;
+
+        var listed = bill["components"]!.AsArray().Select(one => $"{one!["name"]}").ToHashSet();
+        Assert.Equal(("CycloneDX", Number), ($"{bill["bomFormat"]}", $"{bill["metadata"]!["component"]!["version"]}"));
+        Assert.Empty(NoticesTests.Named("NuGet packages").Concat(NoticesTests.Named("npm packages")).Except(listed));
+    }
+
     [GatewaySystemFact]
     public async Task The_binary_prints_the_version_and_at_most_the_commit()
     {
