@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 # A build and the tests end before the profiles pay: 15 % less CPU without them.
 export DOTNET_TieredPGO := 0
-.PHONY: help run up down test test-fast test-storage compose-test publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,11 @@ up: ## the same in the background
 down: ## stop what `make up` or `make run` started
 	@eng/tool down
 
+install: ## builds the gateway and puts it into PREFIX/bin (/usr/local; DESTDIR goes before it)
+	@[ "$${NO_PUBLISH:-}" = 1 ] || { eng/setup && eng/publish; }
+	@install -D "artifacts/$(FRAMEWORK)/publish/PaymentGateway/release_linux-x64/PaymentGateway" \
+	"$(DESTDIR)$(or $(PREFIX),/usr/local)/bin/PaymentGateway"
+
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
 	@eng/tool test $(ARGS)
 
@@ -32,6 +37,12 @@ test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=shell: a shell beside it)
 	@eng/tool --help >/dev/null
 	@tools/PaymentGateway.Tools/Containers/engine eng/tool compose-test $(ARGS)
+
+rinha-entry: ## the challenge's entry in artifacts/rinha-entry (GATEWAY_IMAGE=… SOURCE=https://… NAME=…)
+	@eng/tool rinha-entry
+
+sbom: ## the gateway's bill of materials, artifacts/sbom/payment-gateway.json (CycloneDX)
+	@eng/sbom
 
 publish: ## the two native binaries, without a single IL warning
 	@eng/setup

@@ -13,5 +13,5 @@ public sealed class ModelTests(ITestOutputHelper output)
     }
 
     private sealed class ModelFactAttribute() : NeedsFactAttribute(
-        "spin", Programs.Has("spin") ? null : "lacks spin: eng/setup brings it");
+        "spin", Programs.Has("spin") ? null : "lacks spin: eng/setup tests brings it");
 }

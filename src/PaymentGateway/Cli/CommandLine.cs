@@ -27,9 +27,9 @@ internal static class CommandLine
                 Description = "Such as --Gateway:Storage:Profile=Durable; docs/configuration.md has them all.",
             },
         },
-        MigrateVerb.Create(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(), PaymentVerbs.CreatePayments(),
-        PaymentVerbs.CreateParked(), ReconcileVerb.Create(), PaymentVerbs.CreatePurge(), PaymentVerbs.CreateActions(),
-        ConformanceVerb.Create(), CompletionVerb.Create(),
+        MigrateVerb.Create(), MigrateVerb.CreateRestored(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(),
+        PaymentVerbs.CreatePayments(), PaymentVerbs.CreateParked(), ReconcileVerb.Create(), PaymentVerbs.CreatePurge(),
+        PaymentVerbs.CreateActions(), ConformanceVerb.Create(), CompletionVerb.Create(),
     };
 
     /// <summary>Runs a verb; a failure is one line on standard error.</summary>

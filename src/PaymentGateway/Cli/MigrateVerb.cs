@@ -5,7 +5,10 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>`migrate`: brings the tables to this version, as a start does, without starting.</summary>
+/// <summary>
+/// `migrate`: brings the tables to this version, as a start does, without starting. `restored`: the same for a ledger
+/// from a backup, which it makes safe to start on.
+/// </summary>
 internal static class MigrateVerb
 {
     // A start has 5 s, because clients wait for it; a large table may need more.
@@ -17,26 +20,30 @@ internal static class MigrateVerb
     private static readonly Option<string> Profile = GatewayVerb.Text(
         "--profile", "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.", "profile");
 
-    public static Command Create()
+    public static Command Create() => Create(
+        "migrate", "Brings the tables to this version; the earlier one may run meanwhile.", restored: false);
+
+    public static Command CreateRestored() => Create(
+        "restored", "Makes a ledger that was restored from a backup safe, before the first start.", restored: true);
+
+    private static Command Create(string name, string description, bool restored)
     {
-        var migrate = new Command("migrate", "Brings the tables to this version; the earlier one may run meanwhile.")
-        {
-            Ledger, Profile, GatewayVerb.Json,
-        };
-        migrate.SetAction(static async (ParseResult parsed, CancellationToken _) =>
-            await (await RunAsync(parsed)).WriteAsync(parsed));
-        return migrate;
+        var verb = new Command(name, description) { Ledger, Profile, GatewayVerb.Json };
+        verb.SetAction(async (ParseResult parsed, CancellationToken _) =>
+            await (await RunAsync(parsed, restored)).WriteAsync(parsed));
+        return verb;
     }
 
-    private static async Task<Report> RunAsync(ParseResult parsed)
+    private static async Task<Report> RunAsync(ParseResult parsed, bool restored)
     {
         var given = new List<string>();
         if (parsed.GetValue(Ledger) is { } ledger)
             given.Add($"--ConnectionStrings:Ledger={ledger}");
         if (parsed.GetValue(Profile) is { } profile)
             given.Add($"--Gateway:Storage:Profile={profile}");
-        var (connectionString, durable, _, _) = LedgerOptions.Read(
-            new SettingsReader(GatewayApp.ReadSettings([.. given])));
+        var settings = new SettingsReader(GatewayApp.ReadSettings([.. given]));
+        var (connectionString, durable, _, _) = LedgerOptions.Read(settings);
+        var processors = restored ? ProcessorsOptions.Read(settings, SettlingOptions.Read(settings)).Names : [];
 
         await using var connections = LedgerSetup.Shared(
             LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),
@@ -44,11 +51,18 @@ internal static class MigrateVerb
         try
         {
             var applied = await new SchemaSetup(connections, durable, NullLogger<SchemaSetup>.Instance).EnsureAsync();
-            return new Report(new JsonObject
+            var report = new JsonObject
             {
                 ["version"] = Migration.All.Count,
                 ["applied"] = new JsonArray([.. applied.Select(migration => JsonValue.Create(migration.Name))]),
-            });
+            };
+            if (restored)
+            {
+                await using var batches = LedgerSetup.Connections(connectionString, 1);
+                report["epochs"] = await new LeaseStore(connections, connections, batches).DoubtAllAsync(processors);
+            }
+
+            return new Report(report);
         }
         catch (PostgresException busy) when (busy.SqlState == PostgresErrorCodes.LockNotAvailable)
         {

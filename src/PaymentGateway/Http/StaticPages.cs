@@ -97,6 +97,12 @@ internal static class DocumentPages
 
     public static void MapDocs(this IEndpointRouteBuilder routes)
     {
+        // A relative path, because a proxy may have the gateway below one of its own.
+        routes.MapGetAndHead("/", static context =>
+        {
+            context.Response.Redirect(PagePath[1..]);
+            return Task.CompletedTask;
+        });
         routes.MapPage(DocumentPath, "openapi.json");
         routes.MapPage(PagePath, "docs.html");
         foreach (var file in (string[])["docs.js", "docs.css", "swagger-ui.js", "swagger-ui.css", "swagger-ui.txt"])

@@ -183,6 +183,23 @@ internal sealed class LeaseStore(
         SELECT (SELECT count(*) FROM released) AS released, {NextPage} AS next
         """;
 
+    // After the backup the lost ledger may have charged any unsettled payment anywhere. An instance that runs on
+    // notices that it has lost its epoch, and no other one gets its number.
+    private const string DoubtAllSql = $"""
+        WITH marked AS (
+            UPDATE leases SET closed_at = coalesce(closed_at, now()), used_processors = used_processors
+                | (SELECT sum(1 << id) FROM processors WHERE name = ANY(@Names))::smallint
+            WHERE epoch <> {Sql.Nobody} RETURNING epoch
+        ), released AS (
+            {ParkedStore.PutBack} WHERE owner_epoch = {Sql.Nobody}
+        ), begun AS (
+            UPDATE ledger SET generation = generation + 1
+            WHERE id = 1 AND setval(pg_get_serial_sequence('leases', 'epoch'),
+                                    nextval(pg_get_serial_sequence('leases', 'epoch')) + 1000000) > 0
+        )
+        SELECT count(*)::integer FROM marked
+        """;
+
     /// <summary>Gives each name its number, for good.</summary>
     /// <returns>Without the names that got none, because the ledger has all 14 numbers in use.</returns>
     public async Task<List<ProcessorRow>> RegisterAsync(string[] names)
@@ -194,6 +211,17 @@ internal sealed class LeaseStore(
             if (rows.Count == names.Length || attempt == RegisterTries)
                 return rows;
         }
+    }
+
+    /// <summary>
+    /// Closes every epoch of a restored ledger: each unsettled payment is in doubt at all processors, for any adopter.
+    /// </summary>
+    /// <returns>How many epochs there are.</returns>
+    public async Task<int> DoubtAllAsync(string[] names)
+    {
+        await RegisterAsync(names);
+        return await shared.RunAsync(db => db.QuerySingleAsync<int>(
+            DoubtAllSql, new { Names = names }, commandTimeout: db.CommandTimeout));
     }
 
     public Task<int> OpenAsync(OpenLeaseArgs lease) =>

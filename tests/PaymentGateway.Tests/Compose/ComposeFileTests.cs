@@ -9,8 +9,10 @@ public sealed class ComposeFileTests
 {
     // A version down to the patch, or an image of ours that is built here.
     private static readonly Regex FixedTag = new(
-        @"^(\$\{[A-Z_]+:-)?[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+\}|local)$");
+        @"^\$\{[A-Z_]+:-[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+|local)\}$");
     private static readonly Regex WorkerShutdown = new(@"worker_shutdown_timeout ([0-9]+)s;");
+
+    private static readonly Regex Variable = new(@"\$\{([A-Z_]+_(?:IMAGE|TOKEN)):-([^}]+)\}");
 
     private const decimal CpusMax = 1.5m;
     private const int MegabytesMax = 350;
@@ -128,6 +130,32 @@ public sealed class ComposeFileTests
         // PostgreSQL lets its own user in as superuser.
         Assert.Equal(Text(usual["user"]), Text(Durable["services"]!["migrate"]!["user"]));
         Assert.NotEqual(Text(usual["user"]), Text(Services["api1"]!["user"]));
+    }
+
+    [Fact]
+    public void The_example_of_settings_has_every_variable_with_its_default()
+    {
+        var files = new[] { "docker-compose.yml", "docker-compose.override.yml", "docker-compose.durable.yml" };
+        var read = files.SelectMany(file => Variable.Matches(File.ReadAllText(Repository.PathOf(file))))
+            .Select(match => $"#{match.Groups[1].Value}={match.Groups[2].Value}");
+
+        Assert.Equal(
+            read.Distinct().Order(StringComparer.Ordinal),
+            File.ReadLines(Repository.PathOf(".env.example")).Where(line => line.Contains('='))
+                .Order(StringComparer.Ordinal));
+    }
+
+    [Fact]
+    public void Reconciliation_is_on_with_the_simulators_alone()
+    {
+        Assert.DoesNotContain("AdminToken", Challenge.ToJsonString(), StringComparison.Ordinal);
+        foreach (var processor in new[] { "default", "fallback" })
+            foreach (var instance in new[] { "api1", "api2" })
+                Assert.Equal(
+                    Text(Simulators["services"]![$"payment-processor-{processor}"]!["environment"]![
+                        "Simulator__Token"]),
+                    Text(Simulators["services"]![instance]!["environment"]!.AsObject().Single(one => one.Key.Equals(
+                        $"Gateway__Processors__{processor}__AdminToken", StringComparison.OrdinalIgnoreCase)).Value));
     }
 
     [Theory]

@@ -156,7 +156,8 @@ public sealed class AddressLimitsTests : OwnRig
 
 /// <summary>A fact that needs nginx with its module stream.</summary>
 public sealed class StreamModuleFactAttribute() : NeedsFactAttribute(
-    WholeSystem, GatewaySystemParts.SkipReason ?? (IsFile ? null : "lacks libnginx-mod-stream: eng/setup brings it"))
+    WholeSystem,
+    GatewaySystemParts.SkipReason ?? (IsFile ? null : "lacks libnginx-mod-stream: eng/setup tests brings it"))
 {
     /// <summary>Debian has it in a file, which the configuration loads.</summary>
     public static bool IsFile { get; } = File.Exists("/usr/lib/nginx/modules/ngx_stream_module.so");

@@ -3,6 +3,11 @@ namespace PaymentGateway.Tests.EndToEnd;
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class PrometheusTests
 {
+    private static readonly Regex Alert = new("- alert: ");
+    private static readonly Regex Runbook = new("""runbook_url: "docs/operations\.md#(.+)"\n""");
+    private static readonly Regex Heading = new("^##+ (.+)$", RegexOptions.Multiline);
+    private static readonly Regex Punctuation = new(@"[^\w -]");
+
     private static readonly string[] Rules = ["rules.yml", "alerts.yml"];
 
     [PrometheusSystemFact]
@@ -64,6 +69,20 @@ public sealed class PrometheusTests
         Assert.All(
             File.ReadLines(PathOf("alerts.yml")).Where(line => line.Contains("- alert: ", StringComparison.Ordinal)),
             alert => Assert.Contains($"      - alertname: {alert.Split(": ")[1]}", tests));
+    }
+
+    [Fact]
+    public void Each_alert_leads_to_a_section_of_operations_md()
+    {
+        var rules = File.ReadAllText(PathOf("alerts.yml"));
+        // As the repository's host makes them of headings.
+        var sections = Heading.Matches(File.ReadAllText(Repository.PathOf("docs", "operations.md"))).Select(match =>
+            Punctuation.Replace(match.Groups[1].Value.ToLowerInvariant(), "").Replace(' ', '-')).ToHashSet();
+
+        var runbooks = Runbook.Matches(rules).Select(match => match.Groups[1].Value).ToList();
+
+        Assert.Equal(Alert.Count(rules), runbooks.Count);
+        Assert.Empty(runbooks.Except(sections));
     }
 
     private static string PathOf(string file) => Repository.PathOf("ops", "prometheus", file);

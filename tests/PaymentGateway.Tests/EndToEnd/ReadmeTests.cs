@@ -7,15 +7,14 @@ public sealed class ReadmeTests : IDisposable
     private static readonly Regex Section = new(
         @"^## Try it\n.*?(?=^## )", RegexOptions.Multiline | RegexOptions.Singleline);
     private static readonly Regex Command = new(@"^    (\S(?:.*\\\n)*.*)$", RegexOptions.Multiline);
-    private static readonly Regex Setting = new(@"\s(\w+)=(\S+)");
     private static readonly Regex Name = new(@"^\w+=\S+$");
     private static readonly Regex Port = new(@"127\.0\.0\.1:(9999|9101|8001)\b");
     private static readonly Regex Link = new(@"\]\((http://127\.0\.0\.1:[^)]+)\)");
 
     private const string Show = "curl http://127.0.0.1:9999/payments/$id";
 
-    // They start, kill and stop systems; a command that is none of these and has no step is red.
-    private static readonly string[] NotRun = ["make run ", "eng/tool kill api1", "eng/tool start api1"];
+    // They kill and start an instance; a command that is none of these and has no step is red.
+    private static readonly string[] NotRun = ["docker compose kill api1", "docker compose start api1"];
 
     private readonly DirectoryInfo _home = Directory.CreateTempSubdirectory("payment-gateway-readme");
     private readonly string _page = Section.Match(File.ReadAllText(Repository.PathOf("README.md"))).Value;
@@ -30,10 +29,10 @@ public sealed class ReadmeTests : IDisposable
         await File.WriteAllTextAsync(
             Path.Combine(_home.FullName, ".curlrc"), "silent\nnoproxy = \"*\"\nwrite-out = \"\\n%{http_code}\"\n");
         var commands = Command.Matches(_page).Select(line => line.Groups[1].Value.Trim()).ToList();
-        // The settings of the page, and windows that close soon.
+        // The tokens of `make run`, and windows that close soon.
         await using var system = await GatewaySystem.UpAsync(
         [
-            .. Setting.Matches(commands[0]).Select(one => (one.Groups[1].Value, one.Groups[2].Value)),
+            .. SystemSettings.From([]).WithReconciliation().OfGateway().Select(one => (one.Key, one.Value)),
             ("Gateway__Settling__CallTimeout", "1s"), ("Gateway__Settling__InDoubtHorizon", "1s"),
         ]);
         var pay = "";

@@ -1,10 +1,8 @@
 namespace PaymentGateway.Tests.Http;
 
-/// <summary>A linter that others wrote finds nothing in openapi.json (tests/openapi).</summary>
+/// <summary>A linter that others wrote finds nothing in openapi.json (tests/linters).</summary>
 public sealed class OpenApiLintTests
 {
-    private static readonly string Linter = Repository.PathOf("tests", "openapi");
-
     [LinterFact]
     public async Task The_linter_finds_nothing()
     {
@@ -30,29 +28,6 @@ public sealed class OpenApiLintTests
         Assert.Contains("operation-operationId-unique", result.Output, StringComparison.Ordinal);
     }
 
-    // Once for each lock file: a test run needs the registry no second time.
-    private static async Task<ShellResult> LintAsync(string document)
-    {
-        var installed = Repository.PathOf("artifacts", "openapi-lint");
-        Directory.CreateDirectory(installed);
-        var made = await Shell.RunAsync(
-        [
-            "flock", Path.Combine(installed, "lock"), "sh", "-ec",
-            """
-            if ! cmp -s "$1/package-lock.json" package-lock.json || ! [ -e installed ]; then
-              rm -f installed
-              cp "$1/package.json" "$1/package-lock.json" .
-              npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
-              touch installed
-            fi
-            cp "$1/lint.js" "$1/redocly.yaml" .
-            """,
-            "sh", Linter,
-        ], installed);
-        Assert.True(made.Succeeded, made.Output + made.Errors);
-        return await Shell.RunAsync(["node", "lint.js", document, "redocly.yaml"], installed);
-    }
-
-    private sealed class LinterFactAttribute() : NeedsFactAttribute(
-        "npm", Programs.Has("npm") && Programs.Has("node") ? null : "lacks npm: eng/setup brings it");
+    private static Task<ShellResult> LintAsync(string document) =>
+        Linters.RunAsync("node", "lint.js", document, "redocly.yaml");
 }

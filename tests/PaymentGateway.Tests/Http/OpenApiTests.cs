@@ -165,7 +165,8 @@ public sealed class OpenApiTests
     {
         // A group has a slash after it.
         var path = endpoint.RoutePattern.RawText!.TrimEnd('/');
-        return FilesOfPages.Contains(Path.GetExtension(path))
+        // The root leads to a page.
+        return path.Length == 0 || FilesOfPages.Contains(Path.GetExtension(path))
             ? []
             // A HEAD is a GET without its body.
             : endpoint.Metadata.GetMetadata<HttpMethodMetadata>()!.HttpMethods.Where(method => method != "HEAD")

@@ -58,6 +58,16 @@ public sealed class StaticPagesTests : OneGateway
         Assert.DoesNotContain("unsafe", policy, StringComparison.Ordinal);
     }
 
+    [PostgresFact]
+    public async Task The_root_leads_to_the_description_of_the_calls()
+    {
+        using var client = UnixHttp.To(Gateway.Socket, followsRedirects: false);
+
+        using var answer = await client.GetAsync("/");
+
+        Assert.Equal((HttpStatusCode.Found, "docs"), (answer.StatusCode, answer.Headers.Location!.OriginalString));
+    }
+
     [PostgresTheory]
     [InlineData("ops/", "../ops")]
     [InlineData("ops/?a=1&b=%20", "../ops?a=1&b=%20")]

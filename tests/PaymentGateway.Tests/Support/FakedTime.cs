@@ -31,7 +31,7 @@ public sealed class FakedTime : IDisposable
         : null;
 
     public static string? SkipReason =>
-        Library is null ? "lacks libfaketime: eng/setup brings it" : null;
+        Library is null ? "lacks libfaketime: eng/setup tests brings it" : null;
 
     public string Binaries => _directory.FullName;
 

@@ -47,7 +47,7 @@ public sealed class HostsCluster : IAsyncDisposable, IComparedSystem
 
     public static string? SkipReason { get; } = GatewaySystemParts.SkipReason
         ?? (!Environment.IsPrivilegedProcess ? "lacks root: only root may make networks to cut"
-            : !Programs.Has("ip") ? "lacks ip: eng/setup brings it"
+            : !Programs.Has("ip") ? "lacks ip: eng/setup tests brings it"
             : FakedTime.SkipReason);
 
     public HttpClient Client { get; }

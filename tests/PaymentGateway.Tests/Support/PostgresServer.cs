@@ -71,11 +71,12 @@ public sealed class PostgresServer : IAsyncDisposable
         $"Host={Directory};Username=postgres;Database={database};{Pool}";
 
     /// <param name="listen">An address for TCP beside the socket, at PostgreSQL's own port.</param>
-    public static async Task<PostgresServer> StartAsync(bool durable = false, string listen = "")
+    /// <param name="more">A file with further settings.</param>
+    public static async Task<PostgresServer> StartAsync(bool durable = false, string listen = "", string? more = null)
     {
         var server = new PostgresServer(await ServerScript.StartAsync(
             "-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf"),
-            durable ? Repository.PathOf("postgres", "durable.conf") : "", listen));
+            more ?? (durable ? Repository.PathOf("postgres", "durable.conf") : ""), listen));
         await server.StartAgainAsync();
         return server;
     }

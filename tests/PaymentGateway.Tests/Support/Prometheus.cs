@@ -8,7 +8,7 @@ internal static class Prometheus
     public static string? SkipReason { get; } =
         Array.TrueForAll(Programs, PaymentGateway.Tools.Programs.Has)
             ? null
-            : "lacks prometheus: eng/setup brings it";
+            : "lacks prometheus: eng/setup tests brings it";
 
     public static async Task CheckAsync(string[] arguments, string? input = null)
     {

@@ -16,8 +16,11 @@ internal sealed class ComposeStack(Docker docker, params string[] files)
     public static ComposeStack Durable(Docker docker) =>
         new(docker, "docker-compose.yml", "docker-compose.override.yml", "docker-compose.durable.yml");
 
-    /// <summary>What the challenge counts; the processors are elsewhere.</summary>
-    public static ComposeStack Challenge(Docker docker) => new(docker, "docker-compose.yml");
+    /// <summary>The challenge's entry, with the image of this engine; the processors are elsewhere.</summary>
+    public static ComposeStack Entry(Docker docker) => new(docker, ChallengeEntry.Write(
+        SystemSettings.FromEnvironment().With(
+            ("GATEWAY_IMAGE", "payment-gateway:local"), ("SOURCE", "https://example.org")),
+        Repository.PathOf("artifacts", "rinha-entry-test")));
 
     public Task<ShellResult> RunAsync(params string[] arguments) =>
         docker.RunAsync(["compose", .. files.SelectMany(file => new[] { "-f", file }), .. arguments]);

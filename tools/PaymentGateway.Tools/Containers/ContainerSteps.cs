@@ -22,8 +22,8 @@ internal sealed class ContainerSteps(Rig rig, MemoryKills kills)
             ("`kill -9` of PostgreSQL under load, durable", step => KillProcessAsync(step, "postgres")),
             ("the whole machine off and on, durable", PowerCutAsync),
             ("`down`, `up` with the data, durable", DownUpAsync),
-            ("the challenge's file alone, external network",
-                step => ChangeAsync(ComposeStack.Challenge(rig.Docker), step, ChallengeUpAsync)),
+            ("the challenge's entry alone, external network",
+                step => ChangeAsync(ComposeStack.Entry(rig.Docker), step, ChallengeUpAsync)),
             ("`down` under load, `up` with the data", DownUnderLoadAsync),
         ];
         rig.Table.WriteHead();

@@ -58,7 +58,8 @@ public static class ContainersVerb
 
     private static async Task BuildAsync(Docker docker)
     {
-        var built = await docker.RunAsync("compose", "build");
+        // Its value is that of the environment, if any.
+        var built = await docker.RunAsync("compose", "build", "--build-arg", "FRAMEWORK");
         if (built.Succeeded)
         {
             if (Docker.IsOwn)

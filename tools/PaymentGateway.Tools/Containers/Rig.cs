@@ -132,7 +132,7 @@ internal sealed class Rig : IDisposable
     public static async Task RemoveAsync()
     {
         var docker = new Docker(CancellationToken.None);
-        await ComposeStack.Challenge(docker).RunAsync("down", "-v");
+        await ComposeStack.Entry(docker).RunAsync("down", "-v");
         var containers = await docker.RunAsync("ps", "-aq", "--filter", $"label={Label}");
         if (containers.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries) is { Length: > 0 } ids)
         {

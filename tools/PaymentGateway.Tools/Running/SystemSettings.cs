@@ -164,6 +164,16 @@ public sealed class SystemSettings
         return new SystemSettings(changed);
     }
 
+    /// <summary>The same with reconciliation on, where all processors are simulators, whose token is known.</summary>
+    public SystemSettings WithReconciliation()
+    {
+        if (HasOutsideDefault || HasOutsideFallback)
+            return this;
+        var given = OfGateway().Select(pair => pair.Key).ToHashSet(StringComparer.OrdinalIgnoreCase);
+        return With([.. Processors.Select(one => $"Gateway__Processors__{one}__AdminToken")
+            .Where(name => !given.Contains(name)).Select(name => (name, (string?)"123"))]);
+    }
+
     /// <summary>The same on top of what an earlier start has saved: ours win, also when set to nothing.</summary>
     public SystemSettings Over(IReadOnlyDictionary<string, string> saved)
     {

@@ -29,7 +29,7 @@ internal static class TestVerb
     private static async Task<int> RunAsync(
         SystemSettings settings, IReadOnlyList<string> arguments, CancellationToken cancellation)
     {
-        await Publishing.PrepareAsync(settings, cancellation);
+        await Publishing.PrepareAsync(settings, cancellation, "tests");
         // Apart, so that `make run` need not install it.
         if (!settings.Lacks.Contains("browser") && await SetUpAsync(cancellation, "browser") != 0)
             throw new ToolException("the tests of the pages need Chromium: eng/setup browser, or LACKS=browser");
@@ -48,7 +48,7 @@ internal static class TestVerb
     private static async Task<int> RunFastAsync(
         SystemSettings settings, IReadOnlyList<string> arguments, CancellationToken cancellation)
     {
-        if (await SetUpAsync(cancellation) != 0)
+        if (await SetUpAsync(cancellation, "tests") != 0)
             throw new ToolException("eng/setup failed");
         var changed = await Shell.RunAsync(
             ["sh", "-ec", "git diff --name-only --merge-base @{upstream}; git ls-files -o --exclude-standard"],

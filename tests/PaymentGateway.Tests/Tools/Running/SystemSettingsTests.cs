@@ -41,6 +41,24 @@ public sealed class SystemSettingsTests
         Assert.True(settings.With(("FRESH", "1")).Fresh);
     }
 
+    [Fact]
+    public void Simulators_have_the_tokens_of_reconciliation_and_other_processors_none()
+    {
+        string[] both =
+            ["Gateway__Processors__default__AdminToken=123", "Gateway__Processors__fallback__AdminToken=123"];
+
+        Assert.Empty(Of().OfGateway());
+        Assert.Equal(both, TokensOf(Of()));
+        Assert.Equal([.. both, "Gateway__Processors__third__AdminToken=123"], TokensOf(Of(("PROCESSORS", "3"))));
+        Assert.Equal(
+            ["GATEWAY__PROCESSORS__DEFAULT__ADMINTOKEN=x", both[1]],
+            TokensOf(Of(("GATEWAY__PROCESSORS__DEFAULT__ADMINTOKEN", "x"))));
+        Assert.Empty(TokensOf(Of(("FALLBACK_URL", "http://elsewhere:8080"))));
+
+        static string[] TokensOf(SystemSettings settings) =>
+            [.. settings.WithReconciliation().OfGateway().Select(one => $"{one.Key}={one.Value}")];
+    }
+
     // A payment that waits for one processor must not be charged by another; a plain start deletes simulators' data.
     [Fact]
     public void Each_pair_of_processors_has_data_of_its_own()

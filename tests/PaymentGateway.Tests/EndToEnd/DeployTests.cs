@@ -1,0 +1,127 @@
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>What docs/deploy.md shows and no other test has: the unit of systemd, and a standby.</summary>
+[Collection(AlsoOneAfterAnother.Name)]
+public sealed class DeployTests : IAsyncLifetime
+{
+    private const string Installed = "/usr/local/bin/PaymentGateway";
+    private const string Sockets = "/run/payment-gateway";
+
+    private static readonly Regex Environment = new("^Environment=(.+)$", RegexOptions.Multiline);
+    private static readonly Regex Block = new(@"(?:^    \S.*\n)+", RegexOptions.Multiline);
+
+    private static readonly string Unit = File.ReadAllText(Repository.PathOf("ops", "payment-gateway@.service"));
+    private static readonly string Page = File.ReadAllText(Repository.PathOf("docs", "deploy.md"));
+
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("pg-deploy");
+    private PostgresServer _server = null!;
+
+    public async Task InitializeAsync()
+    {
+        if (!PostgresServer.IsInstalled)
+            return;
+
+        var settings = Path.Combine(_folder.FullName, "durable.conf");
+        await File.WriteAllTextAsync(
+            settings, File.ReadAllText(Repository.PathOf("postgres", "durable.conf")) + BlockWith("wal_level"));
+        _server = await PostgresServer.StartAsync(more: settings);
+    }
+
+    public async Task DisposeAsync()
+    {
+        if (_server is not null)
+            await _server.DisposeAsync();
+        _folder.Delete(recursive: true);
+    }
+
+    [SystemdFact]
+    public async Task The_unit_is_one_that_systemd_knows()
+    {
+        var file = Path.Combine(_folder.FullName, "payment-gateway@.service");
+        await File.WriteAllTextAsync(file, Unit.Replace(Installed, "/bin/true", StringComparison.Ordinal));
+
+        var verified = await ProgramRun.RunAsync(["systemd-analyze", "verify", file]);
+
+        // An unknown setting is a line, and no failure.
+        Assert.Equal((0, ""), (verified.ExitCode, verified.Output + verified.Errors));
+    }
+
+    [GatewaySystemFact]
+    public async Task An_instance_starts_as_the_unit_says()
+    {
+        await _server.ExecuteAsync("CREATE DATABASE gateway");
+        var secrets = _folder.CreateSubdirectory("secrets").FullName;
+        await File.WriteAllTextAsync(
+            Path.Combine(secrets, "ConnectionStrings__Ledger"), _server.ConnectionString("gateway"));
+        var settings = Environment.Matches(Unit).SelectMany(line => line.Groups[1].Value.Split(' '))
+            .Concat(BlockWith("Gateway__Ledger__Retention").Split('\n', StringSplitOptions.RemoveEmptyEntries))
+            .Select(one => one.Trim().Replace("%i", "api1").Replace("%d", secrets).Replace(Sockets, _folder.FullName))
+            .ToDictionary(one => one.Split('=')[0], one => (string?)one.Split('=', 2)[1]);
+
+        await using var instance = GatewaySystemInstance.Start(settings);
+        using var payers = UnixHttp.To(Path.Combine(_folder.FullName, "api1.sock"));
+        using var operators = UnixHttp.To(Path.Combine(_folder.FullName, "api1-admin.sock"));
+        await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(payers), "the instance is ready");
+        await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(operators, "metrics"), "an operator is answered");
+        Assert.False(await Eventually.IsReadyAsync(payers, "metrics"));
+        instance.Terminate();
+
+        Assert.Equal(0, (await instance.EndAsync(TimeSpan.FromSeconds(15))).ExitCode);
+    }
+
+    [PostgresFact]
+    public async Task A_standby_replicates_with_the_settings_of_the_page()
+    {
+        var standby = Path.Combine(_server.Directory, "standby");
+        await RunAsync("pg_basebackup", "-R", "-h", _server.Directory, "-U", "postgres", "-D", standby);
+        // The limits of the tests' server, which a standby must have, too.
+        await RunAsync(
+            "pg_ctl", "start", "-w", "-D", standby, "-l", $"{standby}.log", "-o",
+            $"-k {_server.Directory} -p 5433 -c listen_addresses= -c max_connections=100 "
+            + "-c max_prepared_transactions=4");
+        try
+        {
+            await _server.ExecuteAsync("ALTER SYSTEM SET synchronous_standby_names = '*'");
+            await _server.ExecuteAsync("SELECT pg_reload_conf()");
+            await using var primary = await Statements.OpenAsync(_server.ConnectionString("postgres"));
+            await Eventually.HoldsAsync(
+                () => primary.ScalarAsync<bool>(
+                    "SELECT EXISTS (SELECT FROM pg_stat_replication "
+                    + "WHERE state = 'streaming' AND sync_state = 'sync')"),
+                "commits wait for the standby");
+
+            await _server.ExecuteAsync("CREATE TABLE proof (id integer)");
+
+            await using var copy = await Statements.OpenAsync($"{_server.ConnectionString("postgres")};Port=5433");
+            await Eventually.HoldsAsync(
+                () => copy.ScalarAsync<bool>("SELECT to_regclass('proof') IS NOT NULL AND pg_is_in_recovery()"),
+                "the standby has it");
+        }
+        finally
+        {
+            await RunAsync("pg_ctl", "stop", "-m", "immediate", "-D", standby);
+        }
+    }
+
+    private static string BlockWith(string setting) => Block.Matches(Page).Select(block => block.Value)
+        .Single(block => block.Contains($"    {setting}", StringComparison.Ordinal)).Replace("    ", "");
+
+    // As the server's own user; what it starts keeps none of our pipes.
+    private static async Task RunAsync(string program, params string[] arguments)
+    {
+        string[] user = System.Environment.IsPrivilegedProcess
+            ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+            : [];
+
+        var run = await Shell.RunAsync(
+            [
+                "bash", "-c", "cd / && exec \"$@\" </dev/null >/dev/null", "bash", .. user,
+                Path.Combine(PostgresServer.Binaries!, program), .. arguments,
+            ]);
+
+        Assert.True(run.Succeeded, $"{program}: {run}");
+    }
+
+    private sealed class SystemdFactAttribute() : NeedsFactAttribute(
+        "systemd", Programs.Has("systemd-analyze") ? null : "lacks systemd: eng/setup tests brings it");
+}
