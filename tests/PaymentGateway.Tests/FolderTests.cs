@@ -20,6 +20,7 @@ public sealed class FolderTests
         ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
+        ("Events", ["Http", "Storage"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
         ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
@@ -28,7 +29,7 @@ public sealed class FolderTests
             "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
             "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
+            "Accepting", "Admin", "Configuration", "Dashboard", "Events", "Http", "Leasing", "Processors", "Queueing",
             "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
         ("Cli", [
             "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",

@@ -2,6 +2,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
 using PaymentGateway.Dashboard;
+using PaymentGateway.Events;
 using PaymentGateway.Leasing;
 using PaymentGateway.Reconciliation;
 using PaymentGateway.Summarising;
@@ -50,6 +51,7 @@ internal static partial class GatewayApp
         admin.MapReconciliations();
         MapMetrics(admin);
         admin.MapActions();
+        EventsEndpoint.MapEvents(admin);
         (operators.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup()).MapLookUp();
         app.MapSharedAdminGroup().MapPaymentList();
         app.MapOps();

@@ -1,6 +1,7 @@
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
 using PaymentGateway.Dashboard;
+using PaymentGateway.Events;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
@@ -62,6 +63,7 @@ internal static class StageSetup
         // One for each kind of query, so that a flood of one leaves the other alone.
         services.AddTransient<QueryLimit>();
         services.AddSingleton<PaymentSearch>();
+        services.AddSingleton<EventsEndpoint>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ReconciliationRun>();

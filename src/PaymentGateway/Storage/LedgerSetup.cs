@@ -54,6 +54,7 @@ internal static partial class LedgerSetup
         services.AddSingleton<HealthStore>();
         services.AddSingleton<RetentionStore>();
         services.AddSingleton<OperatorActionStore>();
+        services.AddSingleton<EventStore>();
     }
 
     /// <summary>The connections of a pool for everything but batches.</summary>

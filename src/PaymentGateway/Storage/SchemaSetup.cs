@@ -200,7 +200,7 @@ internal sealed record SchemaState(long Versioned, long Tables, long Logged, lon
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'processors', 'schema_version', 'doubts', 'watching',
-                          'instance_readings', 'retention_hours', 'operator_actions')
+                          'instance_readings', 'retention_hours', 'operator_actions', 'payment_events')
           AND relnamespace = current_schema()::regnamespace
         """;
 

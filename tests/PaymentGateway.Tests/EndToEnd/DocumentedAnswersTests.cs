@@ -136,8 +136,10 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         foreach (var list in new[]
         {
             "listPayments", "listPaymentsForPage", "replayAllParked", "pageReplaysAllParked", "listActions",
+            "listEvents",
         })
             await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
+        await SeeAsync(_admin, New("listEvents", suffix: $"?after=9-0-1-{Guid.NewGuid():N}"), 410);
         await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);
         foreach (var one in new[] { "replayParked", "pageReplaysParked" })
             await SeeAsync(_admin, New(one, id: $"{Guid.NewGuid()}"), 404);

@@ -118,7 +118,7 @@ public sealed class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
                     () => Database.ScalarAsync<bool>("""
                         SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity
                         WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE settlements%'
-                          AND datname = currentDatabase()
+                          AND datname = current_database()
                         """),
                     "it was killed");
 
