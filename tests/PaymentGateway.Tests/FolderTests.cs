@@ -21,6 +21,7 @@ public sealed class FolderTests
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
         ("Events", ["Http", "Storage"]),
+        ("Webhooks", ["Configuration", "Events", "Http", "Storage", "Telemetry"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
         ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
@@ -30,10 +31,10 @@ public sealed class FolderTests
             "Telemetry"]),
         ("Hosting", [
             "Accepting", "Admin", "Configuration", "Dashboard", "Events", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
+            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry", "Webhooks"]),
         ("Cli", [
             "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising"]),
+            "Storage", "Summarising", "Webhooks"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.

@@ -29,7 +29,7 @@ internal static class CommandLine
         },
         MigrateVerb.Create(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(), PaymentVerbs.CreatePayments(),
         PaymentVerbs.CreateParked(), ReconcileVerb.Create(), PaymentVerbs.CreatePurge(), PaymentVerbs.CreateActions(),
-        ConformanceVerb.Create(), CompletionVerb.Create(),
+        WebhookVerbs.Create(), ConformanceVerb.Create(), CompletionVerb.Create(),
     };
 
     /// <summary>Runs a verb; a failure is one line on standard error.</summary>

@@ -7,6 +7,7 @@ using PaymentGateway.Leasing;
 using PaymentGateway.Reconciliation;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -52,6 +53,7 @@ internal static partial class GatewayApp
         MapMetrics(admin);
         admin.MapActions();
         EventsEndpoint.MapEvents(admin);
+        admin.MapWebhooks();
         (operators.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup()).MapLookUp();
         app.MapSharedAdminGroup().MapPaymentList();
         app.MapOps();

@@ -12,6 +12,7 @@ using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -64,6 +65,8 @@ internal static class StageSetup
         services.AddTransient<QueryLimit>();
         services.AddSingleton<PaymentSearch>();
         services.AddSingleton<EventsEndpoint>();
+        services.AddSingleton<WebhookClient>();
+        services.AddSingleton<WebhookWorker>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ReconciliationRun>();
@@ -87,6 +90,7 @@ internal static class StageSetup
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();
         services.AddHostedService<RetentionSweep>();
+        services.AddHostedService(provider => provider.GetRequiredService<WebhookWorker>());
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
     }
 }

@@ -39,4 +39,5 @@ internal static class Problems
     public static readonly Problem TokenNeeded = new("Token needed", 401);
     public static readonly Problem TooManyAttempts = new("Too many attempts", 429);
     public static readonly Problem UnsupportedMediaType = new("Unsupported media type", 415);
+    public static readonly Problem WebhookNotFound = new("Webhook not found", 404);
 }
