@@ -8,6 +8,8 @@ SELECT create_distributed_table('settlements', 'correlation_id', colocate_with =
 
 SELECT create_distributed_table('doubts', 'correlation_id', colocate_with => 'payments');
 
+SELECT create_distributed_table('payment_events', 'correlation_id', colocate_with => 'payments');
+
 -- Joined with those.
 SELECT create_reference_table('processors');
 

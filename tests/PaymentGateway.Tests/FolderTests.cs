@@ -19,6 +19,8 @@ public sealed class FolderTests
         ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
+        ("Events", ["Http", "Storage"]),
+        ("Webhooks", ["Configuration", "Events", "Http", "Storage", "Telemetry"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
         ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
@@ -27,11 +29,11 @@ public sealed class FolderTests
             "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
             "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Configuration", "Dashboard", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry"]),
+            "Accepting", "Admin", "Configuration", "Dashboard", "Events", "Http", "Leasing", "Processors", "Queueing",
+            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry", "Webhooks"]),
         ("Cli", [
             "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising"]),
+            "Storage", "Summarising", "Webhooks"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.

@@ -29,7 +29,8 @@ internal static class CommandLine
         },
         MigrateVerb.Create(), MigrateVerb.CreateRestored(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(),
         PaymentVerbs.CreatePayments(), PaymentVerbs.CreateParked(), ReconcileVerb.Create(), PaymentVerbs.CreatePurge(),
-        PaymentVerbs.CreateActions(), ConformanceVerb.Create(), CompletionVerb.Create(),
+        PaymentVerbs.CreateActions(), WebhookVerbs.Create(), ConformanceVerb.Create(),
+        CompletionVerb.Create(),
     };
 
     /// <summary>Runs a verb; a failure is one line on standard error.</summary>

@@ -10,6 +10,9 @@ internal sealed record GatewayOptions(
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
 
+    /// <summary>The endpoints that events are delivered to.</summary>
+    public IReadOnlyList<WebhookOptions> Webhooks { get; init; } = [];
+
     /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
     public static GatewayOptions Read(IConfiguration configuration)
     {
@@ -19,7 +22,7 @@ internal sealed record GatewayOptions(
         var options = new GatewayOptions(
             instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings, settling),
             LedgerOptions.Read(settings), IntakeOptions.Read(settings), RoutingOptions.Read(settings),
-            settling, LeasingOptions.Read(settings));
+            settling, LeasingOptions.Read(settings)) { Webhooks = WebhookOptions.Read(settings) };
         ReadSecretsDirectory(settings);
         settings.RefuseUnknown();
         return options;

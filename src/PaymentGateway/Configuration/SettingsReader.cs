@@ -32,11 +32,14 @@ internal sealed class SettingsReader(IConfiguration configuration)
     public IEnumerable<string> Names(string key) =>
         configuration.GetSection(key).GetChildren().Select(child => child.Key);
 
-    public Uri HttpUrl(string key)
+    /// <summary>A base URL, with a slash at its end.</summary>
+    public Uri HttpUrl(string key) => new(AbsoluteUrl(key).AbsoluteUri.TrimEnd('/') + "/");
+
+    public Uri AbsoluteUrl(string key)
     {
         var text = Required(key);
         return Uri.TryCreate(text, UriKind.Absolute, out var url) && url.Scheme is "http" or "https"
-            ? new Uri(url.AbsoluteUri.TrimEnd('/') + "/")
+            ? url
             : throw Wrong(key, $"'{text}' is not an absolute http or https URL");
     }
 

@@ -9,7 +9,7 @@ namespace PaymentGateway.Dashboard;
 internal sealed record Overview(
     DateTime At, string AnsweredBy, bool Database, bool LedgerReset, bool TokenNeeded, double AcceptedPerSecond,
     double SettledPerSecond, Durations Accepts, BacklogView Backlog, int InDoubt, ParkedView? Parked,
-    ProcessorView[] Processors, InstanceView[] Instances);
+    ProcessorView[] Processors, InstanceView[] Instances, WebhookView[] FailingWebhooks);
 
 /// <summary>Percentiles in milliseconds; null when nothing was measured.</summary>
 internal sealed record Durations(double? P50, double? P99);
@@ -34,8 +34,12 @@ internal sealed record SettledView(long Payments, string Amount, string Fees, de
 /// <summary>One instance; a silent one's lease has expired.</summary>
 internal sealed record InstanceView(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading);
 
+/// <summary>An endpoint that fails.</summary>
+internal sealed record WebhookView(string Name, double Seconds, string? Failure);
+
 internal sealed record SharedFacts(
-    List<ReadingRow> Readings, List<TotalsRow> Totals, List<HealthRow> Reports, List<ParkedCountRow> Parked);
+    List<ReadingRow> Readings, List<TotalsRow> Totals, List<HealthRow> Reports, List<ParkedCountRow> Parked,
+    List<WebhookRow> Webhooks);
 
 [JsonSourceGenerationOptions(
     PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, Converters = [typeof(InstantConverter)])]

@@ -24,7 +24,9 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
             speaking.Sum(one => one.InDoubt),
             shared is null ? null : ParkedOf(shared.Parked),
             Options.Processors.All.Select(one => ProcessorOf(one.Processor, speaking, shared)).ToArray(),
-            all.ToArray());
+            all.ToArray(),
+            (shared?.Webhooks ?? []).Where(row => row.FailingSeconds is not null)
+                .Select(row => new WebhookView(row.Name, row.FailingSeconds!.Value, row.Failure)).ToArray());
     }
 
     // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.

@@ -58,12 +58,13 @@ internal sealed partial class OverviewStream(
 
 /// <summary>Reads the shared rows from the database. For one loop.</summary>
 internal sealed class SharedFactsReader(
-    LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, TimeProvider clock)
+    LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
+    TimeProvider clock)
 {
     // Most of a second; the view then lacks the database's rows.
     private static readonly TimeSpan AskWithin = TimeSpan.FromMilliseconds(700);
 
-    private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], []));
+    private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], [], []));
 
     /// <returns>Null when the database did not answer in time; nothing more is asked before it has.</returns>
     public async Task<SharedFacts?> ReadAsync()
@@ -79,5 +80,5 @@ internal sealed class SharedFactsReader(
 
     private async Task<SharedFacts> AskAsync() => new(
         await leases.ReadingsAsync(), await ledger.SumAsync(null, null), await health.ReadAsync(),
-        await parked.CountAsync(ParkedCount.CountMax));
+        await parked.CountAsync(ParkedCount.CountMax), await webhooks.ListAsync());
 }

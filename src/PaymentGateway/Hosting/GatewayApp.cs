@@ -2,10 +2,12 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
 using PaymentGateway.Dashboard;
+using PaymentGateway.Events;
 using PaymentGateway.Leasing;
 using PaymentGateway.Reconciliation;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -50,6 +52,8 @@ internal static partial class GatewayApp
         admin.MapReconciliations();
         MapMetrics(admin);
         admin.MapActions();
+        EventsEndpoint.MapEvents(admin);
+        admin.MapWebhooks();
         (operators.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup()).MapLookUp();
         app.MapSharedAdminGroup().MapPaymentList();
         app.MapOps();

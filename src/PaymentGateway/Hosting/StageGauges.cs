@@ -4,6 +4,7 @@ using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -31,6 +32,8 @@ internal static class StageGauges
         metrics.AddGauge("lease.held", null, "1 while this instance may charge.", () => Part<Lease>().IsHeld ? 1 : 0);
         metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
+        metrics.AddGauge("webhooks.failing", "s", "How long the webhook has failed that has failed for longest.",
+            () => Part<WebhookWorker>().FailingSeconds);
         metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());
         metrics.Meter.AddRuntimeGauges();
         return metrics;

@@ -1,6 +1,7 @@
 using PaymentGateway.Accepting;
 using PaymentGateway.Admin;
 using PaymentGateway.Dashboard;
+using PaymentGateway.Events;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
@@ -11,6 +12,7 @@ using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -62,6 +64,9 @@ internal static class StageSetup
         // One for each kind of query, so that a flood of one leaves the other alone.
         services.AddTransient<QueryLimit>();
         services.AddSingleton<PaymentSearch>();
+        services.AddSingleton<EventsEndpoint>();
+        services.AddSingleton<WebhookClient>();
+        services.AddSingleton<WebhookWorker>();
         services.AddSingleton(provider => new SummaryQueries(
             provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ReconciliationRun>();
@@ -85,6 +90,7 @@ internal static class StageSetup
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();
         services.AddHostedService<RetentionSweep>();
+        services.AddHostedService(provider => provider.GetRequiredService<WebhookWorker>());
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
     }
 }

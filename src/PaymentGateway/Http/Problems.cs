@@ -17,6 +17,7 @@ internal static class Problems
     public static readonly Problem BodyTooLarge = new("Body too large", 413);
     public static readonly Problem CrossSiteRequest = new("Cross-site request", 403);
     public static readonly Problem Draining = new("Draining", 503);
+    public static readonly Problem EventsGone = new("Events gone", 410);
     public static readonly Problem InternalFailure = new("Internal failure", 500);
     public static readonly Problem InvalidId = new("Invalid id", 400);
     public static readonly Problem InvalidPayment = new("Invalid payment", 400);
@@ -38,4 +39,5 @@ internal static class Problems
     public static readonly Problem TokenNeeded = new("Token needed", 401);
     public static readonly Problem TooManyAttempts = new("Too many attempts", 429);
     public static readonly Problem UnsupportedMediaType = new("Unsupported media type", 415);
+    public static readonly Problem WebhookNotFound = new("Webhook not found", 404);
 }

@@ -54,6 +54,8 @@ internal static partial class LedgerSetup
         services.AddSingleton<HealthStore>();
         services.AddSingleton<RetentionStore>();
         services.AddSingleton<OperatorActionStore>();
+        services.AddSingleton<EventStore>();
+        services.AddSingleton<WebhookStore>();
     }
 
     /// <summary>The connections of a pool for everything but batches.</summary>

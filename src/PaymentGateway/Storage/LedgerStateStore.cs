@@ -25,11 +25,11 @@ internal sealed class LedgerStateStore(SharedConnections shared)
         SELECT set_config('payment_gateway.purge_until', @Until::text, true);
         DO $purge$ BEGIN
             SET LOCAL lock_timeout = '300ms';
-            LOCK TABLE payments, settlements, settlement_totals IN ACCESS EXCLUSIVE MODE;
+            LOCK TABLE payments, settlements, settlement_totals, payment_events IN ACCESS EXCLUSIVE MODE;
             IF clock_timestamp() > current_setting('payment_gateway.purge_until')::timestamptz THEN
                 RAISE EXCEPTION 'nobody waits for this purge any more' USING ERRCODE = 'query_canceled';
             END IF;
-            TRUNCATE payments, settlements, settlement_totals;
+            TRUNCATE payments, settlements, settlement_totals, payment_events;
             UPDATE ledger SET generation = generation + 1, reset_at = NULL, kept_from = '-infinity',
                               removed_until = '-infinity', began_at = clock_timestamp() WHERE id = 1;
         END $purge$

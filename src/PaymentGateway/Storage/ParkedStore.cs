@@ -6,9 +6,16 @@ namespace PaymentGateway.Storage;
 internal sealed class ParkedStore(SharedConnections shared, GatewayOptions options)
 {
     private const string ParkSql = $"""
-        UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
-                            attempts = @Attempts
-        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
+        WITH parked AS (
+            UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
+                                attempts = @Attempts
+            WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
+            RETURNING correlation_id, accepted_at, amount_cents, parked_reason
+        ), added AS (
+            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents, reason)
+            SELECT 'parked', correlation_id, accepted_at, amount_cents, parked_reason FROM parked
+        )
+        SELECT count(*) FROM parked
         """;
 
     // Bounded, because it runs each second, however many wait.
@@ -30,7 +37,18 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
                         FROM processors WHERE name = ANY(@Names))::smallint
         """;
 
-    private const string ReplaySql = $"{PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}";
+    private const string AddReplayed = """
+        INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents)
+        SELECT 'replayed', correlation_id, accepted_at, amount_cents FROM replayed
+        """;
+
+    private const string ReplaySql = $"""
+        WITH replayed AS (
+            {PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}
+            RETURNING correlation_id, accepted_at, amount_cents
+        ), added AS ({AddReplayed})
+        SELECT count(*) FROM replayed
+        """;
 
     // One replay at a time, as a claim of the released payments, because two could lock one page in different orders.
     // The second finds nothing parked in it.
@@ -40,14 +58,17 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
             WHERE EXISTS (SELECT 1 FROM claim) AND owner_epoch = {Sql.Parked}
               AND (accepted_at, correlation_id) > (@AcceptedAt, @Id)
               AND (@Reason::text IS NULL OR parked_reason = @Reason)
-            ORDER BY accepted_at, correlation_id LIMIT @Limit)
-        {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
-        RETURNING accepted_at, correlation_id AS id
+            ORDER BY accepted_at, correlation_id LIMIT @Limit
+        ), replayed AS (
+            {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
+            RETURNING correlation_id, accepted_at, amount_cents
+        ), added AS ({AddReplayed})
+        SELECT accepted_at, correlation_id AS id FROM replayed
         """;
 
     /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
     public Task ParkAsync(ParkArgs parking) =>
-        shared.RunAsync(db => db.ExecuteAsync(ParkSql, parking, commandTimeout: db.CommandTimeout));
+        shared.RunAsync(db => db.QuerySingleAsync<long>(ParkSql, parking, commandTimeout: db.CommandTimeout));
 
     /// <summary>Counts the oldest <paramref name="limit"/> parked payments by their reasons.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
@@ -57,7 +78,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     /// <summary>Gives a parked payment to any adopter.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
-        await shared.RunAsync(db => db.ExecuteAsync(
+        await shared.RunAsync(db => db.QuerySingleAsync<long>(
             ReplaySql, new { Id = id, options.Processors.Names }, commandTimeout: db.CommandTimeout)) == 1;
 
     /// <summary>Gives a page of parked payments to any adopter; their cursors come in no order.</summary>

@@ -96,13 +96,16 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             UPDATE settlements
             SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt
             WHERE {IsAsRead} AND {IsSameLedger}
-            RETURNING processor, requested_at, amount_cents
+            RETURNING correlation_id, accepted_at, processor, requested_at, amount_cents
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM corrected
             UNION ALL
             SELECT (SELECT id FROM processors WHERE name = @WasProcessor), @WasRequestedAt, -1, -@WasCents
             FROM corrected
-        ), added AS ({SettlementLedger.AddTotals})
+        ), added AS ({SettlementLedger.AddTotals}), event AS (
+            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents, processor, requested_at)
+            SELECT 'corrected', correlation_id, accepted_at, amount_cents, processor, requested_at FROM corrected
+        )
         SELECT count(*) FROM corrected
         """;
 
@@ -117,13 +120,17 @@ internal sealed class ReconciliationStore : IAsyncDisposable
                 SELECT 1 FROM leases
                 WHERE epoch = @WasOwner AND closed_at IS NULL AND low_water_mark <= @AcceptedAt)
               AND EXISTS (SELECT 1 FROM settlements WHERE {IsAsRead})
-            RETURNING correlation_id
+            RETURNING correlation_id, accepted_at, amount_cents
         ), removed AS (
             DELETE FROM settlements WHERE {IsAsRead} AND EXISTS (SELECT 1 FROM released)
             RETURNING processor, requested_at, amount_cents
         ), changes AS (
             SELECT processor, requested_at, -1 AS requests, -amount_cents AS cents FROM removed
-        ), added AS ({SettlementLedger.AddTotals})
+        ), added AS ({SettlementLedger.AddTotals}), event AS (
+            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents)
+            SELECT 'corrected', correlation_id, accepted_at, amount_cents FROM released
+            WHERE EXISTS (SELECT 1 FROM removed)
+        )
         SELECT count(*) FROM removed
         """;
 

@@ -1,8 +1,8 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The settlements and their totals in PostgreSQL. Every statement locks payments, then settlements, then
-/// settlement_totals, as a purge does; otherwise they would deadlock.
+/// The settlements and their totals in PostgreSQL. Every statement locks payments, then settlements,
+/// then settlement_totals, then payment_events, as a purge does; otherwise they would deadlock.
 /// </summary>
 internal sealed class SettlementLedger(SharedConnections shared, BatchConnections batches)
 {

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Configuration;
 public sealed class ConfigurationPageTests
 {
     private static readonly Regex Setting = new(
-        """settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{own\}|\{key\}):[\w:]+)"\s*[,)]""");
+        """settings\.\w+(<\w+>)?\(\s*\$?"(?<name>(ConnectionStrings|Gateway|\{(own|key|hook)\}):[\w:]+)"\s*[,)]""");
     private static readonly Regex Row = new("""
         ^\| `(?<name>(ConnectionStrings|Gateway)__[\w<>]+)` \|
         """, RegexOptions.Multiline);
@@ -20,6 +20,7 @@ public sealed class ConfigurationPageTests
             .SelectMany(file => Setting.Matches(File.ReadAllText(file)))
             .Select(match => match.Groups["name"].Value.Replace("{own}", "Gateway:Processors:<name>")
                 .Replace("{key}", "Gateway:Admin:Tokens:<name>")
+                .Replace("{hook}", "Gateway:Webhooks:<name>")
                 .Replace(":", "__", StringComparison.Ordinal));
 
         var told = Row.Matches(_page).Select(match => match.Groups["name"].Value);

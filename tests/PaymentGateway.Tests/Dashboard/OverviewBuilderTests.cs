@@ -110,7 +110,11 @@ public sealed class OverviewBuilderTests
         var shared = new SharedFacts(
             [], [new TotalsRow("default", 3, 123_456_789_012_345_678m), new TotalsRow("fallback", 1, 1_990)],
             [new HealthRow("default", true, 30, 2.5), new HealthRow("fallback", false, 0, 1e9)],
-            [new ParkedCountRow("fallback answered 400", 2), new ParkedCountRow("default answered 400", 5)]);
+            [new ParkedCountRow("fallback answered 400", 2), new ParkedCountRow("default answered 400", 5)],
+            [
+                new WebhookRow("shop", null, 2, Now, "status 500", Now, 1.5),
+                new WebhookRow("well", "", 0, null, null, null, null),
+            ]);
 
         var view = _making.Make(Now, Epoch, Own, isReset: true, shared);
 
@@ -122,6 +126,7 @@ public sealed class OverviewBuilderTests
         Assert.Equal((7, false), (view.Parked!.Payments, view.Parked.IsMore));
         Assert.Equal("default answered 400", view.Parked.Reasons[0].Reason);
         Assert.True(view.LedgerReset);
+        Assert.Equal([new WebhookView("shop", 1.5, "status 500")], view.FailingWebhooks);
         Assert.True(_making.Make(Now, Epoch, Own, isReset: true, shared with
         {
             Parked = [new ParkedCountRow("default answered 400", ParkedCount.CountMax)],
@@ -134,7 +139,7 @@ public sealed class OverviewBuilderTests
         var unsure = Own with { Lanes = [Own.Lanes[0], IdleFallback with { Availability = "unknown" }] };
         var shared = new SharedFacts(
             [Row("api2", 8, 0.1, unsure)], [],
-            [new HealthRow("default", false, 0, 10.3), new HealthRow("fallback", false, 0, 10.4)], []);
+            [new HealthRow("default", false, 0, 10.3), new HealthRow("fallback", false, 0, 10.4)], [], []);
 
         var view = _making.Make(Now, Epoch, Own, isReset: false, shared);
 
@@ -170,5 +175,5 @@ public sealed class OverviewBuilderTests
         new(epoch, "host/" + instance, (reading with { Name = instance }).ToJson(), age);
 
     private Overview Make(params ReadingRow[] rows) =>
-        _making.Make(Now, Epoch, Own, isReset: false, new SharedFacts([.. rows], [], [], []));
+        _making.Make(Now, Epoch, Own, isReset: false, new SharedFacts([.. rows], [], [], [], []));
 }

@@ -45,6 +45,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         _system = await GatewaySystem.UpAsync(
             ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Admin__Purge", "Operator"),
             ("Gateway__Admin__Tokens__reader__Token", Reader),
+            ("Gateway__Webhooks__shop__Url", "https://127.0.0.1:1/"),
+            ("Gateway__Webhooks__shop__Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
             ("Gateway__Settling__CallTimeout", "1s"),
             ("Gateway__Settling__InDoubtHorizon", "3s"),
             ("Gateway__Processors__Default__AdminToken", SimulatedProcessor.InitialToken),
@@ -133,10 +135,12 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         foreach (var list in new[]
         {
             "listPayments", "listPaymentsForPage", "replayAllParked", "pageReplaysAllParked", "listActions",
+            "listEvents", "replayWebhook",
         })
             await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
+        await SeeAsync(_admin, New("listEvents", suffix: $"?after=9-0-1-{Guid.NewGuid():N}"), 410);
         await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);
-        foreach (var one in new[] { "replayParked", "pageReplaysParked" })
+        foreach (var one in new[] { "replayParked", "pageReplaysParked", "replayWebhook", "testWebhook" })
             await SeeAsync(_admin, New(one, id: $"{Guid.NewGuid()}"), 404);
         foreach (var operation in Document.Operations.Where(one => one.Path.Contains("{id}", StringComparison.Ordinal)))
             await SeeAsync(ListenerOf(operation), New(operation, id: "17"), 400);
@@ -344,7 +348,8 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
     {
         var path = id is null
             ? operation.ExamplePath(takesQuery ?? (_ => false))
-            : operation.Path.Replace("{id}", id, StringComparison.Ordinal);
+            : operation.Path.Replace("{id}", id, StringComparison.Ordinal)
+                .Replace("{name}", id, StringComparison.Ordinal);
         var request = new HttpRequestMessage(new HttpMethod(operation.Method), path + suffix) { Content = body };
         if (token)
             request.Headers.TryAddWithoutValidation("X-Rinha-Token", Token);

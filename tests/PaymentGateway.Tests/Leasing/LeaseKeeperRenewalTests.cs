@@ -57,7 +57,8 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await _stages.StartAsync<LeaseKeeper>();
         await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
-            + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions, processors");
+            + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions, processors, "
+            + "payment_events, webhooks");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),

@@ -207,7 +207,7 @@ internal sealed partial class SimulatedCluster : IDisposable
                 .Select(payment => (one, payment)));
         foreach (var id in stored)
             (_payments[id].PurgedAt, _payments[id].IsOld, _payments[id].IsCrashed) = (Time.Now, true, true);
-        _database.Execute("TRUNCATE payments, settlements, settlement_totals, doubts, ledger_intact");
+        _database.Execute("TRUNCATE payments, settlements, settlement_totals, payment_events, doubts, ledger_intact");
         _emptied++;
         _removed.Clear();
     }

@@ -143,6 +143,30 @@ public sealed class KeptPlanTests : OwnDatabase
         Assert.InRange(busy[0], 3 * Calls * Page, (Page * ((3 * Calls) + (Calls * (Calls - 1)))) + (3 * Calls));
     }
 
+    // Recorded in batches, as instances do: a page passes at most the batch that it begins and the one that it ends in.
+    [PostgresFact]
+    public async Task A_page_of_events_reads_the_rows_of_that_page_of_a_large_feed()
+    {
+        var (epoch, feed, events) = (
+            await Database.OpenEpochAsync(), new FeedReader(Database, Page), new EventStore(Database.Shared));
+        await SettleAsync(epoch, Page, Batches.Noon);
+        await Database.ExecuteAsync("ANALYZE payments, settlements, payment_events");
+        EventCursor? middle = null;
+        Task FromAsync(EventCursor? after) => events.PageAsync(after, Page);
+        Func<Task>[] statements = [() => FromAsync(null), () => FromAsync(middle), () => FromAsync(feed.At)];
+        await CountReadAsync(statements);
+        for (var batch = 0; batch < Many / Page; batch++)
+            await SettleAsync(epoch, Page, Batches.Noon.AddMinutes(1 + batch));
+        Assert.Equal(Many + Page, (await feed.ReadAsync(Many + Page)).Count);
+        middle = feed.At! with { Transaction = feed.At!.Transaction - (Many / Page) };
+        var before = await CountReadAsync(statements);
+        await Database.ExecuteAsync("ANALYZE payments, settlements, payment_events");
+        var after = await CountReadAsync(statements);
+
+        Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Calls * ((3 * Page) + 2)));
+        Assert.InRange(after[1], Calls * Page, long.MaxValue);
+    }
+
     // A transaction of another connection: what is deleted or moved from now on stays to be passed by until it ends.
     private Task<NpgsqlConnection> SeeEverythingAsync() => Database.HoldAsync(
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM payments");

@@ -109,7 +109,7 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
         var keys = await database.ScalarAsync<string>("""
             SELECT string_agg(indexdef, E'\n') FROM pg_indexes
             WHERE schemaname = current_schema() AND indexdef LIKE 'CREATE UNIQUE%'
-              AND tablename IN ('payments', 'settlements', 'doubts')
+              AND tablename IN ('payments', 'settlements', 'doubts', 'payment_events')
             """);
 
         Assert.Equal(Distributed.Count, keys.Split('\n').Length);

@@ -251,6 +251,8 @@ function showNotices(view) {
   }
   for (const instance of view.instances)
     if (instance.isSilent) notices.set("Instance " + instance.reading.name + " is silent.", "bad");
+  for (const hook of view.failingWebhooks)
+    notices.set("The webhook " + hook.name + " fails: " + hook.failure + ".", hook.seconds > 900 ? "bad" : "warn");
   if (view.parked && view.parked.payments)
     notices.set(view.parked.payments === 1 ? "A payment is parked." : "Payments are parked.", "warn");
 

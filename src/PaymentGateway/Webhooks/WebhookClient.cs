@@ -1,0 +1,110 @@
+using System.Security.Cryptography;
+using PaymentGateway.Events;
+
+namespace PaymentGateway.Webhooks;
+
+/// <summary>Sends events, signed by the scheme of standardwebhooks.com. Safe from any thread.</summary>
+internal sealed class WebhookClient(TimeProvider clock) : IDisposable
+{
+    /// <summary>From the call's begin to the answer's headers, connecting included.</summary>
+    public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
+
+    // What no public host has: this one, private, shared, link-local (a cloud's metadata), test and multicast ones,
+    // and those that embed an IPv4 address.
+    private static readonly IPNetwork[] Private = Array.ConvertAll(
+        new[]
+        {
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+            "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "::/96", "64:ff9b::/32", "2001::/32",
+            "2002::/16", "fc00::/7", "fe80::/9", "ff00::/8",
+        },
+        IPNetwork.Parse);
+
+    private readonly HttpMessageInvoker _public = new(Connect(allowsPrivate: false));
+    private readonly HttpMessageInvoker _any = new(Connect(allowsPrivate: true));
+
+    /// <returns>Null when the endpoint answered with 2xx; otherwise the failure.</returns>
+    public async Task<string?> SendAsync(WebhookOptions endpoint, EventAnswer one, CancellationToken stopping)
+    {
+        var timestamp = clock.GetUtcNow().ToUnixTimeSeconds();
+        var body = JsonSerializer.SerializeToUtf8Bytes(one, EventJsonContext.Default.EventAnswer);
+        using var request = new HttpRequestMessage(HttpMethod.Post, endpoint.Url)
+        {
+            Content = new ByteArrayContent(body),
+            Headers =
+            {
+                { "webhook-id", one.Id },
+                { "webhook-timestamp", $"{timestamp}" },
+                { "webhook-signature", Sign(endpoint.Secret, one.Id, timestamp, body) },
+            },
+        };
+        request.Content.Headers.ContentType = new("application/json");
+        using var limit = new CancellationTokenSource(CallTimeout, clock);
+        using var end = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stopping);
+        try
+        {
+            using var answer = await (endpoint.AllowsPrivate ? _any : _public).SendAsync(request, end.Token);
+            return answer.IsSuccessStatusCode ? null : $"status {(int)answer.StatusCode}";
+        }
+        catch (OperationCanceledException) when (!stopping.IsCancellationRequested)
+        {
+            return $"no answer within {CallTimeout.TotalSeconds:0} s";
+        }
+        catch (HttpRequestException failed)
+        {
+            return failed.Message;
+        }
+    }
+
+    public static string Sign(byte[] secret, string id, long timestamp, byte[] body)
+    {
+        using var signing = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, secret);
+        signing.AppendData(Encoding.UTF8.GetBytes($"{id}.{timestamp}."));
+        signing.AppendData(body);
+        return $"v1,{Convert.ToBase64String(signing.GetHashAndReset())}";
+    }
+
+    public static bool IsPrivate(IPAddress address)
+    {
+        var plain = address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
+        return Array.Exists(Private, network => network.Contains(plain));
+    }
+
+    public void Dispose()
+    {
+        _public.Dispose();
+        _any.Dispose();
+    }
+
+    // A redirection could lead to a private address; a new connection resolves the name again, and checks it again.
+    private static SocketsHttpHandler Connect(bool allowsPrivate) => new()
+    {
+        AllowAutoRedirect = false,
+        UseProxy = false,
+        UseCookies = false,
+        MaxResponseHeadersLength = 16,
+        MaxResponseDrainSize = 16 * 1024,
+        PooledConnectionLifetime = TimeSpan.FromMinutes(2),
+        ConnectCallback = async (context, end) =>
+        {
+            var (host, port) = (context.DnsEndPoint.Host, context.DnsEndPoint.Port);
+            var addresses = await Dns.GetHostAddressesAsync(host, end);
+            if (!allowsPrivate)
+                addresses = Array.FindAll(addresses, static one => !IsPrivate(one));
+            if (addresses.Length == 0)
+                throw new HttpRequestException($"{host} has no public address");
+
+            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+            try
+            {
+                await socket.ConnectAsync(addresses, port, end);
+                return new NetworkStream(socket, ownsSocket: true);
+            }
+            catch
+            {
+                socket.Dispose();
+                throw;
+            }
+        },
+    };
+}

@@ -1,0 +1,74 @@
+using PaymentGateway.Events;
+using PaymentGateway.Storage;
+
+namespace PaymentGateway.Webhooks;
+
+/// <summary>
+/// An operator's calls: GET /admin/webhooks lists the endpoints, POST …/{name}/replay delivers the events after a
+/// position again, and POST …/{name}/test sends one event that is no payment's.
+/// </summary>
+internal static class WebhookEndpoints
+{
+    public const string Path = "/admin/webhooks";
+
+    public static void MapWebhooks(this IEndpointRouteBuilder admin)
+    {
+        var store = admin.ServiceProvider.GetRequiredService<WebhookStore>();
+        var client = admin.ServiceProvider.GetRequiredService<WebhookClient>();
+        var options = admin.ServiceProvider.GetRequiredService<GatewayOptions>();
+        var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        admin.MapGet(Path, async context => await JsonAnswer.WriteAsync(
+            context, new WebhookList(await store.ListAsync()), WebhookJsonContext.Default.WebhookList));
+        admin.MapPost(Path + "/{name}/replay", context => ReplayAsync(context, store, options));
+        admin.MapPost(Path + "/{name}/test", context => TestAsync(context, client, options, clock));
+    }
+
+    private static async Task ReplayAsync(HttpContext context, WebhookStore store, GatewayOptions options)
+    {
+        var reader = new QueryReader(context);
+        var after = reader.After(EventCursor.TryRead);
+        if (await reader.RefusesAsync())
+            return;
+
+        if (Find(context, options) is { } endpoint && await store.ReplayAsync(endpoint.Name, $"{after}"))
+            context.Response.StatusCode = 202;
+        else
+            await RefuseAsync(context);
+    }
+
+    private static async Task TestAsync(
+        HttpContext context, WebhookClient client, GatewayOptions options, TimeProvider clock)
+    {
+        if (Find(context, options) is not { } endpoint)
+        {
+            await RefuseAsync(context);
+            return;
+        }
+
+        var now = Timestamps.Truncate(clock.GetUtcNow().UtcDateTime);
+        var failure = await client.SendAsync(
+            endpoint,
+            new EventAnswer($"test-{Guid.NewGuid():N}", "webhook.test", now, Guid.Empty, 0, null, now, null, null),
+            context.RequestAborted);
+        await JsonAnswer.WriteAsync(
+            context, new TestAnswer(failure is null, failure), WebhookJsonContext.Default.TestAnswer);
+    }
+
+    private static WebhookOptions? Find(HttpContext context, GatewayOptions options) =>
+        options.Webhooks.FirstOrDefault(one => one.Name == (string?)context.Request.RouteValues["name"]);
+
+    private static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
+        context, Problems.WebhookNotFound, "No endpoint of Gateway__Webhooks has this name.", "name");
+}
+
+internal sealed record WebhookList(List<WebhookRow> Webhooks);
+
+/// <summary>Whether the endpoint took a test event, and why not.</summary>
+internal sealed record TestAnswer(bool Delivered, string? Failure);
+
+[JsonSourceGenerationOptions(
+    JsonSerializerDefaults.Web, DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
+    Converters = [typeof(InstantConverter)])]
+[JsonSerializable(typeof(WebhookList))]
+[JsonSerializable(typeof(TestAnswer))]
+internal sealed partial class WebhookJsonContext : JsonSerializerContext;

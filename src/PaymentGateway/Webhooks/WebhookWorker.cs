@@ -1,0 +1,163 @@
+using PaymentGateway.Events;
+using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
+
+namespace PaymentGateway.Webhooks;
+
+/// <summary>
+/// Delivers the feed to each endpoint, in order and at least once. One instance holds an endpoint at a time; each
+/// endpoint has a loop of its own, so none delays another.
+/// </summary>
+internal sealed partial class WebhookWorker(
+    WebhookStore store, EventStore events, WebhookClient client, GatewayOptions options, TimeProvider clock,
+    ILogger<WebhookWorker> log) : BackgroundService
+{
+    private const int PageMax = 50;
+
+    private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
+
+    // An event takes a call's time at most; the position is stored after each that was slow.
+    private static readonly TimeSpan HeldFor = WebhookClient.CallTimeout * 3;
+    private static readonly TimeSpan BackoffMax = TimeSpan.FromDays(1);
+
+    private readonly Random _jitter = new(Environment.ProcessId);
+
+    /// <summary>How long the endpoint has failed that has failed for longest; null where none is configured.</summary>
+    public double? FailingSeconds { get; private set; }
+
+    /// <summary>Full jitter: any time up to a second, doubled with each failure, a day at most.</summary>
+    /// <param name="failures">In a row, from 1.</param>
+    /// <param name="chance">From 0 to 1.</param>
+    public static TimeSpan BackoffOf(int failures, double chance) =>
+        chance * (failures > 17 ? BackoffMax : TimeSpan.FromSeconds(1 << (failures - 1)));
+
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => options.Webhooks.Count == 0
+        ? Task.CompletedTask
+        : Task.WhenAll(options.Webhooks.Select(one => FollowAsync(one, stoppingToken))
+            .Append(RepeatAsync("list", WatchAsync, stoppingToken)));
+
+    private async Task WatchAsync()
+    {
+        var rows = await store.ListAsync();
+        FailingSeconds = rows.Where(row => options.Webhooks.Any(one => one.Name == row.Name))
+            .Max(row => row.FailingSeconds) ?? 0;
+    }
+
+    private Task FollowAsync(WebhookOptions endpoint, CancellationToken stopping)
+    {
+        var isAdded = false;
+        return RepeatAsync(
+            endpoint.Name,
+            async () =>
+            {
+                if (!isAdded)
+                    await store.AddAsync(endpoint.Name);
+                isAdded = true;
+                var held = new WebhookArgs(endpoint.Name, $"{options.Instance.Name} {Guid.NewGuid()}", HeldFor);
+                if (await store.TakeAsync(held) is not { } taken)
+                    return;
+
+                try
+                {
+                    await DeliverAsync(endpoint, held, taken, stopping);
+                }
+                finally
+                {
+                    // Another instance goes on at once, and repeats at most a page.
+                    if (stopping.IsCancellationRequested)
+                        await store.ReleaseAsync(held);
+                }
+            },
+            stopping);
+    }
+
+    private async Task RepeatAsync(string name, Func<Task> workAsync, CancellationToken stopping)
+    {
+        var outage = new OutageLog();
+        while (true)
+        {
+            try
+            {
+                await workAsync();
+                outage.Succeed();
+            }
+            catch (Exception failed) when (!stopping.IsCancellationRequested)
+            {
+                var level = outage.Fail(LogLevel.Warning);
+                Log.Broken(log, level, name, failed.Message);
+            }
+
+            await Task.Delay(Interval, clock, stopping);
+        }
+    }
+
+    // Until an event is not taken, or another instance holds the endpoint.
+    private async Task DeliverAsync(
+        WebhookOptions endpoint, WebhookArgs held, TakenWebhookRow taken, CancellationToken stopping)
+    {
+        // A new endpoint gets what happens from now on.
+        var after = taken.Position is null
+            ? (await events.PageAsync(null, 0))!.Next
+            : EventCursor.TryRead(taken.Position);
+        var failures = taken.Failures;
+        while (true)
+        {
+            var page = await events.PageAsync(after, PageMax);
+            if (page is null)
+            {
+                Log.Gone(log, endpoint.Name, $"{after}");
+                after = null;
+                continue;
+            }
+
+            var stored = clock.GetTimestamp();
+            foreach (var row in page.Events)
+            {
+                var one = EventAnswer.Of(row);
+                if (endpoint.WantedTypes.Contains(one.Type)
+                    && await client.SendAsync(endpoint, one, stopping) is { } why)
+                {
+                    await FailAsync(held with { Position = $"{after}", Failures = ++failures, Failure = why });
+                    return;
+                }
+
+                (after, failures) = (row.Cursor, 0);
+                if (clock.GetElapsedTime(stored) < WebhookClient.CallTimeout)
+                    continue;
+
+                if (!await store.KeepAsync(held with { Position = $"{after}" }))
+                    return;
+                stored = clock.GetTimestamp();
+            }
+
+            after = page.Next;
+            if (!await store.KeepAsync(held with { Position = $"{after}" }))
+                return;
+            if (page.Events.Count == 0)
+                await Task.Delay(Interval, clock, stopping);
+        }
+    }
+
+    private async Task FailAsync(WebhookArgs failed)
+    {
+        TimeSpan delay;
+        lock (_jitter)
+            delay = BackoffOf(failed.Failures, _jitter.NextDouble());
+        if (failed.Failures == 1)
+            Log.Failed(log, failed.Name, failed.Failure!);
+        await store.FailAsync(failed with { For = delay });
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(240, LogLevel.Warning, "The webhook {Name} was not delivered, and is tried again: {Reason}")]
+        public static partial void Failed(ILogger log, string name, string reason);
+
+        [LoggerMessage(241, LogLevel.Warning,
+            "The webhook {Name} begins with the oldest event, because events after {Position} were deleted")]
+        public static partial void Gone(ILogger log, string name, string position);
+
+        [LoggerMessage(EventId = 242, Message = "Webhooks of {Name} wait for the database: {Reason}")]
+        public static partial void Broken(ILogger log, LogLevel level, string name, string reason);
+    }
+}

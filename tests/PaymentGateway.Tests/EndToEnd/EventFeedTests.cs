@@ -1,0 +1,96 @@
+namespace PaymentGateway.Tests.EndToEnd;
+
+/// <summary>A reader of the feed ends with exactly the payments of the ledger, whatever breaks its calls.</summary>
+[Collection(AlsoOneAfterAnother.Name)]
+public sealed class EventFeedTests(ITestOutputHelper output)
+{
+    private const int Rate = 150;
+
+    private static readonly TimeSpan Duration = TimeSpan.FromSeconds(20);
+
+    [GatewaySystemFact]
+    public async Task A_reader_restarted_at_random_during_a_load_has_each_payment_of_the_ledger_once()
+    {
+        await using var system = await GatewaySystem.UpAsync();
+        var ledger = new LoadLedger();
+        var read = new Dictionary<string, Guid>();
+        var load = LoadDriver.RunAtRateAsync(system.Client, ledger, Rate, Duration);
+        // Outages and slow answers: some outcomes are recorded long after their requestedAt.
+        var faults = FailAsync(system);
+        var (restarts, end) = (0, new CancellationTokenSource());
+        var reading = ReadAsync(system, read, () => restarts++, end.Token);
+        await Task.WhenAll(load, faults);
+
+        await LedgerCheck.AgreesAsync(system, ledger);
+        var settled = (await system.Database.SettlementsAsync()).Keys.Order().ToList();
+        await Eventually.HoldsAsync(() => Count(read) >= settled.Count, "every event is read");
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        await end.CancelAsync();
+        await reading;
+
+        output.WriteLine($"{settled.Count} payments, {restarts} restarts");
+        Assert.Equal(settled, read.Values.Order());
+        Assert.InRange(restarts, 3, int.MaxValue);
+        end.Dispose();
+    }
+
+    private static int Count(Dictionary<string, Guid> read)
+    {
+        lock (read)
+            return read.Count;
+    }
+
+    private static async Task FailAsync(GatewaySystem system)
+    {
+        await Task.Delay(Duration / 4);
+        await system.Default.SetFailureAsync(true);
+        await Task.Delay(Duration / 4);
+        await system.Default.SetFailureAsync(false);
+        await system.Default.SetDelayAsync(TimeSpan.FromSeconds(3));
+        await Task.Delay(Duration / 4);
+        await system.Default.SetDelayAsync(TimeSpan.Zero);
+        await system.KillAsync(GatewaySystem.First);
+        await system.StartAsync(GatewaySystem.First);
+    }
+
+    // A restarted reader has the cursor that it stored last, and may have lost the page of its last call.
+    private static async Task ReadAsync(
+        GatewaySystem system, Dictionary<string, Guid> read, Action restarted, CancellationToken end)
+    {
+        var random = new Random(45);
+        var stored = "";
+        while (!end.IsCancellationRequested)
+        {
+            var instance = random.Next(2) == 0 ? GatewaySystem.First : GatewaySystem.Second;
+            using var http = UnixHttp.To(system.SocketOf(instance));
+            using var life = CancellationTokenSource.CreateLinkedTokenSource(end);
+            life.CancelAfter(random.Next(100, 2_000));
+            try
+            {
+                while (true)
+                    stored = await PageAsync(http, stored, random.Next(1, 201), read, life.Token);
+            }
+            catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException)
+            {
+                restarted();
+            }
+        }
+    }
+
+    private static async Task<string> PageAsync(
+        HttpClient http, string stored, int limit, Dictionary<string, Guid> read, CancellationToken life)
+    {
+        var after = stored.Length == 0 ? "" : $"&after={stored}";
+        using var page = JsonDocument.Parse(
+            await http.GetStringAsync($"events?wait=5&limit={limit}{after}", life));
+        lock (read)
+            foreach (var one in page.RootElement.GetProperty("events").EnumerateArray())
+            {
+                Assert.Equal("payment.settled", one.GetProperty("type").GetString());
+                // The cursor is stored after the events, so none is twice.
+                read.Add(one.GetProperty("id").GetString()!, one.GetProperty("correlationId").GetGuid());
+            }
+
+        return page.RootElement.GetProperty("next").GetString()!;
+    }
+}

@@ -1,0 +1,237 @@
+using PaymentGateway.Tests.Cli;
+using PaymentGateway.Webhooks;
+
+namespace PaymentGateway.Tests.Webhooks;
+
+/// <summary>Endpoints get every event, in order and signed, whatever they answer.</summary>
+public sealed class WebhookWorkerTests : OwnRig
+{
+    private const string Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    private const string Well = "/well";
+    private const string Bad = "/bad";
+
+    private static readonly string[] Names = ["well", "bad"];
+
+    private WebhookReceiver _receiver = null!;
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        _receiver = await WebhookReceiver.StartAsync();
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await base.DisposeAsync();
+        await _receiver.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task Events_of_the_wanted_types_are_delivered_in_order_with_a_signature_that_holds()
+    {
+        var gateway = await StartAsync("Webhooks:well:Events=payment.parked,payment.settled");
+        await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
+        var id = await gateway.PayAsync();
+        await ReceivedAsync(Well, 1);
+        using var replayed = await gateway.PostAsync($"admin/parked/{id}/replay");
+        await ReceivedAsync(Well, 2);
+
+        var calls = _receiver.CallsOf(Well);
+        Assert.Equal(["payment.parked", "payment.settled"], calls.Select(call => call.Event.Text("type")));
+        Assert.All(calls, call =>
+        {
+            Assert.Equal((id, call.Id), (call.Event.Id(), call.Event.Text("id")));
+            Assert.True(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, call.Body));
+            Assert.False(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, [.. call.Body, 32]));
+        });
+    }
+
+    // Another endpoint is not delayed by it, and what it repeats has the id of before.
+    [PostgresFact]
+    public async Task An_endpoint_that_fails_gets_every_event_later_and_delays_no_other()
+    {
+        foreach (var fault in new[] { 500, WebhookReceiver.Silence, 302, 404 })
+            _receiver.FaultsOf(Bad).Enqueue(fault);
+        var gateway = await StartAsync();
+        var paid = new List<Guid>();
+        for (var at = 0; at < 5; at++)
+            paid.Add(await gateway.PayAsync());
+
+        await ReceivedAsync(Well, 5);
+        Assert.DoesNotContain(_receiver.CallsOf(Bad), call => call.Status == 200);
+        await FailuresAsync(gateway, count => count > 0);
+        await ReceivedAsync(Bad, 5);
+
+        var calls = _receiver.CallsOf(Bad);
+        var taken = calls.Where(call => call.Status == 200).ToList();
+        Assert.Equal(_receiver.CallsOf(Well).Select(call => call.Id), taken.Select(call => call.Id));
+        Assert.Equal(paid.Order(), taken.Select(call => call.Event.Id()).Order());
+        Assert.All(calls.Where(call => call.Status != 200), call => Assert.Equal(taken[0].Id, call.Id));
+        Assert.Empty(_receiver.CallsOf("/elsewhere"));
+        await FailuresAsync(gateway, count => count == 0);
+    }
+
+    [PostgresFact]
+    public async Task Of_two_instances_one_delivers_and_the_other_goes_on_when_it_stops()
+    {
+        var first = await StartAsync();
+        var second = await StartAsync();
+        for (var at = 0; at < 10; at++)
+            await (at % 2 == 0 ? first : second).PayAsync();
+        await ReceivedAsync(Well, 10);
+        Assert.Equal(10, _receiver.CallsOf(Well).Count);
+
+        await Rig.StopGatewayAsync(first);
+        for (var at = 0; at < 5; at++)
+            await second.PayAsync();
+        await ReceivedAsync(Well, 15);
+
+        Assert.Equal(15, _receiver.CallsOf(Well).Select(call => call.Id).Distinct().Count());
+    }
+
+    [PostgresFact]
+    public async Task The_verbs_show_test_and_replay_an_endpoint()
+    {
+        var gateway = await StartAsync();
+        await gateway.PayAsync();
+        await gateway.PayAsync();
+        await ReceivedAsync(Well, 2);
+
+        Assert.Equal(0, (await RunAsync("test", "well")).ExitCode);
+        _receiver.FaultsOf(Well).Enqueue(500);
+        var refused = await RunAsync("test", "well");
+        Assert.Equal((1, "status 500"), (refused.ExitCode, refused.ReadJson().Text("failure")));
+        (await RunAsync("test", "none")).AssertFailed(1, "No endpoint");
+        Assert.Equal(0, (await RunAsync("replay", "well", "--after", _receiver.CallsOf(Well)[0].Id)).ExitCode);
+        await ReceivedAsync(Well, 4);
+        Assert.Equal(0, (await RunAsync("replay", "well")).ExitCode);
+        await ReceivedAsync(Well, 6);
+        Assert.Equal(["bad", "well"], (await RunAsync("list")).ReadJson().EnumerateArray().Select(
+            row => row.Text("name")));
+
+        var ids = _receiver.CallsOf(Well).Where(call => call.Event.Text("type") != "webhook.test")
+            .Select(call => call.Id).ToList();
+        Assert.Equal([ids[0], ids[1], ids[1], ids[0], ids[1]], ids);
+
+        Task<Verb> RunAsync(params string[] args) =>
+            Verb.RunAsync(["webhooks", .. args, "--url", gateway.Url, "--json"]);
+    }
+
+    // Its certificate would be asked for only after the connection.
+    [PostgresTheory]
+    [InlineData("https://127.0.0.1:1/")]
+    [InlineData("https://localhost:1/")]
+    [InlineData("https://[::1]:1/")]
+    public async Task A_private_address_is_refused_where_it_is_not_allowed(string url)
+    {
+        var gateway = await StartAsync($"Webhooks:well:Url={url}", "Webhooks:well:AllowPrivate=false");
+
+        using var answer = await gateway.PostAsync("admin/webhooks/well/test");
+
+        Assert.Contains("no public address", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+    }
+
+    // An endpoint gets what happens after it has its position.
+    private async Task<GatewayHost> StartAsync(params string[] settings)
+    {
+        var gateway = await Rig.StartGatewayAsync(
+        [
+            .. Names.SelectMany(name => new[]
+            {
+                $"Webhooks:{name}:Url={_receiver.Url}/{name}", $"Webhooks:{name}:Secret={Secret}",
+                $"Webhooks:{name}:AllowPrivate=true",
+            }),
+            .. settings,
+        ]);
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<long>("SELECT count(position) FROM webhooks") == 2,
+            "both endpoints have a position");
+        return gateway;
+    }
+
+    private Task ReceivedAsync(string path, int count) => Eventually.HoldsAsync(
+        () => _receiver.CallsOf(path).Count(call => call.Status == 200) >= count, $"{path} has taken {count} events");
+
+    private static Task FailuresAsync(GatewayHost gateway, Func<int, bool> areEnough) => Eventually.HoldsAsync(
+        async () =>
+        {
+            using var list = JsonDocument.Parse(await gateway.GetAsync("admin/webhooks"));
+            return areEnough(list.RootElement.GetProperty("webhooks")[0].GetProperty("failures").GetInt32());
+        },
+        "the list shows its failures");
+}
+
+/// <summary>Signatures, addresses, delays and settings of webhooks.</summary>
+public sealed class WebhookRulesTests
+{
+    // Of github.com/standard-webhooks/standard-webhooks.
+    [Fact]
+    public void A_signature_is_that_of_the_scheme() => Assert.Equal(
+        "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        WebhookClient.Sign(
+            Convert.FromBase64String("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330,
+            Encoding.UTF8.GetBytes("""{"test": 2432232314}""")));
+
+    [Theory]
+    [InlineData("127.0.0.1", true)]
+    [InlineData("10.1.2.3", true)]
+    [InlineData("100.64.0.1", true)]
+    [InlineData("169.254.169.254", true)]
+    [InlineData("172.31.255.255", true)]
+    [InlineData("192.168.1.1", true)]
+    [InlineData("0.0.0.0", true)]
+    [InlineData("239.0.0.1", true)]
+    [InlineData("255.255.255.255", true)]
+    [InlineData("::", true)]
+    [InlineData("::1", true)]
+    [InlineData("::ffff:127.0.0.1", true)]
+    [InlineData("64:ff9b::7f00:1", true)]
+    [InlineData("2002:7f00:1::", true)]
+    [InlineData("fd00::1", true)]
+    [InlineData("fe80::1", true)]
+    [InlineData("ff02::1", true)]
+    [InlineData("1.1.1.1", false)]
+    [InlineData("172.32.0.1", false)]
+    [InlineData("::ffff:1.1.1.1", false)]
+    [InlineData("2606:4700:4700::1111", false)]
+    public void Addresses_that_no_public_host_has_are_private(string address, bool isPrivate) =>
+        Assert.Equal(isPrivate, WebhookClient.IsPrivate(IPAddress.Parse(address)));
+
+    [Theory]
+    [InlineData(1, 1)]
+    [InlineData(2, 2)]
+    [InlineData(17, 65_536)]
+    [InlineData(18, 86_400)]
+    [InlineData(1_000, 86_400)]
+    public void A_delay_is_anything_up_to_a_double_of_the_one_before_and_a_day(int failures, double most)
+    {
+        Assert.Equal(most, WebhookWorker.BackoffOf(failures, 1).TotalSeconds);
+        Assert.Equal(most / 4, WebhookWorker.BackoffOf(failures, 0.25).TotalSeconds);
+        Assert.Equal(TimeSpan.Zero, WebhookWorker.BackoffOf(failures, 0));
+    }
+
+    [Theory]
+    [InlineData("Url", "http://shop.example/hook")]
+    [InlineData("Url", "/hook")]
+    [InlineData("Url", null)]
+    [InlineData("Secret", "whsec_c2hvcnQ=")]
+    [InlineData("Secret", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    [InlineData("Secret", null)]
+    [InlineData("Events", "payment.settled,payment.lost")]
+    [InlineData("AllowPrivate", "perhaps")]
+    public void A_wrong_setting_is_named_and_its_secret_is_not_shown(string setting, string? value)
+    {
+        (string, string?)[] all =
+        [
+            ("Gateway:Webhooks:shop:Url", "https://shop.example/hook"),
+            ("Gateway:Webhooks:shop:Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            ($"Gateway:Webhooks:shop:{setting}", value),
+        ];
+
+        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read(all));
+
+        Assert.StartsWith($"Gateway__Webhooks__shop__{setting}: ", wrong.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("c2hvcnQ", wrong.Message, StringComparison.Ordinal);
+        Assert.Equal("/hook", TestSettings.Read(all[..2]).Webhooks[0].Url.AbsolutePath);
+    }
+}
