@@ -124,7 +124,7 @@ public sealed class EventStoreTests : OwnDatabase
     {
         await Database.SettleAsync(_owner, 3);
         await _reader.ReadAsync(3);
-        await Database.LedgerState.PurgeAsync();
+        await Database.PurgeAsync();
         Assert.Null(await _reader.PageAsync());
 
         var second = new FeedReader(Database);
