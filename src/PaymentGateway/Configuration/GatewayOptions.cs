@@ -22,7 +22,8 @@ internal sealed record GatewayOptions(
         var options = new GatewayOptions(
             instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings, settling),
             LedgerOptions.Read(settings), IntakeOptions.Read(settings), RoutingOptions.Read(settings),
-            settling, LeasingOptions.Read(settings)) { Webhooks = WebhookOptions.Read(settings) };
+            settling, LeasingOptions.Read(settings))
+        { Webhooks = WebhookOptions.Read(settings) };
         ReadSecretsDirectory(settings);
         settings.RefuseUnknown();
         return options;

@@ -19,10 +19,8 @@ internal sealed partial class SimulatedCluster : IDisposable
     private readonly Step?[] _armed;
     private readonly List<DatabaseLink> _delivered = [];
     private TimeSpan _jumpedAt = -LeaseEnded;
-    private DatabaseLink? _held;
-    private DatabaseLink? _delayed;
-    private TimeSpan _holdFor;
-    private TimeSpan _delayFor;
+    private DatabaseLink? _held, _delayed;
+    private TimeSpan _holdFor, _delayFor;
     private bool _wasAhead;
     private bool _loses;
     private bool _hasLost;
@@ -277,11 +275,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (_delayFor > TimeSpan.Zero)
         {
             (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
-            Network.After(_delayFor, () =>
-            {
-                if (_delayed == link)
-                    EndDelay(isLost: false);
-            });
+            Network.After(_delayFor, () => EndDelay(isLost: false, link));
             // The rest of its turn waits for this statement, the look for a purge too.
             instance.DisturbedAt = Time.Now + _delayFor;
             _delayFor = TimeSpan.Zero;
@@ -327,9 +321,12 @@ internal sealed partial class SimulatedCluster : IDisposable
         _held = null;
     }
 
-    private void EndDelay(bool isLost)
+    private void EndDelay(bool isLost, DatabaseLink? link = null)
     {
-        _delayed?.EndDelay(isLost);
+        if (_delayed is null || (link ?? _delayed) != _delayed)
+            return;
+
+        _delayed.EndDelay(isLost);
         _delayed = null;
     }
 
