@@ -3,11 +3,14 @@ namespace PaymentGateway.Storage;
 /// <summary>The feed of events, by the transactions that recorded them. Safe from any thread.</summary>
 internal sealed class EventStore(SharedConnections shared)
 {
-    // Rows of a later transaction may still be invisible (docs/decisions/0031-events-by-transaction.md). Whole
-    // transactions, because an order by the id too may be planned as a sort of all that follow.
+    // Rows of a later transaction may still be invisible (docs/decisions/0031-events-by-transaction.md). Rows may stay
+    // from before the horizon, because the retention goes by another time; a page of them would have no next one. A
+    // crash that nobody has marked yet has no position of its own. Whole transactions, because an order by the id too
+    // may be planned as a sort of all that follow.
     private const string InPage = """
         WHERE recorded_by >= @Transaction::xid8 AND (recorded_by, correlation_id) > (@Transaction::xid8, @Id)
-          AND recorded_by < pg_snapshot_xmin(pg_current_snapshot())
+          AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)
+          AND recorded_by < pg_snapshot_xmin(pg_current_snapshot()) AND EXISTS (SELECT 1 FROM ledger_intact)
         ORDER BY recorded_by FETCH FIRST @Limit ROWS WITH TIES
         """;
 
@@ -46,7 +49,11 @@ internal sealed class EventStore(SharedConnections shared)
 
         rows.RemoveAt(rows.Count - 1);
         if (rows.Count < limit || rows.Count == 0)
-            return new EventPage(rows, end.Cursor with { Transaction = end.Transaction - 1, Id = EventCursor.IdMax });
+            return new EventPage(rows, end.Cursor with
+            {
+                Transaction = Math.Max(end.Transaction - 1, end.ForgottenBy),
+                Id = EventCursor.IdMax,
+            });
 
         rows.RemoveRange(limit, rows.Count - limit);
         return new EventPage(rows, rows[^1].Cursor);

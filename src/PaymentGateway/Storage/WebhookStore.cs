@@ -28,7 +28,7 @@ internal sealed class WebhookStore(SharedConnections shared)
         {IsHeld}
         """;
 
-    private const string ReleaseSql = $"UPDATE webhooks SET due_at = now() {IsHeld}";
+    private const string ReleaseSql = $"UPDATE webhooks SET due_at = now() {IsHeld} AND failures = 0";
 
     private const string ReplaySql =
         "UPDATE webhooks SET position = @Position, holder = '', due_at = now() WHERE name = @Name";

@@ -1,4 +1,5 @@
 using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using PaymentGateway.Events;
 
 namespace PaymentGateway.Webhooks;
@@ -24,8 +25,11 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
     private readonly HttpMessageInvoker _any = new(Connect(allowsPrivate: true));
 
     /// <returns>Null when the endpoint answered with 2xx; otherwise the failure.</returns>
-    public async Task<string?> SendAsync(WebhookOptions endpoint, EventAnswer one, CancellationToken stopping)
+    /// <param name="within">At most <see cref="CallTimeout"/>, which null stands for.</param>
+    public async Task<string?> SendAsync(
+        WebhookOptions endpoint, EventAnswer one, CancellationToken stopping, TimeSpan? within = null)
     {
+        var timeout = within ?? CallTimeout;
         var timestamp = clock.GetUtcNow().ToUnixTimeSeconds();
         var body = JsonSerializer.SerializeToUtf8Bytes(one, EventJsonContext.Default.EventAnswer);
         using var request = new HttpRequestMessage(HttpMethod.Post, endpoint.Url)
@@ -39,7 +43,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
             },
         };
         request.Content.Headers.ContentType = new("application/json");
-        using var limit = new CancellationTokenSource(CallTimeout, clock);
+        using var limit = new CancellationTokenSource(timeout, clock);
         using var end = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stopping);
         try
         {
@@ -48,7 +52,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
         }
         catch (OperationCanceledException) when (!stopping.IsCancellationRequested)
         {
-            return $"no answer within {CallTimeout.TotalSeconds:0} s";
+            return $"no answer within {timeout.TotalSeconds:0} s";
         }
         catch (HttpRequestException failed)
         {
@@ -82,6 +86,11 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
         AllowAutoRedirect = false,
         UseProxy = false,
         UseCookies = false,
+        // Otherwise a certificate may have .NET fetch its issuer from any address, on the thread of the sockets.
+        SslOptions = { CertificateChainPolicy = new X509ChainPolicy
+        {
+            RevocationMode = X509RevocationMode.NoCheck, DisableCertificateDownloads = true,
+        } },
         MaxResponseHeadersLength = 16,
         MaxResponseDrainSize = 16 * 1024,
         PooledConnectionLifetime = TimeSpan.FromMinutes(2),

@@ -11,6 +11,9 @@ internal static class WebhookEndpoints
 {
     public const string Path = "/admin/webhooks";
 
+    // nginx and the verb wait little longer.
+    private static readonly TimeSpan TestWithin = TimeSpan.FromSeconds(2);
+
     public static void MapWebhooks(this IEndpointRouteBuilder admin)
     {
         var store = admin.ServiceProvider.GetRequiredService<WebhookStore>();
@@ -49,7 +52,7 @@ internal static class WebhookEndpoints
         var failure = await client.SendAsync(
             endpoint,
             new EventAnswer($"test-{Guid.NewGuid():N}", "webhook.test", now, Guid.Empty, 0, null, now, null, null),
-            context.RequestAborted);
+            context.RequestAborted, TestWithin);
         await JsonAnswer.WriteAsync(
             context, new TestAnswer(failure is null, failure), WebhookJsonContext.Default.TestAnswer);
     }

@@ -54,12 +54,13 @@ internal sealed partial class WebhookWorker(
                     await store.AddAsync(endpoint.Name);
                 isAdded = true;
                 var held = new WebhookArgs(endpoint.Name, $"{options.Instance.Name} {Guid.NewGuid()}", HeldFor);
+                var askedAt = clock.GetTimestamp();
                 if (await store.TakeAsync(held) is not { } taken)
                     return;
 
                 try
                 {
-                    await DeliverAsync(endpoint, held, taken, stopping);
+                    await DeliverAsync(endpoint, held, taken, askedAt, stopping);
                 }
                 finally
                 {
@@ -93,12 +94,12 @@ internal sealed partial class WebhookWorker(
 
     // Until an event is not taken, or another instance holds the endpoint.
     private async Task DeliverAsync(
-        WebhookOptions endpoint, WebhookArgs held, TakenWebhookRow taken, CancellationToken stopping)
+        WebhookOptions endpoint, WebhookArgs held, TakenWebhookRow taken, long heldAt, CancellationToken stopping)
     {
-        // A new endpoint gets what happens from now on.
-        var after = taken.Position is null
-            ? (await events.PageAsync(null, 0))!.Next
-            : EventCursor.TryRead(taken.Position);
+        var after = EventCursor.TryRead(taken.Position ?? "");
+        // A new endpoint gets what happens from now on, also if this instance stops before the first event.
+        if (taken.Position is null && !await KeepAsync((await events.PageAsync(null, 0))!.Next))
+            return;
         var failures = taken.Failures;
         while (true)
         {
@@ -107,12 +108,15 @@ internal sealed partial class WebhookWorker(
             {
                 Log.Gone(log, endpoint.Name, $"{after}");
                 after = null;
+                await Task.Delay(Interval, clock, stopping);
                 continue;
             }
 
-            var stored = clock.GetTimestamp();
             foreach (var row in page.Events)
             {
+                if (clock.GetElapsedTime(heldAt) >= WebhookClient.CallTimeout && !await KeepAsync(after))
+                    return;
+
                 var one = EventAnswer.Of(row);
                 if (endpoint.WantedTypes.Contains(one.Type)
                     && await client.SendAsync(endpoint, one, stopping) is { } why)
@@ -122,19 +126,18 @@ internal sealed partial class WebhookWorker(
                 }
 
                 (after, failures) = (row.Cursor, 0);
-                if (clock.GetElapsedTime(stored) < WebhookClient.CallTimeout)
-                    continue;
-
-                if (!await store.KeepAsync(held with { Position = $"{after}" }))
-                    return;
-                stored = clock.GetTimestamp();
             }
 
-            after = page.Next;
-            if (!await store.KeepAsync(held with { Position = $"{after}" }))
+            if (!await KeepAsync(page.Next))
                 return;
             if (page.Events.Count == 0)
                 await Task.Delay(Interval, clock, stopping);
+        }
+
+        async Task<bool> KeepAsync(EventCursor? position)
+        {
+            (after, heldAt) = (position, clock.GetTimestamp());
+            return await store.KeepAsync(held with { Position = $"{after}" });
         }
     }
 

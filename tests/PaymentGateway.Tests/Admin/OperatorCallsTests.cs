@@ -17,8 +17,8 @@ public sealed class OperatorCallsTests() : OneGateway(
     // Everybody's calls, and the page with its form.
     private static readonly string[] Open =
     [
-        "POST /payments", "GET /payments-summary", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /docs",
-        "GET /ops", "GET /ops/sign-in", "POST /ops/sign-in", "POST /ops/sign-out",
+        "GET ", "POST /payments", "GET /payments-summary", "GET /healthz", "GET /readyz", "GET /openapi.json",
+        "GET /docs", "GET /ops", "GET /ops/sign-in", "POST /ops/sign-in", "POST /ops/sign-out",
     ];
 
     [PostgresFact]

@@ -8,7 +8,7 @@ public sealed class DockerfileTests
         @"^mcr\.microsoft\.com/dotnet/[a-z-]+:[0-9]+\.[0-9]+\.[0-9]+-noble-[a-z]+$");
     private static readonly Regex Needed = new(@"\(NEEDED\).*\[(.+)\]");
 
-    private const int ImageMegabytesMax = 47;
+    private const int ImageMegabytesMax = 48;
 
     // The base image by its packages (libc, OpenSSL, libstdc++, certificates), with some air.
     private const int BaseMegabytes = 13;
@@ -71,7 +71,7 @@ public sealed class DockerfileTests
     }
 
     [GatewaySystemFact]
-    public void The_images_stay_under_47_MB_with_their_base() => Assert.All(
+    public void The_images_stay_under_48_MB_with_their_base() => Assert.All(
         new[] { GatewaySystemParts.Gateway, GatewaySystemParts.Simulator },
         binary => Assert.InRange(new FileInfo(binary).Length / 1e6 + BaseMegabytes, 0, ImageMegabytesMax));
 

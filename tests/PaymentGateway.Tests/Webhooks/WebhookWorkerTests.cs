@@ -98,9 +98,14 @@ public sealed class WebhookWorkerTests : OwnRig
         await ReceivedAsync(Well, 2);
 
         Assert.Equal(0, (await RunAsync("test", "well")).ExitCode);
-        _receiver.FaultsOf(Well).Enqueue(500);
-        var refused = await RunAsync("test", "well");
-        Assert.Equal((1, "status 500"), (refused.ExitCode, refused.ReadJson().Text("failure")));
+        foreach (var (fault, failure) in
+            new[] { (500, "status 500"), (WebhookReceiver.Silence, "no answer within 2 s") })
+        {
+            _receiver.FaultsOf(Well).Enqueue(fault);
+            var refused = await RunAsync("test", "well");
+            Assert.Equal((1, failure), (refused.ExitCode, refused.ReadJson().Text("failure")));
+        }
+
         (await RunAsync("test", "none")).AssertFailed(1, "No endpoint");
         Assert.Equal(0, (await RunAsync("replay", "well", "--after", _receiver.CallsOf(Well)[0].Id)).ExitCode);
         await ReceivedAsync(Well, 4);
