@@ -22,7 +22,8 @@ public sealed class DocsPageTests(RunningSystem running, Browser browser) : ICla
             "[...document.querySelectorAll('.opblock-summary-path')].map(call => call.dataset.path)");
         var problems = await page.EvaluateAsync<string[]>(
             "[...document.querySelectorAll('#problems article code')].map(type => type.textContent)");
-        var documented = OpenApiDocument.Present.Operations.Select(operation => operation.Path);
+        var documented = OpenApiDocument.Present.Operations.Select(operation => operation.Path)
+            .Concat(OpenApiDocument.Present.Root["webhooks"]!.AsObject().Select(webhook => webhook.Key));
         Assert.Equal(documented.Order(StringComparer.Ordinal), calls.Order(StringComparer.Ordinal));
         Assert.Equal(
             OpenApiDocument.Present.Schemas.Select(schema => $"{schema.Value!["properties"]?["type"]?["const"]}")

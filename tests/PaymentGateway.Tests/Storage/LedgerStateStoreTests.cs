@@ -32,9 +32,8 @@ public sealed class LedgerStateStoreTests : OwnDatabase
             LedgerSetup.DataSource(Database.ConnectionString), TimeSpan.FromMilliseconds(200), TimeProvider.System);
         await using var other = await Database.HoldAsync("LOCK TABLE payments IN ROW EXCLUSIVE MODE");
 
-        var ledger = new LedgerStateStore(limited);
-        var until = await ledger.PurgeUntilAsync();
-        await Assert.ThrowsAsync<TimeoutException>(() => ledger.PurgeAsync(until));
+        var until = await Database.ScalarAsync<DateTime>("SELECT clock_timestamp() + interval '0.18 seconds'");
+        await Assert.ThrowsAsync<TimeoutException>(() => new LedgerStateStore(limited).PurgeAsync(until));
         await other.ExecuteAsync(
             "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
             + "VALUES (gen_random_uuid(), 1990, now(), 1)");
