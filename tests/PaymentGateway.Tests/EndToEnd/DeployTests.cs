@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>What docs/deploy.md shows and no other test has: the unit of systemd, and a standby.</summary>
+/// <summary>The unit of systemd and the standby of docs/deploy.md.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class DeployTests : IAsyncLifetime
 {

@@ -5,7 +5,7 @@ internal sealed class FeedReader(TestDatabase database, int page = 200)
 {
     public EventCursor? At { get; set; }
 
-    /// <summary>What is new, as kind and id.</summary>
+    /// <summary>The new events, as kind and id.</summary>
     /// <param name="least">Waits for so many, because transactions of other tests on the server hold the feed.</param>
     public async Task<List<string>> ReadAsync(int least = 0) =>
         (await ReadRowsAsync(least)).ConvertAll(row => $"{row.Kind} {row.CorrelationId}");
