@@ -139,6 +139,13 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             Release();
     }
 
+    /// <summary>Its instance waits no longer.</summary>
+    public void DisposeIfDelayed()
+    {
+        if (IsDelayed)
+            Dispose();
+    }
+
     /// <summary>Executes what was delayed, if nobody waits for it any more.</summary>
     /// <param name="isLost">The server has ended meanwhile.</param>
     public void EndDelay(bool isLost)

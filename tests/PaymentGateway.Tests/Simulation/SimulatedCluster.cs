@@ -22,8 +22,7 @@ internal sealed partial class SimulatedCluster : IDisposable
     private DatabaseLink? _held, _delayed;
     private TimeSpan _holdFor, _delayFor;
     private bool _wasAhead;
-    private bool _loses;
-    private bool _hasLost;
+    private bool _loses, _hasLost;
     private string? _violation;
     private int _links;
 
@@ -276,6 +275,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         {
             (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
             Network.After(_delayFor, () => EndDelay(isLost: false, link));
+            // Npgsql gives up by real time, which stands still here.
+            Network.After(TimeSpan.FromSeconds(2), link.DisposeIfDelayed);
             // The rest of its turn waits for this statement, the look for a purge too.
             instance.DisturbedAt = Time.Now + _delayFor;
             _delayFor = TimeSpan.Zero;
