@@ -12,6 +12,9 @@ internal static class OtlpExport
     // Makes a span of each request, with the trace that its client sent.
     private const string Requests = "Microsoft.AspNetCore";
 
+    // http.server.request.duration and http.server.active_requests: stock dashboards of ASP.NET show them.
+    private const string RequestMeter = "Microsoft.AspNetCore.Hosting";
+
     public static void AddOtlpExport(
         this IServiceCollection services, IConfiguration configuration, GatewayOptions options)
     {
@@ -21,7 +24,7 @@ internal static class OtlpExport
         services.AddOpenTelemetry()
             .ConfigureResource(resource => resource.AddService(
                 "payment-gateway", autoGenerateServiceInstanceId: false, serviceInstanceId: options.Instance.Name))
-            .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql)
+            .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql, RequestMeter)
                 .AddView(ViewOf).AddOtlpExporter())
             .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
     }

@@ -31,7 +31,8 @@ public sealed class OtlpTests
         await Eventually.HoldsAsync(() => receiver.CountSpansOf(traceId) == 5, "five spans are of the payment's trace");
         await Eventually.HoldsAsync(
             () => receiver.HasMetric("payment_gateway.payments.accepted")
-                && receiver.HasMetric("payment_gateway.backlog.age"),
+                && receiver.HasMetric("payment_gateway.backlog.age")
+                && receiver.HasMetric("http.server.request.duration"),
             "metrics have come");
         Assert.Contains($"traceparent: 00-{traceId}-", front.Heard, StringComparison.Ordinal);
         Assert.False(receiver.HasMetric("db.client.commands.duration"));
