@@ -141,7 +141,9 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await over.CancelAsync();
         await load;
         var gap = LongestGap(ledger, begun);
-        Assert.True(!fault.Hurries || gap < HurriedMax, $"a gap of {gap} in spite of the shorter times");
+        // Statements at a server that was cut off hold their batches for 60 s, by `Command Timeout`.
+        Assert.True(
+            !fault.Hurries || fault.LivesOn || gap < HurriedMax, $"a gap of {gap} in spite of the shorter times");
         await LedgerCheck.AgreesAsync(system, ledger, DrainLimit);
         await Eventually.HoldsAsync(
             () => HasAsync(
