@@ -6,6 +6,9 @@ public sealed class CommandLineTests
 {
     private static readonly Regex Section = new(
         @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline);
+    private static readonly Regex Common = new(
+        @"^## Asking a gateway\n(?<table>.*?)(?<verbs>^### .*?)(?=^## |\z)",
+        RegexOptions.Multiline | RegexOptions.Singleline);
     private static readonly Regex Row = new(@"^\| `(?<name>[\w-]+)", RegexOptions.Multiline);
     private static readonly Regex ExitCode = new(@"^\| (\d+) \|", RegexOptions.Multiline);
 
@@ -64,9 +67,15 @@ public sealed class CommandLineTests
     [Fact]
     public void The_page_has_every_verb_with_its_options_and_arguments_and_no_other()
     {
+        var common = Common.Match(Page);
+        var asking = common.Groups["verbs"];
         var told = Section.Matches(Page).ToDictionary(
             match => match.Groups["verb"].Value,
-            match => Row.Matches(match.Groups["text"].Value).Select(row => row.Groups["name"].Value).Order());
+            match => RowsOf(match.Groups["text"])
+                .Union(match.Index >= asking.Index && match.Index < asking.Index + asking.Length
+                    ? RowsOf(common.Groups["table"])
+                    : [])
+                .Order());
 
         Assert.Equal(
             Verbs().Select(verb => $"{verb.Name}: {string.Join(' ', Parameters(verb.Command))}").Order(),
@@ -81,6 +90,9 @@ public sealed class CommandLineTests
 
         Assert.Equal(codes, ExitCode.Matches(Page).Select(match => int.Parse(match.Groups[1].Value)).Order());
     }
+
+    private static IEnumerable<string> RowsOf(Group text) =>
+        Row.Matches(text.Value).Select(row => row.Groups["name"].Value);
 
     private static IEnumerable<string> Parameters(Command verb) =>
         verb.Options.Select(option => option.Name).Concat(verb.Arguments.Select(argument => argument.Name)).Order();

@@ -1,13 +1,13 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>The unit of systemd and the standby of docs/deploy.md.</summary>
+/// <summary>The units of systemd and the standby of docs/deploy.md.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class DeployTests : IAsyncLifetime
 {
-    private const string Installed = "/usr/local/bin/PaymentGateway";
     private const string Sockets = "/run/payment-gateway";
 
     private static readonly Regex Environment = new("^Environment=(.+)$", RegexOptions.Multiline);
+    private static readonly Regex Installed = new("^ExecStart=[^ \n]+", RegexOptions.Multiline);
     private static readonly Regex Block = new(@"(?:^    \S.*\n)+", RegexOptions.Multiline);
 
     private static readonly string Unit = File.ReadAllText(Repository.PathOf("ops", "payment-gateway@.service"));
@@ -34,11 +34,14 @@ public sealed class DeployTests : IAsyncLifetime
         _folder.Delete(recursive: true);
     }
 
-    [SystemdFact]
-    public async Task The_unit_is_one_that_systemd_knows()
+    [SystemdTheory]
+    [InlineData("payment-gateway@.service")]
+    [InlineData("payment-gateway-nginx.service")]
+    public async Task A_unit_is_one_that_systemd_knows(string name)
     {
-        var file = Path.Combine(_folder.FullName, "payment-gateway@.service");
-        await File.WriteAllTextAsync(file, Unit.Replace(Installed, "/bin/true", StringComparison.Ordinal));
+        var file = Path.Combine(_folder.FullName, name);
+        var unit = await File.ReadAllTextAsync(Repository.PathOf("ops", name));
+        await File.WriteAllTextAsync(file, Installed.Replace(unit, "ExecStart=/bin/true"));
 
         var verified = await ProgramRun.RunAsync(["systemd-analyze", "verify", file]);
 
@@ -122,6 +125,6 @@ public sealed class DeployTests : IAsyncLifetime
         Assert.True(run.Succeeded, $"{program}: {run}");
     }
 
-    private sealed class SystemdFactAttribute() : NeedsFactAttribute(
+    private sealed class SystemdTheoryAttribute() : NeedsTheoryAttribute(
         "systemd", Programs.Has("systemd-analyze") ? null : "lacks systemd: eng/setup tests brings it");
 }

@@ -48,6 +48,9 @@ public sealed class FailoverCluster : IAsyncDisposable
     /// <summary>Returns when one node is primary and the other one its synchronous standby.</summary>
     public Task SteadyAsync() => _script.OrderAsync("steady");
 
+    /// <summary>From now on by the times of ops/failover-times.sql.</summary>
+    public Task HurryAsync() => _script.OrderAsync("hurry");
+
     public Task SwitchoverAsync() => _script.OrderAsync("switchover");
 
     public Task KillPostmasterAsync(int node) => _script.OrderAsync($"kill-postmaster {node}");

@@ -30,5 +30,10 @@ internal static class Linters
     }
 }
 
-public sealed class LinterFactAttribute() : NeedsFactAttribute(
-    "npm", Programs.Has("npm") && Programs.Has("node") ? null : "lacks npm: eng/setup brings it");
+public sealed class LinterFactAttribute() : NeedsFactAttribute("npm", SkipReason)
+{
+    public static string? SkipReason { get; } =
+        Programs.Has("npm") && Programs.Has("node") ? null : "lacks npm: eng/setup brings it";
+}
+
+public sealed class LinterTheoryAttribute() : NeedsTheoryAttribute("npm", LinterFactAttribute.SkipReason);

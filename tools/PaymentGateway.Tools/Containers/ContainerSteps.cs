@@ -22,7 +22,7 @@ internal sealed class ContainerSteps(Rig rig, MemoryKills kills)
             ("`kill -9` of PostgreSQL under load, durable", step => KillProcessAsync(step, "postgres")),
             ("the whole machine off and on, durable", PowerCutAsync),
             ("`down`, `up` with the data, durable", DownUpAsync),
-            ("the challenge's entry alone, external network",
+            ("the preview at the challenge's entry alone, external network",
                 step => ChangeAsync(ComposeStack.Entry(rig.Docker), step, ChallengeUpAsync)),
             ("`down` under load, `up` with the data", DownUnderLoadAsync),
         ];
@@ -177,8 +177,10 @@ internal sealed class ContainerSteps(Rig rig, MemoryKills kills)
             return;
         rig.Table.End(null);
         rig.Ledger.Begin();
-        if (await rig.UpAsync(step))
-            await LoadAndCompareAsync(step);
+        if (!await rig.UpAsync(step))
+            return;
+        await rig.Ledger.PreviewHereAsync(step);
+        await rig.Ledger.CompareAsync(step);
     }
 
     private async Task DownUnderLoadAsync(ContainerStep step)

@@ -59,6 +59,16 @@ internal sealed class EngineClients : IDisposable
     public Task<ProcessorStore[]> StoresAsync() => Task.WhenAll(Processors.Select(async one => new ProcessorStore(
         one.Name, (await _patient.GetFromJsonAsync<List<ProcessorPayment>>(At(one.Port, "admin/payments")))!)));
 
+    /// <summary>From now on a processor is as slow, and fails or not.</summary>
+    public async Task SetAsync(string processor, int delay, bool failure)
+    {
+        var port = Processors.Single(one => one.Name == processor).Port;
+        using var slow = await _patient.PutAsJsonAsync(At(port, "admin/configurations/delay"), new { delay });
+        using var fails = await _patient.PutAsJsonAsync(At(port, "admin/configurations/failure"), new { failure });
+        slow.EnsureSuccessStatusCode();
+        fails.EnsureSuccessStatusCode();
+    }
+
     /// <summary>Empties the gateway and the processors.</summary>
     public async Task PurgeAsync()
     {

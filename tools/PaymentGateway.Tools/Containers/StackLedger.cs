@@ -15,6 +15,20 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1) * Clients / PerSecond;
     private static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(60);
 
+    // The preview's slope, and its stages (docs/contract.md) in 24 of its 60 s: a processor's delay, ms, and whether it
+    // fails.
+    private const int PreviewSeconds = 24;
+    private const double PreviewSlope = 550.0 / 60;
+
+    private static readonly Dictionary<int, (int Default, bool Fails, int Fallback, bool FallbackFails)> Stages = new()
+    {
+        [4] = (100, false, 0, false),
+        [8] = (100, true, 0, false),
+        [12] = (2_000, true, 1_000, true),
+        [16] = (20, false, 20, false),
+        [20] = (0, false, 5_000, false),
+    };
+
     private LoadLedger _sent = new();
     private IReadOnlyList<ProcessorStore> _kept = [];
 
@@ -38,6 +52,29 @@ internal sealed class StackLedger(Func<ComposeStack> stack, EngineClients http)
     {
         var (acknowledged, count) = await LoadAsync(seconds);
         step.Must(acknowledged == count, $"{acknowledged} of {count} payments were acknowledged");
+    }
+
+    /// <summary>The preview, shortened; every payment is acknowledged.</summary>
+    public async Task PreviewHereAsync(ContainerStep step)
+    {
+        var (acknowledged, sent) = (_sent.Acknowledged, _sent.Count);
+        var seconds = new List<Task>();
+        for (var second = 0; second < PreviewSeconds; second++)
+        {
+            if (Stages.TryGetValue(second, out var stage))
+            {
+                await http.SetAsync("default", stage.Default, stage.Fails);
+                await http.SetAsync("fallback", stage.Fallback, stage.FallbackFails);
+            }
+
+            var rate = (int)Math.Round(PreviewSlope * (second + 0.5));
+            seconds.Add(LoadDriver.RunAtRateAsync(http.Clients, _sent, rate, TimeSpan.FromSeconds(1)));
+            await Task.Delay(TimeSpan.FromSeconds(1));
+        }
+
+        await Task.WhenAll(seconds);
+        (acknowledged, sent) = (_sent.Acknowledged - acknowledged, _sent.Count - sent);
+        step.Must(acknowledged == sent, $"{acknowledged} of {sent} payments of the preview were acknowledged");
     }
 
     /// <summary>
