@@ -64,9 +64,9 @@ internal sealed partial class WebhookWorker(
                 }
                 finally
                 {
-                    // Another instance goes on at once, and repeats at most a page.
+                    // Another instance goes on at once, and repeats at most a page; a mute database delays no stop.
                     if (stopping.IsCancellationRequested)
-                        await store.ReleaseAsync(held);
+                        await store.ReleaseAsync(held).WaitAsync(Interval, clock);
                 }
             },
             stopping);
