@@ -50,6 +50,8 @@ public sealed class ChaosLedger
 
     public void AddPurges(ChaosPurges purges) => Line("purges", $"{purges}");
 
+    internal void AddWebhooks(ChaosWebhooks webhooks) => Line("webhooks", $"{webhooks}");
+
     public void Close(IReadOnlyCollection<string> problems)
     {
         Line("verdict", problems.Count == 0 ? "the ledgers agree" : "THE LEDGERS DO NOT AGREE");

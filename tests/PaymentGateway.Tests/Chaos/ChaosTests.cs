@@ -19,11 +19,16 @@ public sealed class ChaosTests(ITestOutputHelper output)
         var settings = ChaosSettings.Read();
         var schedule = ChaosSchedule.Plan(
             settings.Seed, settings.Durable, settings.Length, settings.Without, settings.Processors);
+        await using var webhooks = new ChaosWebhooks(await WebhookReceiver.StartAsync(), settings.Seed);
         await using var system = await GatewaySystem.UpWithRelaysAsync(
+        [
+            .. webhooks.Settings,
             ("PROFILE", settings.Durable ? "durable" : "unlogged"), ("PROCESSORS", $"{settings.Processors}"),
             ("Gateway__Settling__InDoubtHorizon", Seconds(ChaosSchedule.Horizon)),
             ("Gateway__Settling__CallTimeout", Seconds(ChaosSchedule.CallTimeout)),
-            ("Gateway__Routing__FallbackAfter", Seconds(ChaosSchedule.FallbackAfter)));
+            ("Gateway__Routing__FallbackAfter", Seconds(ChaosSchedule.FallbackAfter)),
+        ]);
+        await ChaosWebhooks.HasBegunAsync(system);
         using var run = new ChaosRun(system, schedule);
         var load = new ChaosLoad(system);
         var audits = new ChaosAudits(system, settings.Seed);
@@ -37,7 +42,7 @@ public sealed class ChaosTests(ITestOutputHelper output)
             var steps = run.ToTheEndAsync();
             await Task.WhenAll(
                 steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), live.RunWhileAsync(steps),
-                histories.RunWhileAsync(steps));
+                histories.RunWhileAsync(steps), webhooks.RunWhileAsync(steps));
         });
         await run.HealAllAsync();
         await load.ComeAgainAsync();
@@ -53,14 +58,22 @@ public sealed class ChaosTests(ITestOutputHelper output)
             ]);
         await ledger.AddRunAsync(settings, schedule, system, run, load, caused, verdict);
         ledger.AddAudits(audits, live, histories);
+        await TryAsync(problems, () => webhooks.CompareAsync(system));
         if (settings.Purges)
         {
             var purges = new ChaosPurges(system, settings.Seed);
-            await TryAsync(problems, purges.PlayAsync);
+            await TryAsync(problems, async () =>
+            {
+                var purging = purges.PlayAsync();
+                await Task.WhenAll(purging, webhooks.RunWhileAsync(purging));
+                await webhooks.CompareAsync(system);
+            });
             problems.AddRange(purges.Problems);
             ledger.AddPurges(purges);
         }
 
+        problems.AddRange(webhooks.Problems);
+        ledger.AddWebhooks(webhooks);
         ledger.Close(problems);
         output.WriteLine($"{ledger}");
         await KeepAsync(settings, system, $"{ledger}", withLogs: problems.Count > 0);

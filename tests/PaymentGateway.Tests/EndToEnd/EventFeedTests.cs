@@ -14,11 +14,12 @@ public sealed class EventFeedTests(ITestOutputHelper output)
         await using var system = await GatewaySystem.UpAsync();
         var ledger = new LoadLedger();
         var read = new Dictionary<string, Guid>();
+        var again = new HashSet<string>();
         var load = LoadDriver.RunAtRateAsync(system.Client, ledger, Rate, Duration);
         // Outages and slow answers: some outcomes are recorded long after their requestedAt.
         var faults = FailAsync(system);
         var (restarts, end) = (0, new CancellationTokenSource());
-        var reading = ReadAsync(system, read, () => restarts++, end.Token);
+        var reading = ReadAsync(system, read, again, () => restarts++, end.Token);
         await Task.WhenAll(load, faults);
 
         await LedgerCheck.AgreesAsync(system, ledger);
@@ -28,9 +29,10 @@ public sealed class EventFeedTests(ITestOutputHelper output)
         await end.CancelAsync();
         await reading;
 
-        output.WriteLine($"{settled.Count} payments, {restarts} restarts");
+        output.WriteLine($"{settled.Count} payments, {restarts} restarts, {again.Count} events read again");
         Assert.Equal(settled, read.Values.Order());
         Assert.InRange(restarts, 3, int.MaxValue);
+        Assert.NotEmpty(again);
         end.Dispose();
     }
 
@@ -53,12 +55,14 @@ public sealed class EventFeedTests(ITestOutputHelper output)
         await system.StartAsync(GatewaySystem.First);
     }
 
-    // A restarted reader has the cursor that it stored last, and may have lost the page of its last call.
+    // A restarted reader has the cursor that it stored last, and may have lost the page of its last call, or have
+    // stored the events of that page alone; these, and no others, it reads again.
     private static async Task ReadAsync(
-        GatewaySystem system, Dictionary<string, Guid> read, Action restarted, CancellationToken end)
+        GatewaySystem system, Dictionary<string, Guid> read, HashSet<string> again, Action restarted,
+        CancellationToken end)
     {
         var random = new Random(45);
-        var stored = "";
+        var (stored, unstored) = ("", new HashSet<string>());
         while (!end.IsCancellationRequested)
         {
             var instance = random.Next(2) == 0 ? GatewaySystem.First : GatewaySystem.Second;
@@ -68,7 +72,20 @@ public sealed class EventFeedTests(ITestOutputHelper output)
             try
             {
                 while (true)
-                    stored = await PageAsync(http, stored, random.Next(1, 201), read, life.Token);
+                {
+                    var (events, next) = await PageAsync(http, stored, random.Next(1, 201), life.Token);
+                    lock (read)
+                        foreach (var (id, payment) in events.Where(one => !read.TryAdd(one.Id, one.Payment)))
+                        {
+                            Assert.Contains(id, unstored);
+                            again.Add(id);
+                        }
+
+                    unstored.UnionWith(events.Select(one => one.Id));
+                    if (random.Next(20) == 0)
+                        throw new OperationCanceledException("killed before it stores its cursor");
+                    (stored, unstored) = (next, []);
+                }
             }
             catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException)
             {
@@ -77,20 +94,14 @@ public sealed class EventFeedTests(ITestOutputHelper output)
         }
     }
 
-    private static async Task<string> PageAsync(
-        HttpClient http, string stored, int limit, Dictionary<string, Guid> read, CancellationToken life)
+    private static async Task<(List<(string Id, Guid Payment)> Events, string Next)> PageAsync(
+        HttpClient http, string stored, int limit, CancellationToken life)
     {
         var after = stored.Length == 0 ? "" : $"&after={stored}";
         using var page = JsonDocument.Parse(
             await http.GetStringAsync($"events?wait=5&limit={limit}{after}", life));
-        lock (read)
-            foreach (var one in page.RootElement.GetProperty("events").EnumerateArray())
-            {
-                Assert.Equal("payment.settled", one.GetProperty("type").GetString());
-                // The cursor is stored after the events, so none is twice.
-                read.Add(one.GetProperty("id").GetString()!, one.GetProperty("correlationId").GetGuid());
-            }
-
-        return page.RootElement.GetProperty("next").GetString()!;
+        var events = page.RootElement.GetProperty("events").EnumerateArray().ToList();
+        Assert.All(events, one => Assert.Equal("payment.settled", one.Text("type")));
+        return (events.ConvertAll(one => (one.Text("id")!, one.Id())), page.RootElement.Text("next")!);
     }
 }

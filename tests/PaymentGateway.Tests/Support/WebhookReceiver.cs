@@ -10,7 +10,7 @@ internal sealed record ReceivedWebhook(
     public JsonElement Event => JsonDocument.Parse(Body).RootElement;
 }
 
-/// <summary>Endpoints of webhooks, one at each path: 200, unless a test says how the next calls are answered.</summary>
+/// <summary>Endpoints of webhooks, one at each path; a test says how calls are answered.</summary>
 internal sealed class WebhookReceiver : IAsyncDisposable
 {
     /// <summary>An answer that never comes.</summary>
@@ -28,7 +28,7 @@ internal sealed class WebhookReceiver : IAsyncDisposable
             using var body = new MemoryStream();
             await context.Request.Body.CopyToAsync(body);
             var path = context.Request.Path.Value!;
-            var status = FaultsOf(path).TryDequeue(out var fault) ? fault : 200;
+            var status = FaultsOf(path).TryDequeue(out var fault) ? fault : Status;
             var headers = context.Request.Headers;
             _calls.Enqueue(new ReceivedWebhook(
                 path, $"{headers["webhook-id"]}", $"{headers["webhook-timestamp"]}", $"{headers["webhook-signature"]}",
@@ -41,6 +41,9 @@ internal sealed class WebhookReceiver : IAsyncDisposable
     }
 
     public string Url => _app.Urls.Single();
+
+    /// <summary>The answer to calls that no fault is for.</summary>
+    public int Status { get; set; } = 200;
 
     public static async Task<WebhookReceiver> StartAsync()
     {

@@ -1,3 +1,4 @@
+using PaymentGateway.Events;
 using PaymentGateway.Tests.Cli;
 using PaymentGateway.Webhooks;
 
@@ -87,6 +88,43 @@ public sealed class WebhookWorkerTests : OwnRig
         await ReceivedAsync(Well, 15);
 
         Assert.Equal(15, _receiver.CallsOf(Well).Select(call => call.Id).Distinct().Count());
+    }
+
+    [PostgresFact]
+    public async Task A_new_endpoint_whose_instance_stops_before_its_first_event_gets_what_follows()
+    {
+        await Rig.StopGatewayAsync(await StartAsync());
+        var other = await Rig.StartGatewayAsync();
+        var id = await other.PayAsync();
+        await Rig.LedgersReachAsync(1);
+
+        await StartAsync();
+        await ReceivedAsync(Well, 1);
+
+        Assert.Equal(id, _receiver.CallsOf(Well)[0].Event.Id());
+    }
+
+    // A failure stores that there is no position yet in the second ledger; the third one deletes even that.
+    [PostgresFact]
+    public async Task An_endpoint_whose_position_is_deleted_twice_in_a_row_gets_the_events_of_the_last_ledger()
+    {
+        var gateway = await StartAsync();
+        await gateway.PayAsync();
+        await ReceivedAsync(Well, 1);
+        var id = Guid.Empty;
+        for (var ledger = 2; ledger <= 3; ledger++)
+        {
+            _receiver.FaultsOf(Well).Enqueue(500);
+            using var purged = await gateway.PostAsync("purge-payments");
+            purged.EnsureSuccessStatusCode();
+            id = await gateway.PayAsync();
+            await Eventually.HoldsAsync(
+                () => _receiver.CallsOf(Well).Exists(call => call.Event.Id() == id), "it was refused");
+        }
+
+        await Eventually.HoldsAsync(
+            () => _receiver.CallsOf(Well).Exists(call => call.Event.Id() == id && call.Status == 200), "it is taken");
+        Assert.StartsWith("3-", _receiver.CallsOf(Well)[^1].Id, StringComparison.Ordinal);
     }
 
     [PostgresFact]
@@ -213,6 +251,24 @@ public sealed class WebhookRulesTests
         Assert.Equal(most, WebhookWorker.BackoffOf(failures, 1).TotalSeconds);
         Assert.Equal(most / 4, WebhookWorker.BackoffOf(failures, 0.25).TotalSeconds);
         Assert.Equal(TimeSpan.Zero, WebhookWorker.BackoffOf(failures, 0));
+    }
+
+    [Fact]
+    public async Task A_certificate_missing_from_the_chain_is_not_fetched()
+    {
+        using var issuer = new TcpListener(IPAddress.Loopback, 0);
+        issuer.Start();
+        using var certificate = SelfSigned.Create(new Uri($"http://{issuer.LocalEndpoint}/issuer.crt"));
+        await using var receiver = ProcessorFront.Open(new Uri("http://127.0.0.1:1"), certificate);
+        using var client = new WebhookClient(TimeProvider.System);
+        var now = DateTime.UtcNow;
+
+        var failure = await client.SendAsync(
+            new WebhookOptions("shop", receiver.BaseAddress, new byte[24], [], true),
+            new EventAnswer("1-0-1", "webhook.test", now, Guid.Empty, 0, null, now, null, null), default);
+
+        Assert.Contains("SSL", failure, StringComparison.Ordinal);
+        Assert.False(issuer.Pending());
     }
 
     [Theory]
