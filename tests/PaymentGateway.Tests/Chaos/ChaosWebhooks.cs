@@ -35,7 +35,9 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
     private string _latest = "";
     private int _judged;
 
-    public IReadOnlyList<string> Problems => _problems;
+    public IEnumerable<string> Problems => _judged > _delivered.Count
+        ? _problems
+        : _problems.Append("webhooks: no phase had a call fail or be repeated");
 
     public override string ToString() =>
         $"{_delivered.Count} events delivered in {_judged} calls, {_judged - _first.Count} of them again; "

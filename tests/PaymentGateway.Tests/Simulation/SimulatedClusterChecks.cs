@@ -99,7 +99,9 @@ internal sealed partial class SimulatedCluster
         {
             if (!isPurge && row.Settlement is null)
                 Violate($"{Name(row.Id)} is deleted as old, and was not settled");
-            (_payments[row.Id].PurgedAt, _payments[row.Id].IsOld) = (Time.Now, !isPurge);
+            // It was there, so a crash has not lost it.
+            var payment = _payments[row.Id];
+            (payment.PurgedAt, payment.IsOld, payment.IsCrashed) = (Time.Now, !isPurge, false);
         }
 
         if (isPurge && stored.Count == 0)
