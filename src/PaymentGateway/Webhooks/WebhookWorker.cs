@@ -82,8 +82,12 @@ internal sealed partial class WebhookWorker(
                 await workAsync();
                 outage.Succeed();
             }
-            catch (Exception failed) when (!stopping.IsCancellationRequested)
+            catch (Exception failed)
             {
+                // Another instance repeats what a stop interrupts.
+                if (stopping.IsCancellationRequested)
+                    return;
+
                 var level = outage.Fail(LogLevel.Warning);
                 Log.Broken(log, level, name, failed.Message);
             }

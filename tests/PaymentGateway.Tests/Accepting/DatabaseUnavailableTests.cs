@@ -1,3 +1,6 @@
+using Microsoft.Extensions.Hosting;
+using PaymentGateway.Webhooks;
+
 namespace PaymentGateway.Tests.Accepting;
 
 public sealed class DatabaseUnavailableTests : OwnRig
@@ -62,6 +65,28 @@ public sealed class DatabaseUnavailableTests : OwnRig
 
         Assert.Contains(HttpStatusCode.ServiceUnavailable, answers);
         await RecoversAsync(gateway);
+    }
+
+    [PostgresFact]
+    public async Task Webhooks_end_without_an_error_when_an_instance_stops_at_a_frozen_database()
+    {
+        var gateway = await Rig.StartGatewayAsync(
+            "Webhooks:shop:Url=http://127.0.0.1:1/", "Webhooks:shop:AllowPrivate=true",
+            "Webhooks:shop:Secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        await Eventually.HoldsAsync(
+            async () => await _database.ScalarAsync<long>("SELECT count(position) FROM webhooks") == 1, "it is held");
+        var worker = gateway.Part<IEnumerable<IHostedService>>().OfType<WebhookWorker>().Single();
+        _database.Server.Freeze();
+        try
+        {
+            await worker.StopAsync(default);
+        }
+        finally
+        {
+            _database.Server.Thaw();
+        }
+
+        Assert.False(worker.ExecuteTask!.IsFaulted);
     }
 
     private async Task RecoversAsync(GatewayHost gateway)

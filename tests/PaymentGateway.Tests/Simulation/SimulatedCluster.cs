@@ -275,8 +275,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         {
             (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
             Network.After(_delayFor, () => EndDelay(isLost: false, link));
-            // Npgsql gives up by real time, which stands still here.
-            Network.After(TimeSpan.FromSeconds(2), link.DisposeIfDelayed);
+            // Npgsql gives up by real time, which stands still here; a batch does so after Command Timeout.
+            Network.After(TimeSpan.FromSeconds(_random.Next(2) == 0 ? 2 : 60), link.DisposeIfDelayed);
             // The rest of its turn waits for this statement, the look for a purge too.
             instance.DisturbedAt = Time.Now + _delayFor;
             _delayFor = TimeSpan.Zero;

@@ -13,7 +13,7 @@ internal static class UnixHttp
             try
             {
                 await connection.ConnectAsync(new UnixDomainSocketEndPoint(socket), cancellation);
-                return new NetworkStream(connection, ownsSocket: true);
+                return new RefusableStream(connection);
             }
             catch
             {
@@ -43,4 +43,21 @@ internal static class UnixHttp
         AllowAutoRedirect = followsRedirects,
         RequestHeaderEncodingSelector = (_, _) => encoding,
     };
+
+    // Who refuses a request may close before all of it was written. The answer is there to be read all the same.
+    private sealed class RefusableStream(Socket connection) : NetworkStream(connection, ownsSocket: true)
+    {
+        public override async ValueTask WriteAsync(
+            ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            try
+            {
+                await base.WriteAsync(buffer, cancellationToken);
+            }
+            catch (IOException closed) when (closed.InnerException
+                is SocketException { SocketErrorCode: SocketError.Shutdown })
+            {
+            }
+        }
+    }
 }
