@@ -17,20 +17,18 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>UTC, whole microseconds. The INSERT sets it: id and time together name one acceptance.</summary>
     public DateTime AcceptedAt { get; set; } = acceptedAt;
 
-    /// <summary>The owner at the time when this instance took it.</summary>
+    /// <summary>The epoch that owned the payment when this instance took it.</summary>
     public int Epoch { get; set; } = epoch;
 
     /// <summary>Monotonic timestamp of the moment at which this instance took it.</summary>
     public long TakenAt { get; set; }
 
-    /// <summary>Where a charge was perhaps sent, here or by a terminated owner, and its result is unknown.</summary>
+    /// <summary>The processors that may have stored a charge of this instance or of a terminated owner.</summary>
     public ProcessorSet MayBeAt { get; set; }
 
     public bool InDoubt => !MayBeAt.IsEmpty;
 
-    /// <summary>
-    /// UTC, whole microseconds; kept while in doubt, stamped anew for each charge after a clean refusal.
-    /// </summary>
+    /// <summary>UTC, whole microseconds; kept while in doubt, set anew for each charge after a refusal.</summary>
     public DateTime RequestedAt { get; set; }
 
     /// <summary>Monotonic timestamp of the last moment at which an unresolved call may have been sent.</summary>
@@ -43,7 +41,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         set => _attempts = value ?? -1;
     }
 
-    /// <summary>The usable dearer processor that this payment did not take, to save its fee.</summary>
+    /// <summary>The dearer processor that was usable while this payment waited for a cheaper one.</summary>
     public Processor? PassedOver { get; set; }
 
     /// <summary>The processors that were sent this payment and did not store it: a 404 ended the doubt there.</summary>
@@ -58,13 +56,13 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>The exact decimal of the wire, with two places.</summary>
     public decimal Amount => Money.FromCents(AmountCents);
 
-    /// <summary>Its id: a log line about a payment gets the payment, and so its trace too.</summary>
+    /// <summary>The id. Log lines take the payment itself, so that they also carry its trace.</summary>
     public override string ToString() => Id.ToString();
 }
 
 /// <summary>
-/// The trace that a payment's request began or belongs to; it survives the queue. A payment has none without an
-/// exporter, without sampling, or after it was read from the table. One stage holds it at a time.
+/// The trace of the request that brought a payment. A payment has none without an exporter, when it was not sampled, or
+/// after it was read from the table. One stage uses it at a time.
 /// </summary>
 internal sealed class PaymentTrace(ActivityContext request)
 {
@@ -75,14 +73,14 @@ internal sealed class PaymentTrace(ActivityContext request)
 
     private bool _isCharged;
 
-    /// <summary>The span of the payment's request, which outlives it by its ids alone.</summary>
+    /// <summary>The ids of the request's span; they stay valid after the span ends.</summary>
     public ActivityContext Request => request;
 
-    /// <summary>The trace of the request that runs here.</summary>
+    /// <summary>Null when no exporter listens or the current request is not sampled.</summary>
     public static PaymentTrace? OfRequest() =>
         Source.HasListeners() && Activity.Current is { Recorded: true } request ? new(request.Context) : null;
 
-    /// <summary>Begins a span that ends when it is disposed; until then it is the current one.</summary>
+    /// <summary>Starts a span and makes it the current one; disposing ends it.</summary>
     public Activity? Start(string name, ActivityKind kind = ActivityKind.Internal) =>
         Source.StartActivity(name, kind, request);
 

@@ -2,9 +2,9 @@ using System.Numerics;
 
 namespace PaymentGateway;
 
-/// <summary>A processor of the configuration; each instance has one object for it. Any thread.</summary>
+/// <summary>A configured processor, one object per instance. Safe from any thread.</summary>
 /// <param name="name">The name in the API, the log and the metrics: a lower case word.</param>
-/// <param name="fee">Its share of an amount, from 0 to 1.</param>
+/// <param name="fee">The share of an amount, from 0 to 1.</param>
 internal sealed class Processor(string name, decimal fee)
 {
     private int _id;
@@ -13,8 +13,8 @@ internal sealed class Processor(string name, decimal fee)
 
     public decimal Fee => fee;
 
-    /// <summary>The ledger's number for the name, from 1 to 14, for good.</summary>
-    /// <exception cref="InvalidOperationException">It is not known before the first lease.</exception>
+    /// <summary>The ledger's permanent number for the name, from 1 to 14.</summary>
+    /// <exception cref="InvalidOperationException">The number is not known before the first lease.</exception>
     public short Id
     {
         get => Volatile.Read(ref _id) is > 0 and var id
@@ -23,7 +23,7 @@ internal sealed class Processor(string name, decimal fee)
         set => Volatile.Write(ref _id, value);
     }
 
-    /// <summary>For metrics and traces; made once, so that none is made for a payment.</summary>
+    /// <summary>For metrics and traces; allocated once, not per payment.</summary>
     public KeyValuePair<string, object?> Tag { get; } = new("processor", name);
 
     public override string ToString() => name;

@@ -16,8 +16,8 @@ internal static class Program
         if (CommandLine.SettingsOfRun(args) is not { } settings)
             return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
-        // The runtime reads this variable at its first socket. Work then runs on in the socket's thread, because a
-        // hop to the pool, several a payment, costs more than the work. Nothing may block there (RowReading).
+        // The runtime reads this variable at its first socket. Continuations then run on the socket's thread, because a
+        // payment's hops to the pool cost more than their work. Nothing may block there (RowReading).
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         try
@@ -32,7 +32,7 @@ internal static class Program
         }
     }
 
-    /// <summary>Runs a host to its end; by itself a host ends with 0 when a part fails.</summary>
+    /// <summary>Runs a host until it stops; on its own, a host ends with 0 even when a part failed.</summary>
     /// <exception cref="ConfigurationException">A part found a setting to be wrong, or an address is taken.</exception>
     public static async Task<int> RunAsync(WebApplication app)
     {
@@ -42,7 +42,7 @@ internal static class Program
         }
         catch (Exception unbound) when (unbound is IOException or SocketException)
         {
-            // Kestrel says which address.
+            // Kestrel's message names the address.
             throw new ConfigurationException("ASPNETCORE_URLS or Gateway__Admin__Urls", unbound.Message);
         }
         catch (OperationCanceledException) when (app.Lifetime.ApplicationStopping.IsCancellationRequested)
@@ -51,7 +51,7 @@ internal static class Program
         }
 
         var failures = new List<Exception>();
-        // Read before the parts are told to stop: a part that has ended by then has failed.
+        // Read before the parts are stopped, because a part that has already ended has failed.
         using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));
         await app.WaitForShutdownAsync();
         if (failures.Find(failure => failure is ConfigurationException) is { } wrong)

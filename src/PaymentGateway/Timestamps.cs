@@ -1,8 +1,8 @@
 namespace PaymentGateway;
 
 /// <summary>
-/// Instants as processors and PostgreSQL keep them: UTC, whole microseconds. .NET counts in tenths of one, and
-/// a ledger that keeps the seventh digit would not agree with the processors' (contract.md).
+/// Times in UTC, cut to whole microseconds as processors and PostgreSQL store them. With .NET's seventh digit the
+/// ledger would differ from the processors' ledgers (contract.md).
 /// </summary>
 internal static class Timestamps
 {
@@ -15,7 +15,7 @@ internal static class Timestamps
     public static bool TryParse(string? text, out DateTime utc)
     {
         utc = default;
-        // .NET takes a point without digits for a fraction.
+        // .NET accepts a point without digits after it.
         if (text?.IndexOf('.', StringComparison.Ordinal) is >= 0 and var point
             && (point + 1 == text.Length || !char.IsAsciiDigit(text[point + 1])))
             return false;
@@ -37,7 +37,7 @@ internal static class Timestamps
     /// <summary>Whole microseconds since 1970.</summary>
     public static long ToMicroseconds(DateTime utc) => (utc - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
 
-    /// <returns>Null where DateTime ends sooner.</returns>
+    /// <returns>Null outside the range of DateTime.</returns>
     public static DateTime? FromMicroseconds(long sinceEpoch) =>
         sinceEpoch >= ToMicroseconds(DateTime.MinValue) && sinceEpoch <= ToMicroseconds(DateTime.MaxValue)
             ? DateTime.UnixEpoch.AddTicks(sinceEpoch * TimeSpan.TicksPerMicrosecond)

@@ -1,12 +1,12 @@
 namespace PaymentGateway.Accepting;
 
 /// <summary>
-/// Takes payments in by group commit: one INSERT is in flight, payments that come meanwhile share the next one, and a
-/// lone payment goes at once. A slow INSERT lets the next ones pass. Safe from any thread.
+/// Accepts payments by group commit: payments that arrive during an INSERT share the next one. A slow INSERT does not
+/// block the next. Safe from any thread.
 /// </summary>
 internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock) : IHostedService
 {
-    // An INSERT of this size means that payments come faster than it ends, and a larger one costs less for each
+    // After a batch of this size the next INSERT lingers, because a larger INSERT costs less per payment
     // (docs/decisions/0010-one-insert-for-many-payments.md).
     private const int BurstFrom = 8;
 
@@ -16,7 +16,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
     private readonly object _gate = new();
     private readonly List<PendingAcceptance> _waiting = [];
 
-    // One slow INSERT may run beside the next one. The third connection for batches stores the outcomes.
+    // A slow INSERT and the next one use two of the connections for batches; the third stores the outcomes.
     private volatile Task _slow = Task.CompletedTask;
     private bool _isStoring;
     private bool _isStuck;
@@ -47,7 +47,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             new Payment(id, amountCents) { TakenAt = clock.GetTimestamp(), Trace = trace });
         lock (_gate)
         {
-            // While no statement answers, a payment would wait and be refused all the same.
+            // While INSERTs are stuck, a payment would wait and then be refused anyway.
             if (_waiting.Count >= options.MaxWaiting || _isStuck)
                 return Task.FromResult(AcceptResult.Overloaded);
 
@@ -72,7 +72,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         }
     }
 
-    // False when nothing waits: then the next payment begins again.
+    // False when nothing waits; the next payment then starts the loop again.
     private bool HasNext(out bool lingers)
     {
         lock (_gate)
@@ -94,10 +94,10 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
         }
     }
 
-    // A connection or server process that hangs holds up only its own payments.
+    // A connection or server process that hangs delays only its own payments.
     private async Task StoreAsync(List<PendingAcceptance> batch)
     {
-        // The first is the oldest, until the writer sorts them; it may have waited for a slow INSERT already.
+        // The first payment is the oldest until the writer sorts them; it may already have waited for a slow INSERT.
         var arrivedAt = batch[0].Payment.TakenAt;
         var storing = writer.StoreAsync(batch);
         if (await EndsAsync(storing, SlowAfter))
@@ -165,13 +165,13 @@ internal enum AcceptResult
     /// <summary>Too many payments wait, or a statement does not answer.</summary>
     Overloaded,
 
-    /// <summary>Not stored in time; the client may repeat it.</summary>
+    /// <summary>Not stored in time; the client may retry.</summary>
     Unavailable,
 }
 
 /// <summary>
-/// A request that waits for its row. The store or the time limit completes it, whichever comes first; the request
-/// continues on that thread, which saves a change of threads.
+/// A request that waits for its row. The INSERT or the time limit completes it, whichever comes first; the request
+/// continues on that thread, which saves a switch.
 /// </summary>
 internal sealed class PendingAcceptance(Payment payment) : TaskCompletionSource<AcceptResult>
 {

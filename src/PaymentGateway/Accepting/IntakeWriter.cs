@@ -6,19 +6,19 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Accepting;
 
 /// <summary>
-/// Stores one batch of acceptances, answers each, and hands what is new to the queue, or notes that it waits in the
+/// Stores a batch of payments, answers each request, and enqueues the new payments or notes that they wait in the
 /// table. Safe from any thread.
 /// </summary>
 internal sealed partial class IntakeWriter(
     PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
     UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
 {
-    // For the halves of a batch that has waited for a locked id before.
+    // For the halves of a batch whose INSERT has already waited for a locked id.
     private const string ShortLockTimeout = "10ms";
 
     private readonly OutageLog _outage = new();
 
-    /// <summary>Stores a batch; when it ends, every acceptance in it is completed.</summary>
+    /// <summary>Completes every acceptance of the batch.</summary>
     public Task StoreAsync(List<PendingAcceptance> batch)
     {
         // Two batches with the same ids in another order would deadlock in the database.
@@ -39,7 +39,7 @@ internal sealed partial class IntakeWriter(
         try
         {
             results = await StoreOnceAsync(batch, args, added);
-            // Enqueue before the answer: a client sends its next payment after the 202, and that must not overtake.
+            // Enqueue before the answer, otherwise the client's next payment could overtake this one.
             Enqueue(added, times, generation);
             _outage.Succeed();
             result = AcceptResult.Accepted;
@@ -61,7 +61,7 @@ internal sealed partial class IntakeWriter(
         }
         catch (Exception failed)
         {
-            // The INSERT may have been committed before the connection broke, so its range is read later.
+            // The INSERT may have been committed before the connection broke, so its times are read later.
             backlog.Add(times, isUncertain: true);
             ReportFailed(batch.Count, failed.Message);
         }
@@ -87,8 +87,8 @@ internal sealed partial class IntakeWriter(
         return args;
     }
 
-    /// <param name="added">Gets the payments that are new, and so this instance's to settle.</param>
-    /// <returns>The answer to each of the batch; null when all of it is new.</returns>
+    /// <param name="added">Receives the new payments, which this instance now owns.</param>
+    /// <returns>One result per payment; null when all are new.</returns>
     private async Task<AcceptResult[]?> StoreOnceAsync(
         List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
     {
@@ -112,8 +112,8 @@ internal sealed partial class IntakeWriter(
         return null;
     }
 
-    // Fewer were new than given: some ids were known, or the epoch is closed and nothing was stored. The INSERT says
-    // which are new, because a database of several servers may show a committed row late.
+    // Some ids were known, or the epoch is closed and nothing was stored. The INSERT itself says which are new, because
+    // another server of the database may show a committed row late.
     private async Task<AcceptResult[]> SortOutKnownAsync(
         List<PendingAcceptance> batch, StoreArgs args, DateTime[] stored, List<Payment> added)
     {
@@ -139,8 +139,8 @@ internal sealed partial class IntakeWriter(
         return results;
     }
 
-    // Oldest first: while older ones wait in the table, these must queue up behind them there. So must a batch that may
-    // have been purged between its INSERT and now: its remaining rows are read again.
+    // While older payments wait in the table, new ones wait there behind them. A batch that a purge may have hit after
+    // its INSERT is also read again from the table.
     private void Enqueue(List<Payment> added, AcceptanceBatch times, int generation)
     {
         metrics.Accepted.Add(added.Count);
@@ -158,7 +158,7 @@ internal sealed partial class IntakeWriter(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 100, Message = "{Count} payments could not be stored: {Reason}")]
+        [LoggerMessage(EventId = 100, Message = "Failed to store {Count} payments: {Reason}")]
         public static partial void StoringFailed(ILogger log, LogLevel level, int count, string reason);
     }
 }

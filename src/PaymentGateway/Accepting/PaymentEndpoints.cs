@@ -38,7 +38,7 @@ internal static class PaymentEndpoints
         ReadResult read;
         try
         {
-            // Kestrel refuses a longer body, so this is all of it.
+            // Kestrel refuses a longer body, so this reads all of it.
             read = await body.ReadAtLeastAsync(GatewayOptions.BodyBytesMax + 1, context.RequestAborted);
         }
         catch (BadHttpRequestException)
@@ -77,7 +77,7 @@ internal static class PaymentEndpoints
         {
             case AcceptResult.Accepted:
                 context.Response.StatusCode = 202;
-                // Each answer has it, so it allocates its one string and nothing else.
+                // On the path of each payment, so only this string is allocated.
                 context.Response.Headers.Location = string.Create(null, stackalloc char[64], $"{Path}/{id}");
                 context.Response.ContentLength = 0;
                 return Task.CompletedTask;

@@ -74,7 +74,7 @@ internal static class PaymentRequest
             }
         }
 
-        // Throws when more follows after the object.
+        // Throws when anything follows the object.
         reader.Read();
         if (ids != 1)
             return (Id, ids == 0 ? Missing : Repeated);
@@ -85,7 +85,7 @@ internal static class PaymentRequest
         return amount is { } given && Money.TryToCents(given, out amountCents) ? (null, null) : (Amount, AmountReason);
     }
 
-    // An escape may stand for half a surrogate pair, which only reading it tells.
+    // Only decoding shows that an escape is half a surrogate pair.
     private static bool IsText(ref Utf8JsonReader reader)
     {
         try

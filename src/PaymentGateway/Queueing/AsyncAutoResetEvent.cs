@@ -8,7 +8,7 @@ internal sealed class AsyncAutoResetEvent(TimeProvider clock)
     public void Set() => Volatile.Read(ref _next).TrySetResult();
 
     /// <summary>Waits until it is set, at most <paramref name="limit"/>.</summary>
-    /// <exception cref="OperationCanceledException">Told to stop.</exception>
+    /// <exception cref="OperationCanceledException">The wait was cancelled.</exception>
     public async Task WaitAsync(TimeSpan limit, CancellationToken cancellation)
     {
         try
@@ -18,7 +18,7 @@ internal sealed class AsyncAutoResetEvent(TimeProvider clock)
         }
         catch (TimeoutException)
         {
-            // The limit is a wake-up too: what depends on time is checked again.
+            // The loop wakes after the limit too, and checks the conditions that depend on time.
         }
     }
 

@@ -1,11 +1,11 @@
 namespace PaymentGateway.Queueing;
 
-/// <summary>The delays between tries: the initial one first, each twice the one before. For one loop.</summary>
+/// <summary>Delays between tries; each is twice the one before. One loop may use it.</summary>
 internal sealed class Backoff(TimeSpan initial)
 {
     private TimeSpan _next = initial;
 
-    /// <summary>The delay before the next try; those that follow are at most <paramref name="maximum"/>.</summary>
+    /// <summary>Returns the next delay, and doubles the one after it up to <paramref name="maximum"/>.</summary>
     public TimeSpan Next(TimeSpan maximum)
     {
         var delay = _next;

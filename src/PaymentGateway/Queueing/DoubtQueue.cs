@@ -4,16 +4,16 @@ using System.Threading.Channels;
 namespace PaymentGateway.Queueing;
 
 /// <summary>
-/// Payments in doubt for the resolver, from own calls and from adoption, and the changes that are not published yet.
-/// Any thread may add; one reader takes.
+/// The payments in doubt that wait for the resolver, and the changes that are not published yet. Any thread may add;
+/// one reader takes.
 /// </summary>
 internal sealed class DoubtQueue(TimeProvider clock)
 {
-    // The reader runs on in the writer's thread: a hop to another thread costs more than beginning a look-up.
+    // The reader continues on the writer's thread, because a hop costs more than starting a look-up.
     private readonly Channel<Payment> _channel = Channel.CreateUnbounded<Payment>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
-    // By the id of the processor, the bit of a ProcessorSet; index 0 counts all doubts.
+    // By processor id; index 0 counts all doubts.
     private readonly int[] _counts = new int[15];
     private readonly object _gate = new();
     private Dictionary<Payment, bool> _changes = New();
@@ -26,7 +26,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
 
     public int CountAt(Processor processor) => Volatile.Read(ref _counts[processor.Id]);
 
-    /// <summary>Takes a payment that is in doubt; MayBeAt says where, DoubtSince since when.</summary>
+    /// <summary>Adds a payment in doubt, with MayBeAt and DoubtSince set.</summary>
     public void Add(Payment payment)
     {
         AddToCounts(payment.MayBeAt, 1);
@@ -34,28 +34,28 @@ internal sealed class DoubtQueue(TimeProvider clock)
         _channel.Writer.TryWrite(payment);
     }
 
-    /// <summary><see cref="Leave"/> is due for each.</summary>
+    /// <summary>The caller owes a <see cref="Leave"/> for each.</summary>
     public IAsyncEnumerable<Payment> TakeAllAsync(CancellationToken cancellation) =>
         _channel.Reader.ReadAllAsync(cancellation);
 
-    /// <summary>A taken payment is resolved, or no longer this instance's.</summary>
+    /// <summary>Uncounts a taken payment that is resolved or no longer owned.</summary>
     /// <param name="at">Its MayBeAt when it was taken.</param>
     public void Leave(ProcessorSet at) => AddToCounts(at, -1);
 
     /// <summary>Publishes that a payment is in doubt.</summary>
     public void Begin(Payment payment) => Note(payment, begun: true);
 
-    /// <summary>Publishes that a payment surely was not charged, and goes on.</summary>
+    /// <summary>Publishes that the doubt ended without a charge.</summary>
     public void End(Payment payment) => Note(payment, begun: false);
 
-    /// <summary>Drops the change: a settlement ends the doubt for readers, or another instance owns it.</summary>
+    /// <summary>Drops an unpublished change: the payment is settled, or another instance owns it.</summary>
     public void Forget(Payment payment)
     {
         lock (_gate)
             _changes.Remove(payment);
     }
 
-    /// <summary>Takes all changes; true is a doubt that began.</summary>
+    /// <summary>Takes all changes; true when the doubt began, false when it ended.</summary>
     public Dictionary<Payment, bool> TakeChanges()
     {
         lock (_gate)

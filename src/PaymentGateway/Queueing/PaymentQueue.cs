@@ -7,10 +7,10 @@ namespace PaymentGateway.Queueing;
 /// </summary>
 internal sealed class PaymentQueue(IntakeOptions options)
 {
-    // A small number keeps the order of payments; a healthy processor refuses fewer.
+    // Small, to keep payments nearly in order; a healthy processor refuses fewer.
     private const int RefusedBehindMax = 100;
 
-    // The reader runs on in the writer's thread: a hop to another thread costs more than starting the charge.
+    // The reader continues on the writer's thread, because a hop costs more than starting a charge.
     private readonly Channel<Payment?> _channel = Channel.CreateBounded<Payment?>(
         new BoundedChannelOptions(options.QueueCapacity) { SingleReader = true, AllowSynchronousContinuations = true });
 
@@ -25,7 +25,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
     /// <returns>False when the queue is full or latched.</returns>
     public bool TryAdd(Payment payment) => _channel.Writer.TryWrite(payment);
 
-    /// <summary>Takes all of them, also those that find the queue full.</summary>
+    /// <summary>Adds all payments, if need be beyond the capacity.</summary>
     public void AddAll(List<Payment> payments)
     {
         foreach (var payment in payments)
@@ -34,14 +34,14 @@ internal sealed class PaymentQueue(IntakeOptions options)
     }
 
     /// <summary>
-    /// Takes back a payment that is older than the queue. It always fits: there are only as many as calls in flight and
-    /// pages being adopted.
+    /// Puts an old payment back at the head. It always fits, because calls in flight and adopted pages bound the
+    /// number.
     /// </summary>
     public void Return(Payment payment) => Return(payment, turn: 0);
 
     /// <summary>
-    /// Takes back a payment that was refused, behind some of those that are here now. A processor may refuse it each
-    /// time: at the head it would take every probe, and the circuit would stay open for all others.
+    /// Puts a refused payment back behind some of those that are here now. At the head, a payment that is refused each
+    /// time would take every probe, and the circuit would stay open for all others.
     /// </summary>
     public void ReturnRefused(Payment payment) =>
         Return(payment, Volatile.Read(ref _turn) + Math.Min(_channel.Reader.Count, RefusedBehindMax));
@@ -54,7 +54,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
             _returnedCount = _returned.Count;
         }
 
-        // Wakes a waiting reader. While the channel has payments no reader waits, and wake-ups would fill it.
+        // Wakes a waiting reader. A channel with payments has no waiting reader, and wake-ups would fill it.
         if (_channel.Reader.Count == 0)
             _channel.Writer.TryWrite(null);
     }
@@ -86,7 +86,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
     {
         try
         {
-            // ReadAsync without a token, because a bounded channel ends only that wait in the writer's thread.
+            // No token, because a bounded channel completes only a wait without one on the writer's thread.
             while (true)
                 if (TryTake(out var payment) || (payment = await _channel.Reader.ReadAsync()) is not null)
                     return payment;
@@ -97,7 +97,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
         }
     }
 
-    /// <summary>Payments inside can still be taken.</summary>
+    /// <summary>Refuses new payments; those inside can still be taken.</summary>
     public void Latch() => _channel.Writer.TryComplete();
 
     private bool TryTakeReturned(long turn, out Payment payment)

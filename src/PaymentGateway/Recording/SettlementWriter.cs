@@ -12,13 +12,13 @@ internal sealed partial class SettlementWriter(
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
-    // Summaries wait for unwritten outcomes: when the database is back they must not wait out their own limit.
+    // Below a summary's limit of 1.2 s, because summaries wait for unwritten outcomes when the database is back.
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     private readonly OutageLog _outage = new();
     private readonly OutageLog _absence = new();
 
-    /// <summary>Lets the last outcomes be written, within the host's limit.</summary>
+    /// <summary>Waits until the last outcomes are written, within the host's limit.</summary>
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         outcomes.Complete();
@@ -49,7 +49,7 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    /// <returns>Outcomes whose payment is not in the ledger, and may be there later.</returns>
+    /// <returns>The outcomes whose payments are not in the ledger but may be there later.</returns>
     private async Task<List<Settlement>> WriteAsync(List<Settlement> batch, CancellationToken stopping)
     {
         batch.Sort(static (one, other) => one.Payment.Id.CompareTo(other.Payment.Id));
@@ -62,16 +62,16 @@ internal sealed partial class SettlementWriter(
                 if (await ledger.RecordAsync(args) == batch.Count)
                     return [];
 
-                // The retention deletes by the time of the charge.
+                // Retention deletes by requestedAt; what it deleted does not come back.
                 var keptFrom = (await watch.StateAsync()).KeptFrom;
                 var absent = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
-                // A row may have become visible between the two.
+                // A row may have become visible between the two statements.
                 await ledger.RecordAsync(args);
                 return batch.FindAll(one => one.RequestedAt >= keptFrom && absent.Contains(one.Payment));
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {
-                // Perhaps it was committed all the same; repeating is safe, the key lets each enter once.
+                // The batch may be committed. A retry is safe, because the key admits each outcome once.
                 var wait = backoff.Next(RetryMaximum);
                 var level = _outage.Fail(LogLevel.Warning);
                 Log.RecordingFailed(
@@ -81,8 +81,8 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // Rows are absent after a purge or a crash of the database: the keeper's next check marks the payments or stores
-    // them again. A database of several servers may also show a row late.
+    // After a purge or a crash of the database the next lease check marks the payments as purged or stores them again.
+    // A database of several servers may also show a row late.
     private async Task AddLaterAsync(List<Settlement> absent, CancellationToken stopping)
     {
         await lease.NextCheckAsync(stopping);
@@ -96,7 +96,7 @@ internal sealed partial class SettlementWriter(
         absent.ForEach(outcomes.Add);
     }
 
-    // Counts outcomes that an adopter or a first try of ours had entered before, too: the ledger does not tell which.
+    // Includes outcomes that an adopter or an earlier try had written, because the ledger does not say which are new.
     private void Count(List<Settlement> batch, TimeSpan took)
     {
         metrics.RecordBatchSize.Record(batch.Count);

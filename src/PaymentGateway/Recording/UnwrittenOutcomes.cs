@@ -4,14 +4,14 @@ using PaymentGateway.Queueing;
 namespace PaymentGateway.Recording;
 
 /// <summary>
-/// The outcomes that this instance knows and the ledger does not have yet. Any thread may add and wait; one takes.
+/// Outcomes that this instance knows and the ledger does not have yet. Any thread may add and wait; one takes.
 /// </summary>
 internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider clock)
 {
-    // The audit closes its windows after 1.5 s: an older outcome has no time left to linger.
+    // The audit closes a window after 1.5 s, so an older outcome must not linger.
     private static readonly TimeSpan LateAfter = TimeSpan.FromSeconds(1);
 
-    // The adding thread begins the lingering: a hop to another thread costs more.
+    // The reader continues on the adding thread, because a hop costs more than starting to linger.
     private readonly Channel<Settlement> _added = Channel.CreateUnbounded<Settlement>(
         new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
 
@@ -20,7 +20,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     private readonly HashSet<Settlement> _unwritten = new(ReferenceEqualityComparer.Instance);
     private TaskCompletionSource? _batchWritten;
 
-    /// <summary>False: the database is behind, so nothing more may be charged.</summary>
+    /// <summary>False while the database is behind; then nothing more may be charged.</summary>
     public bool HasCapacity => Count < options.MaxBuffered;
 
     public int Count
@@ -32,7 +32,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         }
     }
 
-    /// <summary>Summaries that this instance is asked for later have it.</summary>
+    /// <summary>Adds an outcome; later summaries of this instance include it.</summary>
     public void Add(Settlement settlement)
     {
         lock (_gate)
@@ -42,7 +42,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             _lingeringEnds.Set();
     }
 
-    /// <summary>Ends adding; outcomes that wait stop lingering.</summary>
+    /// <summary>Refuses new outcomes; waiting ones stop lingering.</summary>
     public void Complete()
     {
         _added.Writer.TryComplete();
@@ -50,13 +50,13 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
     }
 
     /// <summary>Waits for outcomes, lets them linger, and fills an empty batch.</summary>
-    /// <returns>False when there will be none any more.</returns>
+    /// <returns>False when no outcome will follow.</returns>
     public async ValueTask<bool> TakeAsync(List<Settlement> batch, CancellationToken cancellation)
     {
         if (!await _added.Reader.WaitToReadAsync(cancellation))
             return false;
 
-        // One statement for many costs less than many.
+        // One statement for many outcomes costs less.
         if (options.Linger > TimeSpan.Zero)
             await _lingeringEnds.WaitAsync(options.Linger, cancellation);
         while (batch.Count < options.MaxBatch && _added.Reader.TryRead(out var settlement))
@@ -64,7 +64,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         return true;
     }
 
-    /// <summary>The ledger has them.</summary>
+    /// <summary>Removes outcomes that the ledger has.</summary>
     public void Remove(List<Settlement> batch)
     {
         TaskCompletionSource? over;
@@ -77,8 +77,8 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         over?.SetResult();
     }
 
-    /// <summary>Ends when the ledger has everything that is known now and was requested up to then.</summary>
-    /// <param name="until">UTC; null is all.</param>
+    /// <summary>Completes when the ledger has every outcome that is known now and in the window.</summary>
+    /// <param name="until">The latest requestedAt, UTC; null is no limit.</param>
     public async Task WrittenAsync(DateTime? until)
     {
         List<Settlement> awaited;

@@ -3,17 +3,17 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Routing;
 
 /// <summary>
-/// One processor's state by live calls, the circuit breaker and the shared health record. Safe from any thread.
+/// One processor's state, from live calls, the circuit breaker and the shared health record. Safe from any thread.
 /// </summary>
 internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options)
 {
     // The newest call's weight: about the last ten calls count.
     private const double Weight = 0.2;
 
-    // Without newer calls a measured latency says nothing any more.
+    // A measured latency counts for this long.
     private static readonly TimeSpan LatencyKept = TimeSpan.FromSeconds(2);
 
-    // While a slow probe is in flight the processor may recover: after this time another probe may go.
+    // After this time a second probe may go, because the processor may recover during a slow probe.
     private static readonly TimeSpan ProbeAlone = TimeSpan.FromSeconds(1);
 
     // Three health calls in a row have failed by then.
@@ -22,7 +22,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private readonly object _gate = new();
     private readonly long _startedAt = clock.GetTimestamp();
     private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
-    private bool _toldToWait;       // By Retry-After, and no call was answered since: the next one is a probe.
+    private bool _toldToWait;       // It sent Retry-After and answered no call since, so the next call is a probe.
     private long? _probeSince;
     private double _latencyMs;
     private long _measuredAt = long.MinValue;
@@ -32,7 +32,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private bool _failed;
     private long _changedAt = long.MinValue;   // When it last began or ceased to fail; at the start it never failed.
 
-    /// <summary>The breaker connects itself to it.</summary>
+    /// <summary>Polly's circuit breaker publishes its state here.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
 
     public ProcessorState Read()
@@ -50,8 +50,8 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     }
 
     /// <summary>
-    /// Whether the processor answers, for display and alerts. Routing learns it by the charge that fails; an idle
-    /// processor gets no charge. While the shared record cannot be read nobody makes a health call: unknown.
+    /// Whether the processor answers, for display and alerts; an idle processor gets no charge that would show it.
+    /// Unknown while the shared record cannot be read, because then no instance makes health calls.
     /// </summary>
     public Liveness ReadLiveness()
     {
@@ -66,7 +66,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
-    /// <summary>A charge is about to be sent; while the processor is not usable it is the one probe.</summary>
+    /// <summary>Registers a charge before it is sent; it is the probe if one is due.</summary>
     /// <returns>Whether it is a probe; <see cref="End"/> needs it.</returns>
     public bool Begin()
     {
@@ -129,7 +129,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         if (!Fails_NeedsLock(now) && ExpectedLatency_NeedsLock(now) <= options.MaxLatency)
             return Availability.Usable;
 
-        // The breaker lets one call through at a time, so a second probe would only be thrown back.
+        // The breaker lets one call through at a time, so it would refuse a second probe.
         var probePending = _probeSince is { } since
             && (Circuit.CircuitState != CircuitState.Closed || clock.GetElapsedTime(since, now) < ProbeAlone);
         if (probePending || now < _leftAloneUntil)
@@ -138,13 +138,13 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         return ReportsSlow_NeedsLock(now) ? Availability.Unusable : Availability.Probe;
     }
 
-    // A health report counts only while no call of ours is newer.
+    // A health report counts only while none of our calls is newer.
     private bool Fails_NeedsLock(long now) =>
         Circuit.CircuitState != CircuitState.Closed || _toldToWait || now < _leftAloneUntil
         || (_report.Failing && _reportedAt > _measuredAt && IsFresh_NeedsLock(now));
 
     // A processor that reports itself slow is not probed, because the audit would close its window before the charge is
-    // stored. One that also reports failing is probed, because a failed charge stores nothing.
+    // stored. A slow one that also reports failing is probed, because a failed charge stores nothing.
     private bool ReportsSlow_NeedsLock(long now) =>
         !_report.Failing && _report.MinResponse > options.MaxLatency && ReportCounts_NeedsLock(now);
 

@@ -9,8 +9,8 @@ internal static class ProcessorRouter
     /// <summary>No processor takes the payment now.</summary>
     public const int Wait = -1;
 
-    // Processors often recover at the same moment. A probe in flight may show this of the cheapest one 2 s later;
-    // without a grace the whole backlog would go to a dearer one meanwhile.
+    // Processors often recover at the same moment, but the probe of the cheapest may show this 2 s later. Without this
+    // grace the whole backlog would go to a dearer one meanwhile.
     private static readonly TimeSpan RecoveryGrace = TimeSpan.FromSeconds(2.5);
 
     /// <summary>Finds the cheapest usable processor, and waits for a cheaper one where that is worth it.</summary>
@@ -29,7 +29,7 @@ internal static class ProcessorRouter
         return Wait;
     }
 
-    /// <summary>Whether a processor from an index on can be used.</summary>
+    /// <summary>Whether a processor at the index or after it can be used.</summary>
     public static bool HasOpen(ReadOnlySpan<ProcessorState> states, int from)
     {
         for (var at = from; at < states.Length; at++)
@@ -39,8 +39,8 @@ internal static class ProcessorRouter
         return false;
     }
 
-    // A probe goes first even past the fallback delay: there is one at a time, and without it nobody would notice that
-    // a processor is back.
+    // A probe goes first even past the fallback delay, because only a probe shows that a processor is back. One runs at
+    // a time.
     private static bool IsOpen(ProcessorState state, int at) => state.Availability switch
     {
         Availability.Usable => at == 0 || state.For >= RecoveryGrace,
@@ -48,8 +48,8 @@ internal static class ProcessorRouter
         _ => false,
     };
 
-    // A processor that fails is likely to recover soon, until its outage has lasted longer than a payment would wait.
-    // A processor that is slow but works gives no such sign. A full processor has permits again when calls end.
+    // A young outage often ends soon, so it is worth a wait until it has lasted longer than the fallback delay. A slow
+    // processor gives no such sign. A full one has permits again when calls end.
     private static bool IsWorthWaiting(ProcessorState state, TimeSpan age, TimeSpan fallbackAfter) =>
         age < fallbackAfter && (state.Availability == Availability.Full
             || (state.Fails && state.For <= fallbackAfter));
@@ -70,9 +70,9 @@ internal enum Availability
 }
 
 /// <summary>The state of one processor as routing sees it at one moment.</summary>
-/// <param name="Fails">It failed, or asked to be left alone; false while it is slow but works.</param>
-/// <param name="For">Since when Fails has this value.</param>
-/// <param name="IsMissing">It was sent the payment, and has not stored it.</param>
+/// <param name="Fails">The processor failed or asked for a pause; false while it is slow but works.</param>
+/// <param name="For">How long Fails has had this value.</param>
+/// <param name="IsMissing">The processor was sent the payment and did not store it.</param>
 internal readonly record struct ProcessorState(
     Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For, bool IsMissing = false)
 {

@@ -5,15 +5,15 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Writes into the database which payments are in doubt, so that each instance can show them. A write may come late,
-/// because no decision uses it; a settlement or a sweep corrects it.
+/// Writes which payments are in doubt, so that each instance can show them. A write may be late, because no decision
+/// reads it; a settlement or a sweep corrects it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
     DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
 {
     private const int PageMax = 1_000;
 
-    // Most doubts end sooner.
+    // Most doubts end sooner, and need no row.
     private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);

@@ -6,8 +6,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Resolves payments in doubt where they may have been charged: by look-up, or by the same charge again at the same
-/// processor. One may go to another processor only when look-ups say 404 after the horizon.
+/// Resolves payments in doubt by look-ups, or by the same charge again at the same processor. A payment may go to
+/// another processor only after look-ups answer 404 past the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, GatewayMetrics metrics,
@@ -67,13 +67,13 @@ internal sealed partial class DoubtResolver(
         }
         catch (Exception failed) when (!_stopping.IsCancellationRequested)
         {
-            // No failure ends the doubt, and a payment that nobody tries again would stay in doubt for ever.
+            // A failure ends no doubt: try again, otherwise the payment would stay in doubt for ever.
             Log.ResolvingFailed(log, payment, failed.Message);
             return ResolvingStep.Again(null);
         }
     }
 
-    // Asks all processors at which an owner that died may have charged the payment.
+    // Asks every processor that may have stored the payment.
     private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
@@ -99,13 +99,13 @@ internal sealed partial class DoubtResolver(
             : ResolvingStep.Again(retryAfter);
     }
 
-    // Id, requestedAt and processor stay the same: the call that comes first is stored, the other one gets 422.
+    // Id, requestedAt and processor stay the same: the first call to arrive is stored, the other gets 422.
     private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane, long began)
     {
-        // Each of these charges begins the horizon anew. They end after one horizon, otherwise a processor that breaks
-        // each of them would keep the payment in doubt for ever. A purge or the lease's end may have come during the
-        // look-up. ChargeContent would send nothing either, but its exception counts as a failed call: four payments
-        // would open the circuit of a healthy processor.
+        // Each such charge restarts the horizon, so they stop after one horizon; otherwise a processor that breaks each
+        // of them would keep the payment in doubt for ever. A purge or the lease's end may have come during the
+        // look-up. ChargeContent would also send nothing, but its exception counts as a failed call: four would open
+        // the circuit of a healthy processor.
         if (clock.GetElapsedTime(began) >= lanes.HorizonOf(payment.MayBeAt)
             || !owned.MayCharge || !owned.Contains(payment) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
@@ -138,7 +138,7 @@ internal sealed partial class DoubtResolver(
 
     private ResolvingStep Requeue(Payment payment)
     {
-        // Of several processors, some may never have been sent the payment.
+        // With several processors, some may never have got the payment.
         if (payment.MayBeAt.IsSingle)
             payment.MissingAt |= payment.MayBeAt;
         payment.MayBeAt = default;
@@ -149,7 +149,7 @@ internal sealed partial class DoubtResolver(
         return ResolvingStep.Ended;
     }
 
-    // One line for all, as thousands may wait for an answer of the same processor.
+    // One line a minute for all, because thousands may wait for the same processor.
     private void LogWhatLasts(Payment payment, long began)
     {
         var (age, logged) = (clock.GetElapsedTime(began), Volatile.Read(ref _loggedAt));
@@ -201,11 +201,11 @@ internal sealed class ResolvingWait
 
     private readonly Random _jitter = new(Environment.ProcessId);
 
-    /// <summary>All doubts together ask 500 times a second: one in 2 ms, doubled because jitter halves it.</summary>
+    /// <summary>Keeps all doubts together to 500 tries a second: 2 ms each, doubled because jitter halves it.</summary>
     public static TimeSpan Longest(int count) =>
         BetweenAny * 2 * count is var wait && wait > Maximum ? wait : Maximum;
 
-    /// <summary>The first look-up past the horizon may resolve it, so no wait goes far beyond.</summary>
+    /// <summary>No wait goes far beyond the horizon, because the first look-up past it may end the doubt.</summary>
     /// <param name="untilHorizon">Zero or less when it has passed.</param>
     public TimeSpan Next(TimeSpan delay, TimeSpan untilHorizon)
     {

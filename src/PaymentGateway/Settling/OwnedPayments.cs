@@ -16,21 +16,21 @@ internal sealed partial class OwnedPayments(
 
     private readonly OutageLog _outage = new();
 
-    /// <summary>False: the lease is not held at this moment, or the ledger is behind.</summary>
+    /// <summary>False while the lease is not held, or the ledger is behind.</summary>
     public bool MayCharge => lease.IsHeld && outcomes.HasCapacity;
 
-    /// <summary>False for good: it was purged, or its epoch was lost and others adopt it.</summary>
+    /// <summary>False is final: the payment was purged, or its epoch was lost and others adopt it.</summary>
     public bool Contains(Payment payment) => !payment.Purged && lease.Owns(payment);
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
         outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
 
-    /// <summary>The payment is not owned any more.</summary>
+    /// <summary>Removes a payment that is not owned any more.</summary>
     public void Drop(Payment payment) => unsettled.Remove(payment);
 
     /// <summary>
-    /// Sets aside a payment that no retry can settle. Retries until it is written; it is unsettled until then.
+    /// Parks a payment that no retry can settle. Retries until this is stored; until then the payment is unsettled.
     /// </summary>
     public async Task ParkAsync(Payment payment, string reason)
     {
@@ -60,7 +60,7 @@ internal sealed partial class OwnedPayments(
         [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
         public static partial void Parked(ILogger log, Payment correlationId, string reason);
 
-        [LoggerMessage(EventId = 421, Message = "Payment {CorrelationId} could not be parked yet: {Reason}")]
+        [LoggerMessage(EventId = 421, Message = "Failed to park payment {CorrelationId}: {Reason}")]
         public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
     }
 }
@@ -74,7 +74,7 @@ internal sealed class ParkedCount(ParkedStore store)
     private Task _asking = Task.CompletedTask;
     private long? _latest;
 
-    /// <summary>The database's last answer, null until the first one; asks again meanwhile.</summary>
+    /// <summary>The last count, null before the first one; starts a new query for later calls.</summary>
     public long? Read()
     {
         lock (_gate)

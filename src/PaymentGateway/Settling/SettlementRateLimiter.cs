@@ -1,10 +1,9 @@
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Spreads the charges of a drain over time, so that it leaves CPU for acceptances on the same fraction of a core.
-/// One thread at a time.
+/// Limits charges per second, so that settling a backlog leaves CPU for acceptances. One thread at a time.
 /// </summary>
-/// <remarks>TokenBucketRateLimiter works at rest too (docs/decisions/smaller.md#where-ours-stays).</remarks>
+/// <remarks>TokenBucketRateLimiter uses CPU even when idle (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
 {
     private static readonly TimeSpan Slice = TimeSpan.FromMilliseconds(10);
@@ -13,7 +12,7 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private long _sliceSince;
     private int _left;
 
-    /// <summary>Ends at once while the slice has permits left.</summary>
+    /// <summary>Completes at once while the slice has permits left.</summary>
     public ValueTask AcquireAsync(CancellationToken cancellation)
     {
         var elapsed = clock.GetElapsedTime(_sliceSince);
@@ -29,7 +28,7 @@ internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)
     private async ValueTask SleepAsync(TimeSpan rest, CancellationToken cancellation)
     {
         await Task.Delay(rest, clock, cancellation);
-        // A delay is cut to whole milliseconds and ends early, so the next slice begins at the end of the last one.
+        // Task.Delay cuts to whole milliseconds and ends early, so the next slice begins where the last one ends.
         _sliceSince += clock.TicksOf(Slice);
         _left = _perSlice - 1;
     }

@@ -24,7 +24,7 @@ internal sealed partial class SettlementWorker(
     private readonly ProcessorState[] _states = new ProcessorState[lanes.Enabled.Count];
     private int _inFlight;
 
-    // When a payment last waited beside a usable dearer processor; older payments waited, too.
+    // When a payment last waited although a dearer processor was usable; all older payments waited too.
     private DateTime _passedAt;
     private Processor? _passedOver;
     private volatile bool _draining;
@@ -57,7 +57,7 @@ internal sealed partial class SettlementWorker(
                 await Task.Delay(options.Settling.Linger, clock, stoppingToken);
             }
 
-            // A dropped payment costs nothing, and must not keep others waiting.
+            // A payment that is no longer owned is not charged, so it takes no permit.
             if (owned.Contains(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
@@ -65,7 +65,7 @@ internal sealed partial class SettlementWorker(
         }
     }
 
-    // Waits for a lane with a permit left; null when the payment is another instance's or the resolver's.
+    // Waits for a lane with a permit; null when another instance or the resolver has the payment.
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
         while (owned.Contains(payment))
@@ -83,7 +83,7 @@ internal sealed partial class SettlementWorker(
                     return lane;
             }
 
-            // No processor takes it, and no charge in flight will change that soon: another instance may settle it.
+            // No charge in flight will free a processor soon, so another instance may settle the payment.
             if (_draining && Volatile.Read(ref _inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
@@ -96,8 +96,8 @@ internal sealed partial class SettlementWorker(
 
     private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
 
-    // A terminated owner may have charged it at one processor, and only that one can end the doubt: by a charge, or by
-    // a look-up.
+    // Only the processor at which a terminated owner may have charged it can end the doubt: by a charge, or by a
+    // look-up.
     private bool MayChargeAgain(Payment payment) =>
         payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only]
         && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
@@ -108,8 +108,8 @@ internal sealed partial class SettlementWorker(
             return lanes.In(payment.MayBeAt).Find(TryAcquire);
 
         var now = clock.GetUtcNow().UtcDateTime;
-        // A payment may have been accepted in the future, by a wall clock that was ahead. The monotonic time bounds its
-        // wait, otherwise it would keep later payments waiting too.
+        // AcceptedAt may lie in the future, after a wall clock that was ahead. The monotonic time bounds the wait,
+        // otherwise the payment would keep later ones waiting too.
         var here = clock.GetElapsedTime(payment.TakenAt);
         var age = now - payment.AcceptedAt > here ? now - payment.AcceptedAt : here;
         var states = _states.AsSpan();

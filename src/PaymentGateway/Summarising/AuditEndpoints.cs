@@ -56,11 +56,10 @@ internal static class AuditEndpoints
             : JsonAnswer.WriteAsync(context, summary.ToJson(), GatewayJsonContext.Default.JsonObject));
     }
 
-    /// <summary>POST /purge-payments.</summary>
     public static async Task PurgeAsync(
         HttpContext context, LedgerStateStore ledger, Lease lease, TimeProvider clock)
     {
-        // The request may have lain in the socket of a frozen instance, while another one acknowledged payments.
+        // A frozen instance may have left the request in its socket while another instance acknowledged payments.
         if (!lease.IsHeld)
         {
             await ProblemAnswer.WriteAsync(
@@ -68,9 +67,9 @@ internal static class AuditEndpoints
             return;
         }
 
-        // Read first, because a freeze from here on must end the purge.
+        // Read first, so that a freeze from here on ends the purge.
         var until = await ledger.PurgeUntilAsync();
-        // A caller that has gone must not purge; Kestrel notices it only when it reads the socket again.
+        // A caller that hung up must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(until, context.RequestAborted);
         // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
@@ -80,10 +79,10 @@ internal static class AuditEndpoints
     }
 }
 
-/// <summary>Totals by the names of the processors: only settled payments count.</summary>
+/// <summary>Totals of settled payments by processor name.</summary>
 internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>
 {
-    /// <summary>The contract's format; the serializer's own way for dictionaries takes more of the binary.</summary>
+    /// <summary>The contract's format; the serializer's dictionary support would enlarge the binary.</summary>
     public JsonObject ToJson()
     {
         var all = new JsonObject();

@@ -4,10 +4,10 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Summarising;
 
-/// <summary>One query in flight for a window, and few in all. Safe from any thread.</summary>
+/// <summary>Allows one query in flight per window, and four in all. Safe from any thread.</summary>
 /// <remarks>
-/// Callers share a query only if it began after all of them asked, so that it counts what was recorded before, and not
-/// what was purged before. A caller that comes during a query shares the next one.
+/// Callers share a query only if it begins after all of them asked, so that it sees each earlier record and purge. A
+/// caller that comes during a query shares the next one.
 /// </remarks>
 internal sealed class SummaryQueries(
     Func<SummaryWindow, Task<PaymentsSummary>> summarise, TimeProvider clock) : IDisposable
@@ -15,7 +15,7 @@ internal sealed class SummaryQueries(
     /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
 
-    // An instance has five shared connections as shipped; the last one is for health, adoption and purges.
+    // An instance has five shared connections by default; the last one is for health, adoption and purges.
     private const int InFlightMax = 4;
 
     // An auditor that asks 50 times a second (make audit) asks this many questions within the limit.
@@ -29,7 +29,7 @@ internal sealed class SummaryQueries(
 
     /// <summary>Sums a window up, as of now or a moment later.</summary>
     /// <returns>Null at once when too many queries wait.</returns>
-    /// <exception cref="System.Data.Common.DbException">The query's.</exception>
+    /// <exception cref="System.Data.Common.DbException">The query failed.</exception>
     /// <exception cref="TimeoutException">No answer within the limit.</exception>
     public Task<PaymentsSummary?> AskAsync(SummaryWindow window)
     {
@@ -53,7 +53,7 @@ internal sealed class SummaryQueries(
     {
         try
         {
-            // Only the callers of the earlier query get its failure.
+            // WhenAny hides a failure of the earlier query; only its own callers get it.
             if (before is not null)
                 await Task.WhenAny(before.Answer.Task);
             var permit = await _permits.AcquireAsync();
@@ -74,14 +74,13 @@ internal sealed class SummaryQueries(
         }
     }
 
-    // The statement keeps its permit until it ends, even if it hangs; a new query of its window needs another one.
+    // A statement keeps its permit until it ends, even if it hangs; a new query of the window needs another permit.
     private async Task<PaymentsSummary> SummariseAsync(SummaryWindow window, RateLimitLease permit)
     {
         using (permit)
             return await summarise(window);
     }
 
-    /// <summary>Waiting or in flight.</summary>
     private sealed class Query
     {
         public TaskCompletionSource<PaymentsSummary?> Answer { get; } =
@@ -99,7 +98,7 @@ internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 /// </summary>
 internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
 {
-    /// <returns>The totals of each processor by its name; also of one that is not configured any more.</returns>
+    /// <returns>The totals by processor name, including processors that are not configured any more.</returns>
     public async Task<PaymentsSummary> SummariseAsync(SummaryWindow window)
     {
         await unwritten.WrittenAsync(window.To);
