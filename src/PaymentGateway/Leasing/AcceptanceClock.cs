@@ -11,7 +11,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
     private DateTime _last = DateTime.UnixEpoch;
     private long _lastNumber;
 
-    /// <summary>Begins a batch: the times from its From on, one microsecond apart.</summary>
+    /// <summary>Begins a batch, whose times are one microsecond apart.</summary>
     public AcceptanceBatch Begin(int count)
     {
         lock (_gate)
@@ -25,7 +25,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
         }
     }
 
-    /// <summary>Ends a batch whose payments are in memory or in the backlog.</summary>
+    /// <summary>For a batch whose payments are in memory or in the backlog.</summary>
     public void End(AcceptanceBatch batch)
     {
         lock (_gate)

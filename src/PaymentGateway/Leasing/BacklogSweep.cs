@@ -4,7 +4,7 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>Brings this instance's own payments from the table into the queue when that has capacity again.</summary>
+/// <summary>Loads this instance's payments from the table when the queue has capacity again.</summary>
 internal sealed partial class BacklogSweep(
     StoredBacklog backlog, PaymentStore store, PaymentQueue queue, UnsettledPayments unsettled, Lease lease,
     IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
@@ -54,7 +54,7 @@ internal sealed partial class BacklogSweep(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 201, Message = "The stored backlog could not be read: {Reason}")]
+        [LoggerMessage(EventId = 201, Message = "Failed to read the stored backlog: {Reason}")]
         public static partial void SweepFailed(ILogger log, LogLevel level, string reason);
     }
 }

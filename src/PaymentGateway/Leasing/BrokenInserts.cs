@@ -3,19 +3,19 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Waits until INSERTs that broke are over. From its next renewal on the lease refuses their acceptance times; when all
-/// earlier statements have ended, the table has every row that they stored. For one loop.
+/// Waits for the end of INSERTs that broke. From the next renewal on the lease refuses their acceptance times, so when
+/// all earlier statements have ended, the table has every row of theirs. For one loop.
 /// </summary>
 internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 {
     private (int Epoch, DateTime Until, EarlierWriters Earlier)? _asked;
 
     /// <summary>Checks once, after a renewal.</summary>
-    /// <param name="epoch">The renewed one.</param>
-    /// <param name="refusedUntil">What its lease refuses now; null when nothing is uncertain.</param>
+    /// <param name="epoch">The renewed epoch.</param>
+    /// <param name="refusedUntil">The last refused acceptance time (UTC); null when none is uncertain.</param>
     public async Task CheckAsync(int epoch, DateTime? refusedUntil)
     {
-        // INSERTs that break meanwhile have the next turn. An adopter finds the INSERTs of a lost epoch.
+        // INSERTs that break meanwhile wait for the next check. An adopter handles those of a lost epoch.
         if (_asked?.Epoch != epoch)
             _asked = refusedUntil is { } fenced ? (epoch, fenced, new EarlierWriters()) : null;
         if (_asked is not { } asked || !asked.Earlier.AreOver(await leases.WritersAsync()))
@@ -27,16 +27,16 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
 }
 
 /// <summary>
-/// The statements that may have begun before a fence against them (a closed epoch, a refused range) was committed. When
-/// they are over, prepared ones too, all their rows are in the table, so one query is definite. For one loop.
+/// The statements that may have begun before a fence (a closed epoch, a refused range) was committed. When all have
+/// ended, prepared ones too, one query finds all their rows. For one loop.
 /// </summary>
 internal sealed class EarlierWriters
 {
     private HashSet<string>? _first;
     private HashSet<string>? _prepared;
 
-    /// <summary>Whether all that ran at the first call are over.</summary>
-    /// <param name="writers">All that ran at a moment after the fence was committed.</param>
+    /// <summary>Whether every statement that ran at the first call has ended.</summary>
+    /// <param name="writers">The statements that ran at a moment after the fence was committed.</param>
     public bool AreOver(List<string> writers) =>
         // A transaction that has lost its lock since the first call may be prepared now, under another name.
         HaveEnded(ref _first, writers)

@@ -10,8 +10,8 @@ internal sealed class InstanceEpochs(
 {
     /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
     /// <exception cref="ConfigurationException">
-    /// An instance with a valid lease names other processors: an adopter charges a payment in doubt again, and only the
-    /// same processor stores it once. Or the ledger has no number left for a name.
+    /// An instance with a valid lease has other processors: an adopter repeats a charge, and only the same processor
+    /// would store it once. Or the ledger has no number left for a name.
     /// </exception>
     public async Task<int> OpenAsync()
     {
@@ -28,7 +28,7 @@ internal sealed class InstanceEpochs(
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, earlier, used.Bits));
         lease.Stored(epoch, used);
-        // After the row is committed: of two instances that begin at once, at least one finds the other.
+        // Again after the commit, so that of two instances that start at once at least one finds the other.
         await RefuseOthersAsync(epoch, urls, processors, earlier);
         return epoch;
     }
@@ -74,8 +74,8 @@ internal sealed class InstanceEpochs(
     }
 
     /// <summary>
-    /// Leaves a closed epoch's payments to its adopter; returns their number. Outcomes of calls in flight still enter
-    /// the ledger.
+    /// Drops a closed epoch's payments for its adopter; returns their number. Outcomes of calls in flight are still
+    /// recorded.
     /// </summary>
     public int GiveUp(int epoch)
     {

@@ -17,14 +17,14 @@ internal sealed class InstanceLock : IDisposable
 
     private InstanceLock(string identity, bool isProof) => (Identity, _isProof) = (identity, isProof);
 
-    /// <summary>Host, its boot, the socket and the lock file; without a socket host and instance name.</summary>
+    /// <summary>Host, socket, boot and lock file; without a socket: host and instance name.</summary>
     public string Identity { get; private set; }
 
     /// <summary>The identity whose earlier processes are proven to have terminated; empty where none is.</summary>
     public string ProvenTerminated => _isProof ? Identity : "";
 
     /// <summary>Takes the locks of the sockets, those of the operator too, and removes stale sockets.</summary>
-    /// <exception cref="ConfigurationException">A living process has a socket, or it cannot be made.</exception>
+    /// <exception cref="ConfigurationException">A running process has a socket, or a lock cannot be taken.</exception>
     public static InstanceLock Take(string? urls, string instanceName, IReadOnlyList<BindingAddress>? admin = null)
     {
         var socket = urls?.Split(';')
@@ -65,7 +65,7 @@ internal sealed class InstanceLock : IDisposable
         }
     }
 
-    // The first holder writes it, because containers of two projects on one host may have one path for two files.
+    // The first holder writes the id, because two containers on a host may use one path for two files.
     private static string IdOf(FileStream file)
     {
         var id = new byte[16];

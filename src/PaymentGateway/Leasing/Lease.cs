@@ -4,12 +4,12 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// This instance's right to send. It is counted by the monotonic clock from before the renewal was sent, so that it
+/// This instance's right to call processors. It counts by the monotonic clock from before the renewal was sent, so it
 /// ends here before it ends in the database. Safe from any thread.
 /// </summary>
 internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 {
-    // A tenth for clocks that do not run alike; the database's lease is the full one.
+    // A tenth less than the database's lease, because clocks do not run alike.
     private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
     private long _heldUntil;
     private int _epoch = PaymentStates.Nobody;
@@ -18,21 +18,21 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     private long _lastNumber;
     private TaskCompletionSource _nextCheck = NewCheck();
 
-    /// <summary>The owner of accepted payments; nobody's while there is none.</summary>
+    /// <summary>The owner of payments that are accepted now; Nobody without a lease.</summary>
     public int Epoch => Volatile.Read(ref _epoch);
 
     /// <summary>False: nothing may be sent to a processor now.</summary>
     public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
 
-    /// <summary>False for good: the payment's epoch was lost, so others adopt it.</summary>
+    /// <summary>False is final: the payment's epoch was lost, so others adopt it.</summary>
     public bool Owns(Payment payment) => payment.Epoch == Epoch;
 
     /// <summary>The processors that the next renewal has to store as used by this epoch.</summary>
     public ProcessorSet Wanted => _wanted.Of(Epoch);
 
     /// <summary>
-    /// Whether the database knows that the payment's epoch uses a processor, because an adopter asks no other one. If
-    /// not, the keeper is asked to store it. One thread at a time.
+    /// Whether the database has stored that the payment's epoch uses a processor; an adopter asks no other. If not, the
+    /// next renewal stores it. One thread at a time.
     /// </summary>
     public bool MayUse(Processor processor, Payment payment)
     {
@@ -49,11 +49,11 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         return false;
     }
 
-    /// <summary>The database has stored that an epoch uses these processors, beside those from before.</summary>
+    /// <summary>Notes that the database has stored these processors for an epoch, beside earlier ones.</summary>
     public void Stored(int current, ProcessorSet used) =>
         _stored = new UsedProcessors(current, _stored.Of(current) | used);
 
-    /// <summary>A number for a renewal or an adoption: the database ignores one after a newer one.</summary>
+    /// <summary>Numbers a renewal or an adoption; the database ignores one after a newer one.</summary>
     public long NextNumber() => Interlocked.Increment(ref _lastNumber);
 
     /// <param name="current">The epoch that the database opened.</param>
@@ -64,14 +64,14 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         Volatile.Write(ref _epoch, current);
     }
 
-    /// <summary>The database renewed the epoch; it may be lost all the same.</summary>
+    /// <summary>Extends the lease after a renewal; the epoch may still be lost.</summary>
     /// <inheritdoc cref="Confirm"/>
     public void Renewed(long askedAt) => Volatile.Write(ref _heldUntil, askedAt + clock.TicksOf(_validFor));
 
     /// <summary>Set when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
     public AsyncAutoResetEvent CheckSoon { get; } = new(clock);
 
-    /// <summary>Ends when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
+    /// <summary>Completes when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
     {
         // Wait for two checks, because the first one may have begun before this call.
@@ -84,7 +84,7 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 
     public void Checked() => Interlocked.Exchange(ref _nextCheck, NewCheck()).TrySetResult();
 
-    /// <summary>Another instance closed the epoch, or this one gives it up; a later epoch stays.</summary>
+    /// <summary>Ends an epoch that was closed or is given up; a later epoch stays.</summary>
     public void Lose(int ended) => Interlocked.CompareExchange(ref _epoch, PaymentStates.Nobody, ended);
 
     private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);

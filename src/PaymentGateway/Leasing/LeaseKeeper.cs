@@ -4,8 +4,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Keeps this instance's lease, and does the <see cref="LeaseDuties"/> after each renewal. These may hang; the next
-/// renewal does not wait for them.
+/// Renews this instance's lease, and runs the <see cref="LeaseDuties"/> after each renewal. The next renewal does not
+/// wait for duties that hang.
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, InstanceEpochs epochs, LeaseDuties duties, Lease lease, LeasingOptions options,
@@ -13,7 +13,7 @@ internal sealed partial class LeaseKeeper(
 {
     private static readonly TimeSpan LeastWait = TimeSpan.FromMilliseconds(50);
 
-    // After an outage of the database every lease has expired, and the other instances need time to renew theirs.
+    // Since the last outage. After one every lease has expired, and the other instances need time to renew theirs.
     private long _steadySince = clock.GetTimestamp();
     private long _lastKept = clock.GetTimestamp();
     private Task _duties = Task.CompletedTask;
@@ -52,7 +52,7 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
-            // Counted from the begin of a renewal, so that another one fits into the lease after one that hangs.
+            // Counted from the start of a renewal, so that after one that hangs another fits into the lease.
             var rest = options.RenewInterval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await KeepAsync();
@@ -73,11 +73,11 @@ internal sealed partial class LeaseKeeper(
                 _schemaKnown = true;
             }
 
-            // Before the renewal, because NextCheckAsync needs duties whose renewal began after the last ones ended.
+            // Read before the renewal: NextCheckAsync needs duties whose renewal began after the last duties ended.
             var areDone = _duties.IsCompleted;
             if (await RenewAsync() is { } renewal && areDone)
                 _duties = DoDutiesAsync(renewal);
-            // Mostly they end at once, so that the next renewal finds them done.
+            // Most duties end at once; the next renewal then finds them done.
             await Task.WhenAny(_duties, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))

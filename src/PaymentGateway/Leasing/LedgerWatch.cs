@@ -11,11 +11,13 @@ internal sealed partial class LedgerWatch(
     private LedgerState? _known;
     private volatile LedgerState? _latest;
 
-    /// <summary>When a crash of the database emptied the ledger (UTC), until a purge. Safe from any thread.</summary>
+    /// <summary>
+    /// When a crash of the database emptied the ledger (UTC); a purge clears it. Safe from any thread.
+    /// </summary>
     public DateTime? ResetAt => _latest?.ResetAt;
 
     /// <summary>
-    /// Payments without a row that are not purged: a database of several servers may show a row late. An id with
+    /// The payments without a row that are not purged; a database of several servers may show a row late. An id with
     /// another acceptance was deleted and posted again.
     /// </summary>
     public async Task<List<Payment>> AbsentAsync(List<Payment> given)
@@ -24,13 +26,13 @@ internal sealed partial class LedgerWatch(
         return given.FindAll(one => !one.Purged && !stored.Exists(row => row.CorrelationId == one.Id));
     }
 
-    /// <summary>The state now, of the ledger itself.</summary>
+    /// <summary>Reads the state from the ledger.</summary>
     public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
-    /// <summary>To be called before the first acceptance, whose ledger may be emptied before the first check.</summary>
+    /// <summary>For the time before the first acceptance, because a reset may precede the first check.</summary>
     public async Task BeginAsync() => _known ??= await ledger.StateAsync();
 
-    /// <summary>Handles changes; to be called in turn with the renewals.</summary>
+    /// <summary>Handles changes of the ledger; for the loop of renewals.</summary>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(LedgerState state)
     {
@@ -73,11 +75,11 @@ internal sealed partial class LedgerWatch(
         }
 
         Log.StoredAgain(log, count, mine.Count - count);
-        // An adopter may have these.
+        // An adopter may have stored these.
         await MarkPurgedAsync(known.FindAll(payment => payment.Epoch != epoch));
     }
 
-    // The table is asked, because payments that came after the purge are in the same queue.
+    // Asks the table, because payments that came after the purge are in memory too.
     private async Task MarkPurgedAsync(List<Payment> known)
     {
         foreach (var page in known.Chunk(PageMax))

@@ -1,8 +1,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Everything that this instance took before this time is settled, parked or another instance's, so an adopter searches
-/// from here. Safe from any thread.
+/// Every payment that this instance took before this time is settled, parked or owned by another instance, so an
+/// adopter searches from here. Safe from any thread.
 /// </summary>
 internal sealed class LowWaterMark(
     AcceptanceClock acceptances, StoredBacklog backlog, UnsettledPayments unsettled)
@@ -20,7 +20,7 @@ internal sealed class LowWaterMark(
 
     /// <summary>
     /// Reads the mark. The unsettled payments are read last: an accepted, loaded or adopted payment enters them before
-    /// it leaves its earlier part, so one that moves meanwhile is seen at least once.
+    /// it leaves its source, so one that moves meanwhile is seen at least once.
     /// </summary>
     public DateTime Read() =>
         new[] { acceptances.Oldest(), backlog.Oldest(), AdoptingFrom, unsettled.Oldest() }.Min()!.Value;

@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Adopts the payments of dead or stopped instances. Payments that may have been sent are in doubt: if one processor
-/// alone can have them, they are charged there again, which is safe; otherwise they are looked up first.
+/// Adopts the payments of dead or stopped instances. A payment that may have been sent is in doubt. If only one
+/// processor can have it, it is charged there again, which is safe; otherwise it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
@@ -16,7 +16,7 @@ internal sealed partial class OrphanAdoption(
 
     private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
-    /// <summary>Adopts as much as fits into memory; to be called in turn with the renewals.</summary>
+    /// <summary>Adopts as much as fits into memory; for the loop of renewals.</summary>
     public async Task AdoptAllAsync()
     {
         var orphans = await leases.OrphanedAsync();
@@ -47,7 +47,7 @@ internal sealed partial class OrphanAdoption(
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
             {
-                // Another transaction holds its payments, say. The other epochs do not wait for it.
+                // Another transaction may have locked its payments. The other epochs do not wait for it.
                 var level = closed.IsRefused ? LogLevel.Debug : LogLevel.Warning;
                 closed.IsRefused = true;
                 Log.NotAdopted(log, level, epoch, refused.MessageText);
@@ -71,8 +71,8 @@ internal sealed partial class OrphanAdoption(
             if (page is not { Payments.Count: > 0 })
                 return page;
 
-            // After a jump of the database's clock the owner of a closed epoch sends until its own lease ends, so
-            // doubts begin a lease after the close. The time of a release is not known: it counts from now.
+            // After a jump of the database's clock the owner of a closed epoch may send until its own lease ends, so
+            // doubts begin one lease after the close. The time of a release is unknown, so it counts from now.
             var closedAt = epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
@@ -97,17 +97,17 @@ internal sealed partial class OrphanAdoption(
             uncertain is (DbException or TimeoutException)
             and not PostgresException { InvariantSeverity: "ERROR" })
         {
-            // The adoption may be committed, and then this epoch owns rows that it does not know: a new epoch adopts
-            // them. This one is never renewed again, so its lowered mark stays; the close is only quicker than its
-            // expiry. An ERROR proves that nothing was committed; the end of a backend does not.
+            // The adoption may be committed. This epoch then owns rows that it does not know, so it ends and a new
+            // epoch adopts them. It is never renewed again, so its lowered mark stays; the close is only quicker than
+            // its expiry. An ERROR proves that nothing was committed; the end of a backend does not.
             lease.Lose(page.To);
             await leases.CloseAsync(page.To);
             throw;
         }
     }
 
-    /// <summary>A closed epoch between the turns.</summary>
-    /// <param name="since">A monotonic timestamp from after the first turn that found it closed.</param>
+    /// <summary>A closed epoch between two calls.</summary>
+    /// <param name="since">A monotonic timestamp from after the first call that found it closed.</param>
     private sealed class ClosedEpoch(long since)
     {
         public long Since => since;
@@ -115,8 +115,8 @@ internal sealed partial class OrphanAdoption(
         public EarlierWriters Earlier { get; } = new();
 
         /// <summary>
-        /// Everything before From is settled or adopted. The search ends the epoch if every statement of it was over
-        /// when the search began, so that it finds all payments. Null between two searches.
+        /// The current search: everything before From is settled or adopted. EndsEpoch: all statements of the epoch had
+        /// ended when the search began, so it finds all payments. Null between two searches.
         /// </summary>
         public (DateTime From, bool EndsEpoch)? Search { get; set; }
 
@@ -135,22 +135,21 @@ internal sealed partial class OrphanAdoption(
 }
 
 /// <summary>
-/// Brings adopted payments into memory: into the queue if they are unsent or one processor alone may have them,
-/// otherwise to the doubts.
+/// Adds adopted payments to the queue if they are unsent or only one processor may have them, otherwise to the doubts.
 /// </summary>
 internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
 {
     private const int DoubtsMax = 4_000;
 
-    // Doubts at several processors fill half of the memory, so doubts that one charge can settle still fit.
+    // Doubts at several processors fill half of this at most, so doubts that one charge can settle still fit.
     private const int DoubtsAtOneMax = 2 * DoubtsMax;
 
     /// <param name="used">The processors that their epoch may have used.</param>
     public int RemainingCapacity(ProcessorSet used) => Math.Min(
         (used.IsEmpty || used.IsSingle ? DoubtsAtOneMax : DoubtsMax) - doubts.Count, queue.RemainingCapacity);
 
-    /// <param name="payment">In the table it is this epoch's.</param>
-    /// <param name="handover">How it was handed over, as in <see cref="PaymentStates"/>.</param>
+    /// <param name="payment">A payment that this epoch owns in the table.</param>
+    /// <param name="handover">The column, as in <see cref="PaymentStates"/>.</param>
     /// <param name="doubtSince">Monotonic timestamp: by then its earlier owner has stopped sending.</param>
     public void Add(Payment payment, short handover, long doubtSince)
     {

@@ -13,11 +13,11 @@ internal sealed class StoredBacklog(TimeProvider clock)
 
     public AsyncAutoResetEvent Added { get; } = new(clock);
 
-    /// <summary>While there is something to read, newer payments must queue up behind it.</summary>
+    /// <summary>True while a range can be read; newer payments must then wait behind it.</summary>
     public bool HasOverflow => Next() is not null;
 
-    /// <param name="batch">Of payments that are in the table, or may be.</param>
-    /// <param name="isUncertain">Its INSERT broke, and may store more after a read.</param>
+    /// <param name="batch">A batch whose payments are in the table, or may be.</param>
+    /// <param name="isUncertain">The INSERT broke, and may still store rows after a read.</param>
     public void Add(AcceptanceBatch batch, bool isUncertain = false)
     {
         lock (_gate)

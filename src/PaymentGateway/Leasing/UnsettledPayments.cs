@@ -2,7 +2,7 @@ using System.Collections.Concurrent;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>This instance's payments that are not in the ledger yet, of all stages. Safe from any thread.</summary>
+/// <summary>This instance's unsettled payments, of all stages. Safe from any thread.</summary>
 internal sealed class UnsettledPayments(TimeProvider clock)
 {
     private readonly ConcurrentDictionary<Payment, bool> _unsettled = new(ReferenceEqualityComparer.Instance);
@@ -15,9 +15,9 @@ internal sealed class UnsettledPayments(TimeProvider clock)
     public int Generation => Volatile.Read(ref _generation);
 
     /// <summary>Adds the payments of a statement, unless a purge was noticed since it was sent.</summary>
-    /// <param name="payments">All that it read or stored.</param>
+    /// <param name="payments">The payments that the statement read or stored.</param>
     /// <param name="since">The generation from before it was sent.</param>
-    /// <returns>False: nothing is added, because it may have been purged. The table has what was not.</returns>
+    /// <returns>False: nothing was added, because some may have been purged. The table has the rest.</returns>
     public bool TryAdd(IReadOnlyCollection<Payment> payments, int since)
     {
         foreach (var payment in payments)
@@ -45,7 +45,6 @@ internal sealed class UnsettledPayments(TimeProvider clock)
         _unsettled.TryAdd(payment, true);
     }
 
-    /// <summary>To be called when the payment is in the ledger, parked, or no longer ours.</summary>
     public void Remove(Payment payment) => _unsettled.TryRemove(payment, out _);
 
     /// <summary>The acceptance time of the oldest one; null when nothing is unsettled.</summary>

@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// Polls the processors' health, each by one instance for all (contract.md: one call per 5 s), and reads the others'
-/// reports.
+/// Polls the health of processors and shares the reports. One instance polls a processor for all, because the contract
+/// allows one call per 5 s (contract.md).
 /// </summary>
 internal sealed partial class HealthMonitor(
     HealthStore record, ProcessorLanes lanes, RoutingOptions options, TimeProvider clock, ILogger<HealthMonitor> log)
@@ -44,7 +44,7 @@ internal sealed partial class HealthMonitor(
     private static HealthReport ToReport(HealthRow row) =>
         new(row.Failing, TimeSpan.FromMilliseconds(row.MinResponseMs), TimeSpan.FromSeconds(row.AgeSeconds));
 
-    // The loop does not await this call: a processor holds an early one back until its window ends.
+    // Not awaited by the loop, because a processor delays an early call until its window ends.
     private async Task PollAsync(ProcessorLane lane)
     {
         try
@@ -52,7 +52,7 @@ internal sealed partial class HealthMonitor(
             if (await lane.Client.AskHealthAsync() is not { } report)
                 return;
 
-            // The record is read a second later: until then a probe could go to a processor that reports itself slow.
+            // At once, because the record is read a second later and a probe could go to a slow processor until then.
             lane.Health.Observe(report);
             await record.PublishAsync(new HealthArgs(
                 lane.Processor.Name, report.Failing, (int)report.MinResponse.TotalMilliseconds));
@@ -70,7 +70,7 @@ internal sealed partial class HealthMonitor(
         [LoggerMessage(EventId = 300, Message = "The shared health record is unavailable: {Reason}")]
         public static partial void RecordUnavailable(ILogger log, LogLevel level, string reason);
 
-        [LoggerMessage(EventId = 301, Message = "The health of {Processor} could not be shared: {Reason}")]
+        [LoggerMessage(EventId = 301, Message = "Failed to share the health of {Processor}: {Reason}")]
         public static partial void PollFailed(ILogger log, LogLevel level, Processor processor, string reason);
     }
 }

@@ -9,16 +9,16 @@ using Polly.CircuitBreaker;
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// The client of one processor. Safe from any thread. A time limit is around each call and the reading of its answer, a
-/// circuit breaker around charges. The client never repeats a call, because money would be charged twice. Look-ups
-/// bypass the breaker, because a failing processor still answers them (contract.md).
+/// The client of one processor. A time limit covers each call and its answer; a circuit breaker guards charges. No call
+/// is retried, because money could be charged twice. Look-ups bypass the breaker, because a failing processor still
+/// answers them (contract.md). Safe from any thread.
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {
-    // Larger answers are no answers of the contract; a cut one does not parse and is in doubt.
+    // No answer of the contract is larger; a cut one does not parse, so its payment is in doubt.
     private const int AnswerBytesMax = 4096;
 
-    // The contract's processor says 5 s; a date of another clock may be in the past, or a day ahead.
+    // The contract's processor asks for 5 s. A date by another clock may lie in the past or a day ahead.
     private const double RetryAfterSecondsMax = 30;
 
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
@@ -34,12 +34,12 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly TimeProvider _clock;
     private readonly OutageLog _outage = new();
 
-    /// <param name="connections">Owned from here.</param>
+    /// <param name="connections">Disposed with the client.</param>
     public ProcessorClient(
         ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease,
         GatewayMetrics metrics, TimeProvider clock, ILogger<ProcessorClient> log)
     {
-        // No HttpClient around the handler, because the gateway uses none of its defaults, and its copies cost.
+        // No HttpClient, because the gateway needs none of its defaults and its copies cost time.
         _http = new HttpMessageInvoker(connections);
         (_lease, _metrics, _clock) = (lease, metrics, clock);
         (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
@@ -75,13 +75,13 @@ internal sealed partial class ProcessorClient : IDisposable
 
     public ProcessorHealth Health { get; }
 
-    /// <summary>The rules of the circuit, for the simulation of routing too.</summary>
+    /// <summary>The circuit breaker's rules; the simulation of routing uses them too.</summary>
     public static CircuitBreakerStrategyOptions<ProcessorAnswer> Breaker(
         ProcessorHealth health, RoutingOptions routing) => new()
         {
             ShouldHandle = new PredicateBuilder<ProcessorAnswer>()
                 .Handle<Exception>()
-                // Only these show that the processor itself works; 401 and 404 come from a proxy. One 400 is its
+                // Only 200 and 422 show that the processor itself works; 401 and 404 come from a proxy. One 400 is the
                 // payment's fault, many are the processor's.
                 .HandleResult(answer => answer.Status is not (200 or 422)),
             SamplingDuration = TimeSpan.FromSeconds(1),
@@ -100,17 +100,17 @@ internal sealed partial class ProcessorClient : IDisposable
                     .SetHandlerLifetime(Timeout.InfiniteTimeSpan).RemoveAllLoggers();
     }
 
-    /// <summary>The name of connections that a reconciliation does not share with charges.</summary>
+    /// <summary>The name of the connections that only a reconciliation uses.</summary>
     public static string AdminConnections(Processor processor) => $"{processor}.Admin";
 
     private static SocketsHttpHandler Connect(SettlingOptions options) => new()
     {
         ConnectTimeout = options.ConnectTimeout,
-        // A processor that moves is found at its new address after this time.
+        // Resolves the address again after this time, because a processor may move.
         PooledConnectionLifetime = TimeSpan.FromMinutes(2),
         SslOptions =
         {
-            // A missing certificate would be fetched in the sockets' thread; the system's own ones are enough.
+            // A download of a missing certificate would block the sockets' thread; the system's own ones are enough.
             CertificateChainPolicy = new X509ChainPolicy
             {
                 DisableCertificateDownloads = true,
@@ -126,7 +126,7 @@ internal sealed partial class ProcessorClient : IDisposable
         UseProxy = false,
     };
 
-    /// <summary>Charges once. The caller decides what follows; nothing is repeated here.</summary>
+    /// <summary>Charges once, without a retry.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
@@ -145,7 +145,7 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception failed) when (!content.HasBegun)
         {
-            // No connection, or none in time, or the lease has expired meanwhile.
+            // No byte was sent: no connection in time, or the lease has expired.
             return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
         }
         catch (Exception broken)
@@ -156,7 +156,7 @@ internal sealed partial class ProcessorClient : IDisposable
     }
 
     /// <summary>
-    /// Asks whether the processor has stored a payment; its switches do not delay this, its limiter may.
+    /// Asks whether the processor has stored a payment. Its limiter may delay this, its switches do not.
     /// </summary>
     public async Task<LookupOutcome> LookUpAsync(Guid id)
     {
@@ -209,8 +209,8 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception)
         {
-            // No failure shows whether the payment is stored. .NET 8 throws a bare SocketException, too, when the peer
-            // resets a connection that was just made.
+            // No failure shows whether the payment is stored. .NET 8 also throws a bare SocketException when the peer
+            // resets a new connection.
             return null;
         }
     }
@@ -275,13 +275,12 @@ internal sealed partial class ProcessorClient : IDisposable
         200 => new ChargeOutcome(ChargeResult.Settled),
         422 => new ChargeOutcome(ChargeResult.AlreadyStored, null, "422"),
         429 => new ChargeOutcome(ChargeResult.Refused, answer.RetryAfter ?? WithoutRetryAfter, "429"),
-        // The failure switch answers without a body; a body comes from the database path, after the row may have been
+        // The failure switch answers without a body. A body comes from the database path, where the row may already be
         // stored (contract.md, what follows).
         500 when answer.Body.IsEmpty => new ChargeOutcome(ChargeResult.Refused, null, "500"),
         500 => new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body"),
         400 => new ChargeOutcome(ChargeResult.Rejected, null, "400"),
-        // The contract has no other 4xx: a proxy sent it, and may have passed the call on before (to another of its
-        // servers, or to one that it gave up).
+        // The contract has no other 4xx, so a proxy sent it and may have forwarded the charge before.
         _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
     };
 
@@ -303,24 +302,24 @@ internal sealed partial class ProcessorClient : IDisposable
         return asked is { } wait ? TimeSpan.FromSeconds(Math.Clamp(wait.TotalSeconds, 0, RetryAfterSecondsMax)) : null;
     }
 
-    // A timestamp without a zone is the processor's UTC.
+    // A timestamp without a zone is UTC.
     private static DateTime ToUtc(DateTime stamp) => Timestamps.Truncate(stamp.Kind == DateTimeKind.Local
         ? stamp.ToUniversalTime()
         : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
 
     /// <summary>
-    /// The body of one charge, and the last check of whether it may go out: the handler asks for it when it has a
-    /// connection, and sends the headers together with it.
+    /// The body of one charge, with the last check that it may be sent. The handler writes it when it has a connection,
+    /// and sends the headers together with it.
     /// </summary>
     private sealed class ChargeContent(Payment payment, Lease lease) : ByteArrayContent(
         JsonSerializer.SerializeToUtf8Bytes(
             new ProcessorPayment(payment.Id, payment.Amount, payment.RequestedAt),
             ProcessorJsonContext.Default.ProcessorPayment))
     {
-        /// <summary>False: not a byte of the charge has left, headers included.</summary>
+        /// <summary>False: no byte of the charge was sent, not even the headers.</summary>
         public bool HasBegun { get; private set; }
 
-        // The overload with a token ends here too; the handler closes the connection of a call that is cancelled.
+        // The overload with a token calls this one; the handler closes the connection of a call that is cancelled.
         protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
             if (payment.Purged || !lease.IsHeld || !lease.Owns(payment))
@@ -343,7 +342,7 @@ internal sealed partial class ProcessorClient : IDisposable
     }
 }
 
-/// <summary>Its UTC time never jumps, because Polly ends a break by that time.</summary>
+/// <summary>A clock whose UTC time never jumps, because Polly ends a break by it.</summary>
 internal sealed class SteadyClock(TimeProvider clock) : TimeProvider
 {
     private readonly DateTimeOffset _began = clock.GetUtcNow();

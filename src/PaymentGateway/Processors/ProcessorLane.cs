@@ -5,17 +5,17 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>One processor with everything that guards it: health, client, permits for charges and look-ups.</summary>
+/// <summary>One processor with its client, its health, and its permits for charges and look-ups.</summary>
 internal sealed class ProcessorLane(
     ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
-    // The breaker's clock and ours may differ by a moment; without a pause the next try would be thrown back as well.
+    // The breaker's clock may differ a little from ours; without a pause it would refuse the next try too.
     private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
     private readonly ConcurrencyLimit _charges = new(clock, own.MaxConcurrency);
 
-    // Permits of their own: look-ups share the processor's limiter and must get through while charges wait.
+    // Separate permits, because look-ups must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
     public Processor Processor => own.Processor;
@@ -24,10 +24,10 @@ internal sealed class ProcessorLane(
 
     public ProcessorHealth Health => Client.Health;
 
-    /// <summary>False: it may not be charged any more.</summary>
+    /// <summary>False: the processor gets no charges any more.</summary>
     public bool IsEnabled => own.IsEnabled;
 
-    /// <summary>After it, a 404 says that no earlier call can be stored any more.</summary>
+    /// <summary>A 404 after this time proves that no earlier call will be stored.</summary>
     public TimeSpan Horizon => own.InDoubtHorizon;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
@@ -55,9 +55,9 @@ internal sealed class ProcessorLane(
             metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
         Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // The doubt of an adopted payment may begin later, when its earlier owner surely has stopped sending.
+        // An adopted payment's doubt may begin later, when its earlier owner has surely stopped sending.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
-        // A refused repetition changes neither place nor age of the doubt about an earlier call.
+        // A refused repeat leaves the doubt about an earlier call as it was.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
             (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
 
@@ -80,7 +80,7 @@ internal sealed class ProcessorLane(
         }
     }
 
-    /// <summary>The state in the words of the metrics, without durations.</summary>
+    /// <summary>The state as the metrics name it, without durations.</summary>
     public LaneReading Read()
     {
         var state = Health.Read();
@@ -119,7 +119,7 @@ internal sealed class ProcessorLanes(
 
     public ProcessorLane Of(Processor processor) => All.First(lane => lane.Processor.Name == processor.Name);
 
-    /// <summary>The lanes of a set; fewer where one of its processors is not configured any more.</summary>
+    /// <summary>The lanes of a set, without processors that are not configured any more.</summary>
     public List<ProcessorLane> In(ProcessorSet set) => All.Where(lane => set.Contains(lane.Processor)).ToList();
 
     /// <summary>The longest horizon of a set's processors.</summary>
@@ -133,8 +133,7 @@ internal sealed class ProcessorLanes(
     }
 
     /// <summary>
-    /// A client for reconciliation. Its connection, time limit and breaker are its own, so its calls cannot affect
-    /// charges.
+    /// A client for reconciliation with its own connection, limit and breaker, so that its calls cannot affect charges.
     /// </summary>
     public ProcessorClient NewAdminClient(ProcessorOptions own) => new(
         own, options, connections.CreateHandler(ProcessorClient.AdminConnections(own.Processor)), lease, metrics,
@@ -192,8 +191,8 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         {
             _inFlight--;
             var now = clock.GetTimestamp();
-            // A longer latency alone is no overload: a processor's delay changes by itself, and a halved limit then
-            // leaves a backlog.
+            // A longer latency alone is no overload: a processor's delay changes by itself, and a halved limit would
+            // then build up a backlog.
             if (overloaded)
                 Decrease_NeedsLock(now);
             else if (latency is { } flight && WasRefused_NeedsLock(flight, now))
@@ -201,7 +200,7 @@ internal sealed class ConcurrencyLimit(TimeProvider clock, int most)
         }
     }
 
-    // Permits that are free now do not count, because charges begin together and most answers find some free.
+    // Permits that are free now do not count: charges begin together, so most answers find some free.
     private bool WasRefused_NeedsLock(TimeSpan during, long now) =>
         _refusedAt is { } at && clock.GetElapsedTime(at, now) <= during;
 

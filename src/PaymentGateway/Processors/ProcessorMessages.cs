@@ -12,7 +12,7 @@ internal sealed record ProcessorPayment(
 
 internal sealed record ChargeAnswer
 {
-    // Set, not constructed: a constructor called by the serializer allocates for each answer.
+    // A settable property, because a constructor called by the serializer allocates for each answer.
     [JsonRequired]
     public string? Message { get; set; }
 }
@@ -32,7 +32,7 @@ internal sealed record AdminSummary(
 [JsonSerializable(typeof(AdminSummary))]
 internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 
-/// <param name="RetryAfter">The pause that it asked for; null in a 200.</param>
+/// <param name="RetryAfter">The pause that the processor asked for; null with a 200.</param>
 internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
 {
     /// <returns>Null when it is not JSON of this type.</returns>
@@ -61,10 +61,10 @@ internal enum ChargeResult
     /// <summary>500 without a body, 429, not a byte sent: surely not stored by this call.</summary>
     Refused,
 
-    /// <summary>400: not stored, and it would be so again.</summary>
+    /// <summary>400: not stored, and a repeat would not be stored either.</summary>
     Rejected,
 
-    /// <summary>The circuit breaker did not let it out: nothing was sent.</summary>
+    /// <summary>The circuit is open: nothing was sent.</summary>
     NotSent,
 
     /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
@@ -82,7 +82,7 @@ internal enum LookupResult
     /// <summary>404: not stored there; a call in flight may still be.</summary>
     NotFound,
 
-    /// <summary>No answer that says either.</summary>
+    /// <summary>No clear answer.</summary>
     Unknown,
 }
 
@@ -98,7 +98,7 @@ internal enum SummaryResult
     /// <summary>401 or 403: the token is wrong.</summary>
     Refused,
 
-    /// <summary>No answer that says anything.</summary>
+    /// <summary>No clear answer.</summary>
     Unknown,
 }
 
